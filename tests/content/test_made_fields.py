@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import orjson
+import pytest
 
-from paperwasp.content.messages import ReindexRequest
+from paperwasp import limits
+from paperwasp.content.messages import ReindexRequest, ReindexResponse
+from paperwasp.content.operation_queue import Adder
 from paperwasp.content.records import Reindex
+from paperwasp.content.reindexing import _Answers, next_chunk
+from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Refusal, Update
 from paperwasp.document.types import INT, LONG, STRING
 from paperwasp.document.updates import Assign, FieldUpdate
@@ -64,6 +72,61 @@ def test_fields_are_made_again_by_the_scripts_in_force(tmp_path: Path) -> None:
         node.crash()
         with started(tmp_path, after) as again:
             assert shown(again, "a") == {"title": "Blue", "year": 1971, "lower": "Bl", "decade": 1970}
+
+
+def test_a_chunk_ends_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What there was room for is written once, counted, and not made again."""
+    before, after = schemas("lowercase"), schemas("substring 0 2")
+    with started(tmp_path, before) as node:
+        for name in "abcdefgh":
+            feed(node, before["music"], name, title="Blue", year=1959)
+        node.node.configure(2, after)
+        monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", 3)
+        request, counts = ReindexRequest("music"), []
+        while True:
+            answer = reindexed(node.node, request)
+            counts.append(answer.documents)
+            assert sum(shown(node, name)["lower"] == "Bl" for name in "abcdefgh") == sum(counts)
+            if answer.token is None:
+                break
+            request = replace(request, token=answer.token)
+        assert counts == [3, 3, 2]
+
+
+def test_what_changed_before_its_turn_is_made_again_as_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three fit at first, and have changed since they were read; then two of them, then the last."""
+    known = schemas("lowercase")
+    rooms = iter([3, 2, 3])
+    with started(tmp_path, known) as node:
+        for name in "abcdefgh":
+            feed(node, known["music"], name, title="Blue", year=1959)
+        view, operations = node.node.reader.view(), node.node.operations
+        chunk = next_chunk(view.store, ReindexRequest("music"))
+        node.apply(*(update(name, title="GREEN") for name in "abcdefgh"))
+        adding = operations.adding
+
+        def adding_less() -> AbstractContextManager[Adder]:
+            monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", next(rooms))
+            return adding()
+
+        monkeypatch.setattr(operations, "adding", adding_less)
+        answers, done = list[object](), Event()
+        processor = processor_of(known["music"])
+        reply = partial(_note, answers, done)
+        _Answers(node.node.reader, operations, chunk, processor, reply).begin(view)
+        assert done.wait(30)
+        (answer,) = answers
+        assert isinstance(answer, ReindexResponse) and (answer.documents, next(rooms, None)) == (3, None)
+        assert answer.token == DocumentId.parse(chunk.documents[2].id).gid
+        made = [DocumentId.parse(document.id).user_specified for document in chunk.documents[:3]]
+        assert {name for name in "abcdefgh" if shown(node, name)["lower"] == "green"} == set(made)
+
+
+def _note(answers: list[object], done: Event, answer: object) -> None:
+    answers.append(answer)
+    done.set()
 
 
 def test_what_was_made_by_a_script_that_went_is_no_reason_to_refuse(tmp_path: Path) -> None:

@@ -110,7 +110,8 @@ class _Answers:
         self._chunk = chunk
         self._processor = processor
         self._reply = reply
-        self._waiting = len(chunk.documents)
+        self._waiting = 0
+        """Operations that were submitted, and are not answered yet."""
         self._written = 0
         self._tries = 0
         self._changed: list[DocumentId] = []
@@ -126,19 +127,21 @@ class _Answers:
         if self._is_slow:
             self._process_beside(view, documents, self._shorten)
         else:
-            self._submit([self._operation(view, document) for document in documents], documents)
+            self._submit([self._operation(view, document) for document in documents], documents, self._shorten)
 
     def _process_beside(
         self, view: View, documents: Sequence[StoredDocument], take_count: Callable[[int], None]
     ) -> None:
-        """Processes the first of some documents on another thread, tells how many they are, and submits them."""
+        """Processes the first of some documents on another thread, and submits them.
+
+        `take_count` is called with how many they are, and again where there is room for fewer.
+        """
 
         def process() -> None:
             try:
                 operations = _made_in_time(partial(self._operation, view), documents)
-                self._waiting = len(operations)
                 take_count(len(operations))
-                self._submit(operations, documents[: len(operations)])
+                self._submit(operations, documents[: len(operations)], take_count)
             except Exception as error:
                 self._error = error if isinstance(error, PaperwaspError) else failure(error)
                 self._answer()
@@ -148,11 +151,27 @@ class _Answers:
     def _shorten(self, count: int) -> None:
         self._chunk = self._chunk.first(count)
 
-    def _submit(self, operations: Sequence[Reindex], documents: Sequence[StoredDocument]) -> None:
+    def _submit(
+        self, operations: Sequence[Reindex], documents: Sequence[StoredDocument], take_count: Callable[[int], None]
+    ) -> None:
+        """Submits as many of the operations as there is room for: what was made of them may have been costly.
+
+        Errors: Overload where there is room for none; those of `Adder`.
+        """
         if not operations:
             self._answer()
-        for operation, document in zip(operations, documents, strict=True):
-            self._operations.submit(operation, partial(self._take, operation.id), len(document.fields))
+            return
+        self._waiting = len(operations)
+        with self._operations.adding() as add:  # nothing is answered until all have been added
+            for number, (operation, document) in enumerate(zip(operations, documents, strict=True)):
+                try:
+                    add(operation, partial(self._take, operation.id), len(document.fields))
+                except Overload:
+                    if number == 0:
+                        raise
+                    self._waiting = number
+                    take_count(number)
+                    break
 
     def _operation(self, view: View, document: StoredDocument) -> Reindex:
         document_id = DocumentId.parse(document.id)
@@ -184,15 +203,19 @@ class _Answers:
         view = self._reader.view()
         found = [view.store.get(id.gid) for id in changed]
         documents = [document for document in found if document is not None and not document.is_removed]
-        self._waiting, self._tries = len(documents), self._tries + 1
+        ids = [DocumentId.parse(document.id) for document in documents]
+        self._tries += 1
+
+        def take_count(count: int) -> None:
+            self._changed = ids[count:]
+
         try:
             if self._tries > limits.REINDEX_TRIES:
                 raise Overload("documents change faster than they are indexed anew: reindexing waits")
             if self._is_slow:
-                ids = [DocumentId.parse(document.id) for document in documents]
-                self._process_beside(view, documents, lambda count: self._changed.extend(ids[count:]))
+                self._process_beside(view, documents, take_count)
             else:
-                self._submit([self._operation(view, document) for document in documents], documents)
+                self._submit([self._operation(view, document) for document in documents], documents, take_count)
         except PaperwaspError as error:
             self._error = error
             self._answer()
