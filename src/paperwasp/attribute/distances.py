@@ -60,7 +60,10 @@ class DistanceMetric:
 
     def closeness(self, computed: Numbers, norm: float) -> Numbers:
         """The raw score."""
-        distance = self.distance(computed, norm)
+        return self.closeness_at(self.distance(computed, norm))
+
+    def closeness_at(self, distance: Numbers) -> Numbers:
+        """The raw score of a distance as people see it."""
         return -distance if self.is_product else 1.0 / (1.0 + distance)
 
 
@@ -151,6 +154,10 @@ class Distances:
     def closeness(self, computed: Numbers) -> Numbers:
         """The raw score: 1 / (1 + distance), or the dot product."""
         return self._metric.closeness(computed, self._norm)
+
+    def closeness_at(self, distance: Numbers) -> Numbers:
+        """The same, of a distance as people see it."""
+        return self._metric.closeness_at(distance)
 
     @property
     def least_closeness(self) -> float:

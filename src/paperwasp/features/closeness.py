@@ -35,6 +35,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
 
     def compute(block: Block) -> Floats:
         found = vectors_of(block, kind, name)
+        if len(found) == 1:
+            return np.maximum(found[0].least, found[0].closeness)
         greatest = np.full(len(block.lids), found[-1].least if found else 0.0)
         for vectors in found:
             greatest = np.maximum(greatest, vectors.closeness)

@@ -33,10 +33,20 @@ class _Whole:
     def __init__(self, operator: Operator, space: SearchSpace) -> None:
         self._operator = operator
         self._space = space
+        self._last: tuple[Lids, NDArray[np.bool_], Lids] | None = None
 
     @cached_property
     def bitmap(self) -> Bitmap:
         return self._operator.bitmap()
+
+    def inside(self, lids: Lids) -> tuple[NDArray[np.bool_], Lids]:
+        """Return which of some lids the operator matches, and those. All terms below ask for the same, one after
+        another."""
+        last = self._last
+        if last is None or last[0] is not lids:
+            there = bits_of(self.bitmap, lids)
+            last = self._last = lids, there, lids if there.all() else lids[there]
+        return last[1:]
 
     @cached_property
     def lids(self) -> Lids:
@@ -93,9 +103,11 @@ class MaskedMatch(FieldMatch):
         return self._match.estimate()
 
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
-        there = self._there(lids)
+        there, inside = self._whole.inside(lids)
+        if inside is lids:
+            return self._match.occurrences(lids)
         found = np.zeros(len(lids), np.int32)
-        found[there] = self._match.occurrences(lids[there])
+        found[there] = self._match.occurrences(inside)
         return found
 
     def positions(self, lids: Lids) -> Occurrences:
@@ -126,7 +138,7 @@ class MaskedMatch(FieldMatch):
         return found
 
     def _there(self, lids: Lids) -> NDArray[np.bool_]:
-        return bits_of(self._whole.bitmap, lids)
+        return self._whole.inside(lids)[0]
 
 
 def _spread(there: NDArray[np.bool_], offsets: NDArray[np.uint32], values: NDArray[np.uint32]) -> Occurrences:

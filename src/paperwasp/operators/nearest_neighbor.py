@@ -77,6 +77,12 @@ class NearestNeighborMatch(BestMatch):
         self._found = lids, computed
         return lids
 
+    def found(self) -> Lids:
+        """Return all documents that match, where the rest of the query leaves all."""
+        self.select(None)
+        assert self._found is not None
+        return self._found[0]
+
     def _searched(self, graph: GraphView, allowed: Bitmap) -> Lids:
         """What the graph finds. It may be of a later moment than the view: where documents that died since are found,
         the others are looked for again."""
@@ -149,10 +155,13 @@ class NearestNeighborMatch(BestMatch):
         """The nearest vector of each document, whether it matches or not: its distance, its raw score and its number.
         Infinite, the least score and any number where a document has no vector."""
         computed, vectors = self._computed(lids)
-        distances, scores = np.full(len(lids), np.inf), np.full(len(lids), self.least_score)
         there = computed < np.inf
+        if there.all():
+            apart = self._distances.distance(computed)
+            return apart, self._distances.closeness_at(apart), vectors
+        distances, scores = np.full(len(lids), np.inf), np.full(len(lids), self.least_score)
         distances[there] = self._distances.distance(computed[there])
-        scores[there] = self._distances.closeness(computed[there])
+        scores[there] = self._distances.closeness_at(distances[there])
         return distances, scores, vectors
 
     @property

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -84,7 +84,7 @@ class GlobalPhase:
     explained: Callable[[], Explanation] | None = None
     """The expression for people. Raises LanguageError where it is too deep for that."""
 
-    @property
+    @cached_property
     def inputs(self) -> Mapping[str, Program]:
         """name → what a content node computes for each hit: a value for each feature of the program."""
         return {feature.name: _input_of(feature) for feature in self.program.features}

@@ -6,6 +6,7 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from paperwasp.operators.field_match import Lids
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.known_features import FeatureNotes
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
 from paperwasp.search.paging import ranked_behind
 from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
@@ -66,12 +68,13 @@ def exhaustive(
     scored = dropped = 0
     highest = -np.inf
     passed: list[Lids] = []
+    notes = FeatureNotes(bound.plan.reused)
     known_ns = bound.plan.cost.known_ns
     first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
     for places in blocks_of(len(lids), len(bound.setting.terms), first):
         block = lids[places]
         floor = float(best_scores[-1]) if rescaling is None and len(best_scores) == kept else -np.inf
-        found = _scored_in_time(bound, block, scored == 0, floor)
+        found = _scored_in_time(bound, block, floor, notes, is_first=scored == 0)
         scored += len(found)
         highest = max(highest, _highest(found))
         near, scores = _above_drop_limit(bound, block[: len(found)], found)
@@ -88,7 +91,8 @@ def exhaustive(
     bound.observer.step("rank", "general (rank program in blocks)")
     bound.observer.tag("first_phase", scored=scored, kept=len(best_lids))
     bound.observer.reach(ON_FIRST_PHASE, passed)
-    return _hits(bound, matches.count - dropped, best_lids, best_scores, 1.0, highest, matches)
+    ranked = _hits(bound, matches.count - dropped, best_lids, best_scores, 1.0, highest, matches)
+    return replace(ranked, known=notes.known())
 
 
 def first_phase_scores(bound: BoundQuery, lids: Lids) -> Scores:
@@ -135,7 +139,7 @@ def _scores(bound: BoundQuery, lids: Lids) -> Scores:
         return finite(scores_of(Block(bound.setting, lids, phases=profile.phases), profile.first_phase))
 
 
-def _scored_in_time(bound: BoundQuery, lids: Lids, is_first: bool, floor: float) -> Scores:
+def _scored_in_time(bound: BoundQuery, lids: Lids, floor: float, notes: FeatureNotes, *, is_first: bool) -> Scores:
     """The scores of as many as there was time for; those that are not above the floor need not be known. None of
     the first block is an error: OutOfTime."""
     if not is_first and bound.is_over():
@@ -149,6 +153,7 @@ def _scored_in_time(bound: BoundQuery, lids: Lids, is_first: bool, floor: float)
             begun_ns = time.thread_time_ns()
             scores = scores_in_time(block, profile.first_phase)
             bound.plan.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
+            notes.note(block)
             return finite(scores)
     except OutOfTime:
         if is_first:

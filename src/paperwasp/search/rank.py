@@ -1,9 +1,9 @@
 """Ranks the documents of one type: the first of them by relevance, or in the order of a sorting.
 
-There are four ways. The best of one phase are found by a kernel, or by scoring all matches. With a second phase, or a
-page behind another, more of the best are found than are shown, so that what moves does not go missing; where these are
-not enough, all are scored for the page. Where the second phase drops hits, all are scored. Hits that are sorted are
-found level by level.
+There are five ways. The best of one phase are those that a nearestNeighbor found, or are found by a kernel, or by
+scoring all matches. With a second phase, or a page behind another, more of the best are found than are shown, so that
+what moves does not go missing; where these are not enough, all are scored for the page. Where the second phase drops
+hits, all are scored. Hits that are sorted are found level by level.
 
 Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 """
@@ -21,6 +21,7 @@ from paperwasp.operators.field_match import Bitmap, Lids
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.first_phase import exhaustive, first_phase_scores, pruned
 from paperwasp.search.match import match
+from paperwasp.search.nearest import nearest
 from paperwasp.search.order import RELEVANCE, ScoresOf, first_hits
 from paperwasp.search.paging import ranked_behind, sorted_behind
 from paperwasp.search.ranked import Matches, RankedHits, Scores
@@ -40,6 +41,8 @@ def rank(bound: BoundQuery, wanted: int) -> RankedHits:
     if bound.levels:
         return _sorted(bound, wanted)
     if profile.second_phase is None and bound.query.order.after is None:
+        if wanted > 0 and (found := nearest(bound, wanted)) is not None:
+            return found
         return pruned(bound, wanted) or exhaustive(bound, match(bound), wanted)
     if profile.second_phase is not None and profile.second_phase_rank_score_drop_limit is not None:
         return _above_second_limit(bound, wanted)

@@ -10,6 +10,7 @@ from paperwasp.features.compile import ServedProfile
 from paperwasp.operators.tuning import Tuning
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema.model import RankProfile
+from paperwasp.search.known_features import reused_features
 from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning
 from paperwasp.search.query import RankingOverride
 from paperwasp.search.rank_cost import RankCost
@@ -40,6 +41,8 @@ class RankPlan:
     streamed_tuning: Tuning
     """The same in streaming search, where frequencies are not known."""
     cost: RankCost
+    reused: frozenset[str]
+    """Features of the first phase that later steps need again."""
 
     @classmethod
     def of(cls, served: ServedProfile) -> RankPlan:
@@ -55,6 +58,7 @@ class RankPlan:
             declared_tuning(declared),
             filter_tuning(declared),
             RankCost.of(profile),
+            reused_features(profile),
         )
 
     def profile_for(self, override: RankingOverride | None, *, streamed: bool) -> CompiledProfile:

@@ -14,6 +14,7 @@ from paperwasp.features.block import Block, FirstPhase
 from paperwasp.operators.field_match import Bitmap, Lids
 from paperwasp.ranking import Program, RankValue
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.known_features import NO_FEATURES, KnownFeatures
 from paperwasp.search.scoring import features_of, scores_of
 from paperwasp.tensor.value import Tensor
 
@@ -55,6 +56,8 @@ class RankedHits:
     """The highest score of the first phase; None: the hits were not ranked."""
     reranked: Lids | None = None
     """Those that the second phase ranked, best first by the first; None: it ranked none."""
+    known: KnownFeatures = NO_FEATURES
+    """What the first phase computed of them, and of others."""
 
     @property
     def first_phase_end(self) -> FirstPhase | None:
@@ -78,7 +81,7 @@ class RankedHits:
         picked = np.asarray(places)[order]
         end = self.first_phase_end if while_matching else None
         relevance = {"relevance": self.scores[picked]}
-        block = Block(self.bound.setting, self.lids[picked], relevance, self.bound.profile.phases, end)
+        block = self._block(self.lids[picked], relevance, end)
         found = features_of(block, programs)
         return [found[place] for place in np.argsort(order).tolist()]
 
@@ -86,11 +89,15 @@ class RankedHits:
         """The values of programs for the first `count` hits: a row a hit, a column a program."""
         order = np.argsort(self.lids[:count])
         relevance = {"relevance": self.scores[:count][order]}
-        block = Block(self.bound.setting, self.lids[:count][order], relevance, self.bound.profile.phases)
+        block = self._block(self.lids[:count][order], relevance)
         found = np.empty((count, len(programs)))
         for number, program in enumerate(programs.values()):
             found[order, number] = scores_of(block, program)
         return found
+
+    def _block(self, lids: Lids, scores: Mapping[str, Scores], end: FirstPhase | None = None) -> Block:
+        bound = self.bound
+        return Block(bound.setting, lids, scores, bound.profile.phases, end, known=dict(self.known.of(lids)))
 
 
 def finite(scores: Scores) -> Scores:

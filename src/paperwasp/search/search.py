@@ -71,7 +71,9 @@ class BoundSearch:
     @classmethod
     def if_short(cls, view: View, query: Query, served: ServedSchemas) -> BoundSearch | None:
         """Return the bound query if planning it is known to be short; None: it is to be planned on a worker thread."""
-        if query.observe.trace_level or query.order.hits > limits.INLINE_QUERY_HITS:
+        if query.observe.trace_level or query.order.hits > limits.INLINE_RANKED_HITS:
+            return None
+        if _written_hits(query) > limits.INLINE_QUERY_HITS:
             return None
         return cls(view, query, served) if is_plain(query.match.tree, len(view.schemas)) else None
 
@@ -80,8 +82,7 @@ class BoundSearch:
         """Whether the answer is expected to take less time than a hand-off to another thread is worth."""
         if self._streamed:
             return False
-        order = self._query.order
-        hits = order.offset + order.hits
+        hits = _written_hits(self._query)
         left_ns = float(limits.INLINE_QUERY_NS)
         for bound in self._indexed:
             left_ns -= estimate_ns(bound, hits)
@@ -233,6 +234,12 @@ class BoundSearch:
         except OutOfTime:
             pass
         return RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, coverage=0.0, degraded=TIMEOUT)
+
+
+def _written_hits(query: Query) -> int:
+    """How many hits are written at most. A node that ranks by the global phase itself only writes the page."""
+    page, order = query.rank.global_page, query.order
+    return order.offset + order.hits if page is None else page.hits
 
 
 def _ranked_in_time(bound: BoundQuery, wanted: int) -> RankedHits:
