@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.distances import Distances
+from paperwasp.attribute.distances import Distances, Found
 from paperwasp.attribute.tensor import NO_LABEL, TensorView, cells_of
 from paperwasp.attribute.vector_graph import VectorGraphView
 from paperwasp.tensor.value import Tensor
@@ -29,6 +29,7 @@ def check_graph(view: TensorView, live: Sequence[int], metric: str, query: Tenso
     check_found(found, expected)
     for lid, _, node in found:
         assert node in elements_of(view, lid)
+    check_of_found(distances, found)
     if len(expected) > 1:
         accepted = list(expected)[::2]
         flags = np.zeros(-(-view.limit // 64) * 64, np.bool_)
@@ -36,6 +37,19 @@ def check_graph(view: TensorView, live: Sequence[int], metric: str, query: Tenso
         threshold = float(np.median(list(expected.values())))
         found = search(view, distances, np.packbits(flags, bitorder="little").view(np.uint64), threshold)
         check_found(found, {lid: expected[lid] for lid in accepted if expected[lid] <= threshold})
+
+
+def check_of_found(distances: Distances, found: list[tuple[int, float, int]]) -> None:
+    """What is taken from a search is what is computed, also where the column has other nodes than the graph."""
+    lids = np.array(sorted(lid for lid, _, _ in found), np.uint32)
+    of_lid = {lid: (distance, node) for lid, distance, node in found}
+    found_distances = np.array([of_lid[lid][0] for lid in lids.tolist()], np.float64)
+    nodes = np.array([of_lid[lid][1] for lid in lids.tolist()], np.uint32)
+    expected, expected_vectors = distances.computed(lids)
+    taken, vectors = distances.of_found(Found(lids, found_distances, nodes))
+    assert np.array_equal(taken, expected) and np.array_equal(vectors, expected_vectors)
+    moved, vectors = distances.of_found(Found(lids, found_distances + 1.0, nodes + np.uint32(1)))
+    assert np.array_equal(moved, expected) and np.array_equal(vectors, expected_vectors)
 
 
 def check_found(found: list[tuple[int, float, int]], expected: dict[int, float]) -> None:

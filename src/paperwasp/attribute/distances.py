@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,20 @@ class GraphSearch:
     filter_first: bool
     exploration: float
     slack: float
+
+
+class Found(NamedTuple):
+    """Documents that a graph found, by rising lid."""
+
+    lids: Lids
+    distances: Numbers
+    """As the kernel computes them."""
+    nodes: NDArray[np.uint32]
+    """The nearest vector of each."""
+
+    def of(self, places: NDArray[np.bool_]) -> Found:
+        """The documents at these places."""
+        return Found(self.lids[places], self.distances[places], self.nodes[places])
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +145,9 @@ class Distances:
         """What finds near vectors without comparing all; None where they all have to be, as those of parents."""
         return None if self._imported is not None else self._column.graph
 
-    def search(self, graph: GraphView, search: GraphSearch) -> Lids:
-        """Return the lids of about the nearest documents, rising."""
-        found, _, _ = graph.search(
+    def search(self, graph: GraphView, search: GraphSearch) -> Found:
+        """Return about the nearest documents."""
+        found, distances, nodes = graph.search(
             self._flat_cells,
             self._query,
             search.count,
@@ -145,7 +159,19 @@ class Distances:
             search.exploration,
             search.slack,
         )
-        return np.sort(found)
+        order = found.argsort()
+        return Found(found[order], distances[order], nodes[order])
+
+    def of_found(self, found: Found) -> tuple[Numbers, NDArray[np.uint32]]:
+        """Return what `computed` does, of documents that a graph found.
+
+        The graph may be of a later moment than the column: its distances are those of the column where each document
+        has one vector, and the graph found that.
+        """
+        ones = found.nodes.astype(np.uint64) << np.uint64(ROW_LENGTH_BITS) | np.uint64(1)
+        if np.array_equal(self._rows(found.lids), ones):
+            return found.distances, np.zeros(len(ones), np.uint32)
+        return self.computed(found.lids)
 
     def distance(self, computed: Numbers) -> Numbers:
         """As people see it: an angle in radians, kilometres, bits, …"""

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.distances import Distances, GraphSearch
+from paperwasp.attribute.distances import Distances, Found, GraphSearch
 from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.tensor import TensorView
@@ -68,7 +68,8 @@ class NearestNeighborMatch(BestMatch):
     def find(self, allowed: Bitmap) -> Lids:
         space, graph = self._space, self._graph
         if graph is not None:
-            count = _core.bitmap_count(allowed, space.accept)
+            is_all = allowed is space.accept
+            count = space.documents if is_all else _core.bitmap_count(allowed, space.accept)
             self._strategy = choose(self._target_hits, self._tuning, count, space.documents)
         if graph is not None and self._strategy.uses_graph:
             lids, computed = self._near(self._searched(graph, allowed))
@@ -83,22 +84,23 @@ class NearestNeighborMatch(BestMatch):
         assert self._found is not None
         return self._found[0]
 
-    def _searched(self, graph: GraphView, allowed: Bitmap) -> Lids:
+    def _searched(self, graph: GraphView, allowed: Bitmap) -> Found:
         """What the graph finds. It may be of a later moment than the view: where documents that died since are found,
         the others are looked for again."""
         strategy, accept = self._strategy, self._space.accept
         found = self._search(graph, allowed if strategy.uses_filter else None)
-        if not strategy.uses_filter and not bits_of(accept, found).all():
+        if not strategy.uses_filter and not bits_of(accept, found.lids).all():
             found = self._search(graph, accept)
-        return found[bits_of(allowed, found)]
+        return found if strategy.hit_ratio is None or strategy.uses_filter else found.of(bits_of(allowed, found.lids))
 
-    def _near(self, lids: Lids) -> tuple[Lids, _Computed]:
+    def _near(self, found: Found) -> tuple[Lids, _Computed]:
         """Of documents that a graph found those that are near in the view, too, with what is computed of them."""
-        distances, vectors = self._distances.computed(lids)
+        lids = found.lids
+        distances, vectors = self._distances.of_found(found)
         near = (distances <= self._limit) & (distances < np.inf)
         return (lids, (distances, vectors)) if near.all() else (lids[near], (distances[near], vectors[near]))
 
-    def _search(self, graph: GraphView, accept: Bitmap | None) -> Lids:
+    def _search(self, graph: GraphView, accept: Bitmap | None) -> Found:
         strategy, tuning, limit = self._strategy, self._tuning, self._space.limit
         self._space.check_time()
         wanted = min(strategy.target_hits, limit)
