@@ -41,7 +41,7 @@ VNNI_TARGET inline __m512i added(__m512i sums, __m512i row, __m512i query) {
 
 VNNI_TARGET inline int32_t lanes_of(__m512i sums) {
     // The masked forms, with all lanes: GCC 12 warns of its own header in the others.
-    const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(sums), _mm512_maskz_extracti64x4_epi64(0xF, sums, 1));
+    const __m256i half = _mm256_add_epi32(_mm512_maskz_extracti64x4_epi64(0xF, sums, 0), _mm512_maskz_extracti64x4_epi64(0xF, sums, 1));
     const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
     const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4E));
     return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xB1)));
