@@ -68,6 +68,10 @@ def test_files_with_the_wrong_suffix_are_warned_of(path: str) -> None:
     ]
 
 
+def test_components_in_python_are_no_strangers() -> None:
+    assert told_of("components/a.py") == told_of("components/deep/b.py") == []
+
+
 DEPLOYMENT = b"""<deployment version="1.0" cloud-account="aws:1">
   <test><tester><nodes count="1"><resources vcpu="8"/></nodes></tester></test>
   <instance id="beta" tags="a b">

@@ -64,6 +64,18 @@ def test_the_nearest_are_found(metric: str, cell_type: str) -> None:
     assert found / 400 >= (0.9 if metric == "product" else 0.98)
 
 
+def test_many_equal_vectors_are_no_wall() -> None:
+    """Boilerplate: most documents have one vector in common. Their links must not keep walks from the others."""
+    rng = np.random.default_rng(SEED)
+    kinds = np.concatenate([np.arange(600), np.full(1_500, 600)])
+    rng.shuffle(kinds)
+    cells = clustered(rng, 601, 64)[kinds].astype(np.float32)
+    graph = graph_of(cells, "angular")
+    alone = np.flatnonzero(kinds < 600)[::4]
+    found = [int(row) in search(graph, cells, query_of(cells, row), explore=20)[0].tolist() for row in alone]
+    assert np.mean(found) >= 0.9
+
+
 @pytest.mark.parametrize("offset", [0.0, 1000.0])
 def test_vectors_too_close_for_codes_of_bytes(offset: float) -> None:
     """Far from zero and near each other, they all have the same code: the graph goes by their cells then."""

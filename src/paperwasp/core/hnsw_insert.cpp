@@ -185,7 +185,7 @@ void Worker::choose(uint32_t most, uint32_t level) {
     chosen_.clear();
     places_.clear();
     for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i) {
-        if (is_nearer_to_chosen(near_[i], most)) continue;
+        if (is_nearer_to_chosen(near_[i])) continue;
         chosen_.push_back(near_[i].node);
         places_.push_back(static_cast<uint32_t>(i));
     }
@@ -195,20 +195,24 @@ void Worker::choose(uint32_t most, uint32_t level) {
 void Worker::fill(const std::vector<uint32_t>& kept, size_t most) {
     chosen_ = kept;
     for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)
-        if (!is_nearer_to_chosen(near_[i], static_cast<uint32_t>(most))) chosen_.push_back(near_[i].node);
+        if (!is_nearer_to_chosen(near_[i])) chosen_.push_back(near_[i].node);
     for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)
         if (std::find(chosen_.begin(), chosen_.end(), near_[i].node) == chosen_.end()) chosen_.push_back(near_[i].node);
 }
 
-// What was not chosen but has no other link to it takes the place of the farthest that has others.
+// What was not chosen but has no other link to it takes the place of the farthest that has others. Few may: where many documents have one
+// vector, hundreds wait for such a place, and a list that is full of them leads nowhere else.
 void Worker::keep_led_to(uint32_t most) {
-    for (size_t i = 0, next = 0; i < near_.size(); ++i) {
+    constexpr int MOST_KEPT = 2;
+    int kept = 0;
+    for (size_t i = 0, next = 0; i < near_.size() && kept < MOST_KEPT; ++i) {
         if (next < places_.size() && places_[next] == i) {
             ++next;
             continue;
         }
         const uint32_t node = near_[i].node;
         if (links_to(node) > 1) continue;
+        ++kept;
         if (chosen_.size() < most) {
             chosen_.push_back(node);
             continue;
@@ -219,22 +223,18 @@ void Worker::keep_led_to(uint32_t most) {
     }
 }
 
-// Equals of each other may not take all links: many documents can have one vector, and must not become an island.
-bool Worker::is_nearer_to_chosen(Near candidate, uint32_t most) {
+// As near counts as nearer: many documents can have one vector, and links from one of them to another lead nowhere new.
+bool Worker::is_nearer_to_chosen(Near candidate) {
     constexpr size_t AT_A_TIME = 4;
     float distances[AT_A_TIME];
     if (chosen_.empty()) return false;
     other_->bind_node(candidate.node);
-    uint32_t equals = 0;
     for (size_t from = 0; from < chosen_.size(); from += AT_A_TIME) {
         const size_t count = std::min(AT_A_TIME, chosen_.size() - from);
         other_->distances(chosen_.data() + from, count, distances);
-        for (size_t i = 0; i < count; ++i) {
-            if (distances[i] < candidate.distance) return true;
-            equals += distances[i] == candidate.distance;
-        }
+        if (std::any_of(distances, distances + count, [&](float each) { return each <= candidate.distance; })) return true;
     }
-    return equals > most / 2;
+    return false;
 }
 
 }  // namespace paperwasp::hnsw

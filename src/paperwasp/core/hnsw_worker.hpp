@@ -36,7 +36,7 @@ class Worker {
     // Chooses these, and of near_ as many as there is room for.
     void fill(const std::vector<uint32_t>& kept, size_t most);
     void keep_led_to(uint32_t most);
-    bool is_nearer_to_chosen(Near candidate, uint32_t most);
+    bool is_nearer_to_chosen(Near candidate);
     // near_ becomes these others, in the order of their distance from the node.
     void measure(uint32_t node, const std::vector<uint32_t>& others);
 
