@@ -57,7 +57,8 @@ void check_threads(size_t threads) {
 
 size_t bits_below(uint32_t limit, const In<uint64_t>& bitmap) {
     size_t count = 0;
-    for (size_t i = 0; i < std::min(bitmap.size(), size_t{limit} / 64); ++i) count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[i]));
+    for (size_t i = 0; i < std::min(bitmap.size(), size_t{limit} / 64); ++i)
+        count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[i]));
     if (limit / 64 < bitmap.size())
         count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[limit / 64] & ((uint64_t{1} << (limit & 63)) - 1)));
     return count;
@@ -112,8 +113,8 @@ class Hnsw {
             there = std::min(there, accepted);
         }
         const auto wanted = static_cast<uint32_t>(std::min({std::max(explore, count), std::max(there, size_t{1}), MOST}));
-        Search how{wanted, filter, filter_first && accept, static_cast<float>(exploration), share,
-                   static_cast<float>(std::max(0.0, slack))};
+        Search how{
+            wanted, filter, filter_first && accept, static_cast<float>(exploration), share, static_cast<float>(std::max(0.0, slack))};
         how.many = index_->has_many();
         how.all = !accept && !how.many && !(slack > 0);
         std::vector<Hit> hits;
@@ -196,8 +197,9 @@ void bind_hnsw(nb::module_& m) {
         .def("renumbered", &Hnsw::renumbered, nb::arg("cells").noconvert(), nb::arg("numbers").noconvert(), nb::arg("owners").noconvert())
         .def("arrays", &Hnsw::arrays)
         .def_static("from_arrays", &Hnsw::from_arrays, nb::arg("metric"), nb::arg("cell_type"), nb::arg("dimensions"), nb::arg("max_links"),
-                    nb::arg("explore_at_insert"), nb::arg("cells").noconvert(), nb::arg("header").noconvert(), nb::arg("levels").noconvert(),
-                    nb::arg("owners").noconvert(), nb::arg("counts").noconvert(), nb::arg("links").noconvert(), nb::arg("threads") = 1)
+                    nb::arg("explore_at_insert"), nb::arg("cells").noconvert(), nb::arg("header").noconvert(),
+                    nb::arg("levels").noconvert(), nb::arg("owners").noconvert(), nb::arg("counts").noconvert(),
+                    nb::arg("links").noconvert(), nb::arg("threads") = 1)
         .def_prop_ro("nodes", &Hnsw::nodes)
         .def_prop_ro("size_bytes", &Hnsw::size_bytes);
 }

@@ -11,7 +11,7 @@ namespace paperwasp::hnsw {
 namespace {
 
 constexpr size_t HUGE_PAGE = size_t{1} << 21;
-constexpr size_t PAGE_BYTES = size_t{1} << 24;      // about, of a page of records
+constexpr size_t PAGE_BYTES = size_t{1} << 24;        // about, of a page of records
 constexpr size_t LISTS_IN_A_BLOCK = size_t{1} << 14;  // in links
 
 size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }

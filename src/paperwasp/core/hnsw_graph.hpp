@@ -39,11 +39,11 @@ inline void store(T* to, T value) {
 enum State : uint8_t { ABSENT, LIVE, DEAD, GONE, LOST };
 
 struct Node {
-    float scale;     // of the code: what the product of two codes is multiplied with
-    float square;    // of the vector's length, as the code has it
-    int32_t sum;     // of the code's cells
-    uint32_t owner;  // the document
-    uint32_t* upper; // the lists above the lowest, each a count and max_links links
+    float scale;      // of the code: what the product of two codes is multiplied with
+    float square;     // of the vector's length, as the code has it
+    int32_t sum;      // of the code's cells
+    uint32_t owner;   // the document
+    uint32_t* upper;  // the lists above the lowest, each a count and max_links links
     uint8_t level;
     uint8_t state;  // atomic
     uint8_t lock;   // atomic
@@ -70,9 +70,7 @@ struct Records {
     uint32_t head = 0;  // where in a record the Node is
     uint32_t max_links = 0;
 
-    char* record(uint32_t node) const {
-        return pages[node >> page_bits] + size_t{node & ((1u << page_bits) - 1)} * stride;
-    }
+    char* record(uint32_t node) const { return pages[node >> page_bits] + size_t{node & ((1u << page_bits) - 1)} * stride; }
     Node& node(uint32_t number) const { return *reinterpret_cast<Node*>(record(number) + head); }
     Links links(uint32_t number, uint32_t level) const {
         Node& of = node(number);
@@ -150,10 +148,10 @@ class Graph {
     };
 
     uint32_t max_links_, head_, stride_, page_bits_ = 0;
-    uint32_t size_ = 0;           // atomic
-    uint64_t entry_ = NONE;       // atomic
-    Table* table_ = nullptr;      // atomic; the last of tables_
-    size_t lists_bytes_ = 0;      // atomic
+    uint32_t size_ = 0;       // atomic
+    uint64_t entry_ = NONE;   // atomic
+    Table* table_ = nullptr;  // atomic; the last of tables_
+    size_t lists_bytes_ = 0;  // atomic
     std::vector<std::unique_ptr<Table>> tables_;
     std::mutex lists_mutex_;
     std::vector<std::unique_ptr<uint32_t[]>> blocks_;  // of lists above the lowest level

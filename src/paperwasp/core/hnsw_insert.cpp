@@ -85,8 +85,13 @@ void Index::add(const Column& column, const uint32_t* nodes, const uint32_t* own
 }
 
 Worker::Worker(const Index& index, const Column& column)
-    : of_(index), column_(column), records_(index.graph().records(column.rows)), explore_(std::max(index.explore_at_insert(), 1u)),
-      by_codes_(index.walks_by_codes()), space_(index.space(records_, column)), other_(index.space(records_, column)) {}
+    : of_(index),
+      column_(column),
+      records_(index.graph().records(column.rows)),
+      explore_(std::max(index.explore_at_insert(), 1u)),
+      by_codes_(index.walks_by_codes()),
+      space_(index.space(records_, column)),
+      other_(index.space(records_, column)) {}
 
 // It may turn out with any node that codes are too coarse, or fine enough again.
 void Worker::look_at_fineness() {
@@ -119,7 +124,8 @@ void Worker::link(Index& index, uint32_t number, double error) {
 // *from: where the walk begins; becomes the nearest.
 void Worker::link_on(uint32_t node, uint32_t level, Near* from) {
     walk(records_, *space_, *from, level, explore_, nullptr, &near_);
-    near_.erase(std::remove_if(near_.begin(), near_.end(), [&](Near n) { return n.node == node || !records_.is_live(n.node); }), near_.end());
+    near_.erase(std::remove_if(near_.begin(), near_.end(), [&](Near n) { return n.node == node || !records_.is_live(n.node); }),
+                near_.end());
     if (near_.empty()) return;
     *from = near_.front();
     choose(records_.max_links, MOST_LEVELS);

@@ -136,8 +136,16 @@ Saved Index::saved() const {
     }
     double longest;
     __atomic_load(&longest_, &longest, __ATOMIC_ACQUIRE);
-    to.header = {VERSION, shape_.metric, shape_.cell, shape_.dimensions, graph_->max_links(), graph_->entry().node, has_many() ? 1u : 0u,
-                 bits_of(longest), bits_of(fineness_.errors), bits_of(fineness_.distances)};
+    to.header = {VERSION,
+                 shape_.metric,
+                 shape_.cell,
+                 shape_.dimensions,
+                 graph_->max_links(),
+                 graph_->entry().node,
+                 has_many() ? 1u : 0u,
+                 bits_of(longest),
+                 bits_of(fineness_.errors),
+                 bits_of(fineness_.distances)};
     return to;
 }
 

@@ -50,7 +50,8 @@ class Pool {
 
     void add(Near met) {
         const bool live = records_.is_live(met.node);
-        auto at = std::upper_bound(places_.begin(), places_.end(), met.distance, [](float d, const Near& near) { return d < near.distance; });
+        auto at =
+            std::upper_bound(places_.begin(), places_.end(), met.distance, [](float d, const Near& near) { return d < near.distance; });
         next_ = std::min(next_, static_cast<size_t>(at - places_.begin()));
         places_.insert(at, {met.distance, live ? met.node : met.node | IS_DEAD});
         live_ += live;
@@ -135,8 +136,16 @@ class Kept {
 class FilteredWalk {
   public:
     FilteredWalk(const Records& records, const Space& space, const Search& search, Clock* clock)
-        : records_(records), space_(space), search_(search), clock_(clock), visited_(Visited::of_thread(records.limit)), kept_(records, search),
-          may_pass_over_(search.filter_first), enough_(2 * records.max_links), unmet_(MOST_IN_LIST), distances_(MOST_IN_LIST) {}
+        : records_(records),
+          space_(space),
+          search_(search),
+          clock_(clock),
+          visited_(Visited::of_thread(records.limit)),
+          kept_(records, search),
+          may_pass_over_(search.filter_first),
+          enough_(2 * records.max_links),
+          unmet_(MOST_IN_LIST),
+          distances_(MOST_IN_LIST) {}
 
     void run(Near from, std::vector<Near>* found) {
         visited_.visit(from.node);
@@ -164,9 +173,7 @@ class FilteredWalk {
     // How far away a node may be to be left from.
     float reach() const { return kept_.is_full() ? kept_.bound() + search_.slack * std::abs(kept_.bound()) : NO_BOUND; }
 
-    bool is_let_through(uint32_t node) const {
-        return search_.filter.accepts(records_.node(node).owner) && records_.is_live(node);
-    }
+    bool is_let_through(uint32_t node) const { return search_.filter.accepts(records_.node(node).owner) && records_.is_live(node); }
 
     void meet(Near met) {
         if (!(met.distance < reach())) return;
@@ -265,7 +272,7 @@ class FilteredWalk {
     const uint32_t enough_;
     std::vector<uint32_t> unmet_;
     std::vector<float> distances_;
-    std::vector<Near> ahead_;                                // a heap, the nearest first
+    std::vector<Near> ahead_;  // a heap, the nearest first
     std::vector<uint32_t> near_, further_, matching_, beside_;
     size_t reached_ = 0;    // by the last hop, met before or not
     size_t exhausted_ = 0;  // of those

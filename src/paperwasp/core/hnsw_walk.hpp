@@ -13,9 +13,7 @@ struct Near {
     float distance;
     uint32_t node;
 
-    bool operator<(const Near& other) const {
-        return distance < other.distance || (distance == other.distance && node < other.node);
-    }
+    bool operator<(const Near& other) const { return distance < other.distance || (distance == other.distance && node < other.node); }
 };
 
 // Which nodes a walk has met, and which it has met all neighbours of. Each thread has one, for all graphs: a byte a node, which says in
@@ -51,14 +49,14 @@ struct Filter {
 };
 
 struct Search {
-    uint32_t explore;          // how many near documents a walk keeps
+    uint32_t explore;  // how many near documents a walk keeps
     Filter filter;
-    bool filter_first = false; // where few documents near the query are let through, look at those alone, through others to them
-    float exploration = 0;     // how readily it goes three links far for them
-    float share = 1;           // of all documents that the filter lets through, about
-    float slack = 0;           // how much farther than what it keeps a walk goes on
-    bool many = false;         // documents have several nodes
-    bool all = false;          // all nodes are let through but for dead ones, and slack is 0
+    bool filter_first = false;  // where few documents near the query are let through, look at those alone, through others to them
+    float exploration = 0;      // how readily it goes three links far for them
+    float share = 1;            // of all documents that the filter lets through, about
+    float slack = 0;            // how much farther than what it keeps a walk goes on
+    bool many = false;          // documents have several nodes
+    bool all = false;           // all nodes are let through but for dead ones, and slack is 0
 };
 
 // The node that is nearest, as far as going to a nearer neighbour on one level after the other says.

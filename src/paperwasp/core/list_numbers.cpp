@@ -1,4 +1,5 @@
-// The numbers of a decoded JSON array, looked at and converted in one pass: NumPy looks at each twice. The plain twin is in list_numbers.py.
+// The numbers of a decoded JSON array, looked at and converted in one pass: NumPy looks at each twice. The plain twin is in
+// list_numbers.py.
 #include <memory>
 #include <vector>
 
