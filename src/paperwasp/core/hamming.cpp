@@ -34,7 +34,7 @@ PAPERWASP_CLONES void differing_plain(const int8_t* query, const int8_t* rows, s
 
 COUNTS_TARGET inline uint64_t sum_of_lanes(__m512i sums) {
     // The masked form, with all lanes: GCC 12 warns of its own header in the other.
-    const __m256i half = _mm256_add_epi64(_mm512_castsi512_si256(sums), _mm512_maskz_extracti64x4_epi64(0xF, sums, 1));
+    const __m256i half = _mm256_add_epi64(_mm512_maskz_extracti64x4_epi64(0xF, sums, 0), _mm512_maskz_extracti64x4_epi64(0xF, sums, 1));
     const __m128i two = _mm_add_epi64(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
     return static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_add_epi64(two, _mm_unpackhi_epi64(two, two))));
 }
