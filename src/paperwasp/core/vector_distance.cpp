@@ -84,7 +84,7 @@ PAPERWASP_INLINE Products products_of(const Q* query, const C* cells, size_t siz
     PAPERWASP_CLONES double dot_of(const Q* a, const C* b, size_t n) {               \
         return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return x * y; });             \
     }                                                                                \
-    PAPERWASP_CLONES double norm_of(const C* a, size_t n) {                          \
+    [[maybe_unused]] PAPERWASP_CLONES double norm_of(const C* a, size_t n) {         \
         return sum_of<Sum>(a, a, n, [](Sum x, Sum y) { return x * y; });             \
     }                                                                                \
     PAPERWASP_CLONES double square_of(const Q* a, const C* b, size_t n) {            \
