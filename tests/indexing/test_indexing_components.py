@@ -104,6 +104,27 @@ def test_the_argument_names_the_dimension_of_the_elements(outer: str, inner: str
         assert empty.labels == () and len(empty.cells) == 0
 
 
+class Bits:
+    """Embeds a text as a cell of 1 for each place of its letter "x", of the dimension that is needed."""
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
+        (size,) = type.shape
+        cells = [np.array([[float(text[place : place + 1] == "x") for place in range(size)]]) for text in texts]
+        return [Tensor(type, ((),), each) for each in cells]
+
+
+@pytest.mark.parametrize("packing", ["pack_bits", "binarize | pack_bits", "binarize 0.5 | pack_bits"])
+def test_embed_into_bits(packing: str) -> None:
+    """What is packed is embedded with eight times the cells. Vespa: PackBitsExpression.setOutputType."""
+    components = Components({"bits": Bits()}, BUILT_IN.chunkers, {})
+    for type_, script in (("tensor<int8>(x[2])", "input a"), ("tensor<int8>(p{},x[2])", "input a | chunk sentence")):
+        schema = schema_of(type_, f"{script} | embed bits | {packing} | attribute | index")
+        assert not list(check_scripts(schema, components))
+        processor = processor_of(schema, components, NOW)
+        assert processor is not None
+        assert processor.derived(ID, {"a": "x------xx"})["out"].cells.tolist() == [[-127, -128]]
+
+
 def test_chunk_then_embed() -> None:
     found = made(schema_of(VECTORS, "input a | chunk sentence | embed mine | attribute"), a="One. Two!")
     assert found.cells.tolist() == [[4, 0], [5, 0]]

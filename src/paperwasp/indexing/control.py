@@ -41,8 +41,8 @@ _COMPARATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 def _statement(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     steps: list[tuple[bool, Step]] = []
     needs_input, found = True, type_
-    for operand in expression.operands:
-        compiled = scope.compile(operand, found)
+    for place, operand in enumerate(expression.operands, 1):
+        compiled = scope.before(expression.operands[place:]).compile(operand, found)
         if not compiled.needs_input:
             needs_input = False
         steps.append((compiled.needs_input, compiled.run))

@@ -149,8 +149,9 @@ def _component(expression: Expression, name: str, kind: str, known: Mapping[str,
         scope.fail(expression, f"Can't find {kind} {what}: no {kind}s are configured")
     if name not in known:
         listed = ", ".join(f"'{each}'" for each in known)
-        problem = f"Can't find {kind} '{name}'. Valid {kind}s are" if name else f"A {kind} id must be said: there are"
-        scope.fail(expression, f"{problem} {listed}")
+        several = f"Multiple {kind}s are provided but no {kind} id is given"
+        problem = f"Can't find {kind} '{name}'" if name else several
+        scope.fail(expression, f"{problem}. Valid {kind}s are {listed}")
     return known[name]
 
 

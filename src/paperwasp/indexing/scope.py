@@ -6,8 +6,8 @@ A compiled expression takes the value of the expression before it, None where th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, NoReturn
 
 from paperwasp import limits
@@ -83,7 +83,7 @@ class Scope:
     owner: str
     """The field that the script makes."""
     type: DataType
-    """The type of that field."""
+    """The type that is needed at the end: that of the field, or of what the expressions after this one need."""
     sources: Mapping[str, DataType]
     """The fields that `input` may name."""
     components: Components = BUILT_IN
@@ -107,7 +107,17 @@ class Scope:
     def expected(self, expression: Expression, what: str, type_: DataType | None) -> NoReturn:
         self.fail(expression, f"Expected {what} input, {f'got {type_}' if type_ else 'but no input is specified'}")
 
+    def before(self, following: Sequence[Expression]) -> Scope:
+        """The scope of an expression that these follow."""
+        needed = self.type
+        for expression in reversed(following):
+            if (of := NEEDED.get(expression.keyword)) is not None:
+                needed = of(needed)
+        return self if needed is self.type else replace(self, type=needed)
 
+
+NEEDED: Final[dict[str, Callable[[DataType], DataType]]] = {}
+"""Keyword → the type that is needed before it, by the one that is needed after it; others change none."""
 Compiler = Callable[[Expression, DataType | None, Scope], Compiled]
 COMPILERS: Final[dict[str, Compiler]] = {}
 """Keyword → what compiles it; filled by the modules of the families, which `compiler` imports."""

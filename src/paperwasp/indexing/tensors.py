@@ -13,7 +13,7 @@ from paperwasp.document.types import (
     TensorFieldType,
     tensor_field,
 )
-from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
+from paperwasp.indexing.scope import NEEDED, Compiled, Run, Scope, ScriptError, Value, compiles
 from paperwasp.indexing.values import is_number
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.tensor.types import Dimension, TensorType
@@ -46,6 +46,18 @@ def _pack_bits(expression: Expression, type_: DataType | None, scope: Scope) -> 
         return Tensor(made, tensor.labels, np.packbits(tensor.cells > 0, axis=-1).view(np.int8))
 
     return Compiled(pack, tensor_field(made))
+
+
+def _unpacked(needed: DataType) -> DataType:
+    """The type that `pack_bits` needs to make another. Vespa: PackBitsExpression.setOutputType."""
+    if not isinstance(needed, TensorFieldType) or len(needed.tensor.indexed) != 1:
+        return needed
+    (dense,) = needed.tensor.indexed
+    bits = Dimension(dense.name, (dense.size or 0) * _BYTE_BITS)
+    return tensor_field(TensorType.of([*needed.tensor.mapped, bits], "double"))
+
+
+NEEDED["pack_bits"] = _unpacked
 
 
 @compiles("to_tensor")
