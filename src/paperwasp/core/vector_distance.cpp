@@ -84,13 +84,16 @@ PAPERWASP_INLINE Products products_of(const Q* query, const C* cells, size_t siz
     PAPERWASP_CLONES double dot_of(const Q* a, const C* b, size_t n) {               \
         return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return x * y; });             \
     }                                                                                \
-    [[maybe_unused]] PAPERWASP_CLONES double norm_of(const C* a, size_t n) {         \
-        return sum_of<Sum>(a, a, n, [](Sum x, Sum y) { return x * y; });             \
-    }                                                                                \
     PAPERWASP_CLONES double square_of(const Q* a, const C* b, size_t n) {            \
         return sum_of<Sum>(a, b, n, [](Sum x, Sum y) { return (x - y) * (x - y); }); \
     }                                                                                \
     PAPERWASP_CLONES Products both_of(const Q* a, const C* b, size_t n) { return products_of<Sum>(a, b, n); }
+
+// Of queries, which are never of bfloat16.
+#define NORM_OF(Q, Sum)                                                  \
+    PAPERWASP_CLONES double norm_of(const Q* a, size_t n) {              \
+        return sum_of<Sum>(a, a, n, [](Sum x, Sum y) { return x * y; }); \
+    }
 
 #define DIFFERING_OF(Q, C)                                                                      \
     PAPERWASP_CLONES double hamming_of(const Q* a, const C* b, size_t n) {                      \
@@ -100,6 +103,9 @@ KERNELS_OF(float, float, float)
 KERNELS_OF(double, double, double)
 KERNELS_OF(int8_t, int8_t, int32_t)
 KERNELS_OF(float, Bfloat16, float)
+NORM_OF(float, float)
+NORM_OF(double, double)
+NORM_OF(int8_t, int32_t)
 DIFFERING_OF(float, float)
 DIFFERING_OF(double, double)
 DIFFERING_OF(float, Bfloat16)
