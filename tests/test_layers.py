@@ -37,7 +37,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("embedders", "generators"),
     ("components",),
     ("application",),
-    ("operators", "client"),
+    ("operators", "client", "grouping"),
     ("content", "features"),
     ("search",),
     ("container", "configserver"),

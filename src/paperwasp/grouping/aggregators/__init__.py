@@ -1,0 +1,1 @@
+"""The aggregators of the grouping language, one a file."""
