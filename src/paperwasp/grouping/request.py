@@ -6,8 +6,10 @@ groups. Tags number levels and aggregations within a statement: by them the resu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from paperwasp.grouping.continuation import Pages
 from paperwasp.grouping.expression import Expression
 
 
@@ -75,3 +77,18 @@ class GroupingRequest:
     """How many of the best hits are grouped; None: all."""
     time_offset_seconds: int = 0
     """What time functions add to a time in UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the results of the requests of one statement are put together: by tags."""
+
+    number: int
+    """Of the statement among those of a query: its root group is `group:root:<number>`."""
+    requests: tuple[GroupingRequest, ...]
+    labels: Mapping[int, str]
+    """Tag → label: of lists of groups by that of their level, of lists of hits and of outputs by that of their
+    aggregation. What has none is not shown."""
+    maxes: Mapping[int, int] = field(default_factory=dict)
+    """Tag of a list → how many of its groups or hits a page shows; lists that are not here have one page."""
+    pages: Pages = field(default_factory=Pages)

@@ -11,6 +11,7 @@ from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.rules import RuledTree
 from paperwasp.errors import PaperwaspError
+from paperwasp.grouping.request import Layout
 from paperwasp.query.items import Item
 from paperwasp.search.query import Query, SortKey
 
@@ -84,6 +85,8 @@ class SearchPlan:
     """Where the page before ended; None: pages do not follow each other."""
     embeddings: tuple[Embedding, ...] = ()
     """The inputs that are to be made before the query is sent."""
+    layouts: tuple[Layout, ...] = ()
+    """Of each grouping statement."""
 
     def with_inputs(self, made: Mapping[str, object]) -> SearchPlan:
         """The same query with these values of inputs."""
