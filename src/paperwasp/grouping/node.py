@@ -1,14 +1,22 @@
-"""Bound expressions: functions of rows of hits, whose types are known, over the columns of one document type."""
+"""Bound expressions: functions of rows of hits, whose types are known, over the columns of one document type.
+
+A family of functions registers, for each name, how it is bound (`register`); `bind` looks up the name of an
+expression's function. Importing `paperwasp.grouping.expressions` registers all families.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute import ColumnView
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.expression import Bucket, Constant, Expression
 from paperwasp.grouping.values import Kind, Values
 
 Lids = NDArray[np.uint32]
@@ -31,9 +39,118 @@ class Node(ABC):
     kind: Kind
     is_multi: bool = False
     """Whether a row may have any number of values."""
-    array: str | None = None
-    """The array of structs, or map, whose elements its values are of, one for one; levels below read these."""
+    size_bytes: int = 8
+    """Of a LONG: how many bytes it has in a binary form (`cat`, `md5`, `xorbit`): those of the attribute's type."""
+    arrays: frozenset[str] = frozenset()
+    """The arrays of structs, and maps, whose elements it reads all of."""
+
+    @property
+    def array(self) -> str | None:
+        """The array of structs, or map, whose elements its values are of, one for one; levels below read these."""
+        return next(iter(self.arrays)) if self.is_multi and len(self.arrays) == 1 else None
 
     @abstractmethod
     def values(self, rows: Rows) -> Values:
-        """The values of all rows at once."""
+        """The values of all rows at once. Errors: OutOfTime."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scope:
+    """What expressions over the documents of one type can name."""
+
+    columns: Mapping[str, ColumnView] = field(default_factory=dict)
+    """By name: attributes, imported ones and parts of arrays of structs and of maps (`persons.name`, `scores.key`)."""
+    time_offset_seconds: int = 0
+    now_seconds: int = 0
+    bound_arrays: frozenset[str] = frozenset()
+    """The arrays of structs, and maps, of which each row is about one element: `Rows.elements` has its number."""
+    given: Mapping[Expression, Node] = field(default_factory=dict)
+    """Expressions that are bound already: aggregates, where groups are ordered by them."""
+    document_ids: Callable[[Lids], Sequence[str]] | None = None
+    """The ids of documents, where they are at hand: in streaming search."""
+
+    def within(self, array: str | None) -> Scope:
+        """The scope of what is computed once for each element of `array`; None: the same scope."""
+        return self if array is None else replace(self, bound_arrays=self.bound_arrays | {array})
+
+
+Binder = Callable[[Expression, Scope], Node]
+BINDERS: Final[dict[str, Binder]] = {}
+"""By name of a function."""
+
+
+def register(*functions: str) -> Callable[[Binder], Binder]:
+    """Registers how functions of these names are bound."""
+
+    def add(binder: Binder) -> Binder:
+        for name in functions:
+            assert name not in BINDERS, name
+            BINDERS[name] = binder
+        return binder
+
+    return add
+
+
+def bind(expression: Expression, scope: Scope) -> Node:
+    """The bound expression. Errors: InvalidQuery for functions that are not known, attributes that are not there, and
+    arguments whose number or types do not fit."""
+    found = scope.given.get(expression)
+    if found is not None:
+        return found
+    binder = BINDERS.get(expression.function)
+    if binder is None:
+        raise InvalidQuery(f"Unknown function in grouping: '{expression.function}'")
+    return binder(expression, scope)
+
+
+def bind_arguments(expression: Expression, scope: Scope, least: int = 1, most: int | None = None) -> list[Node]:
+    """All arguments of a function, each an expression. Errors: InvalidQuery."""
+    arguments = expression.arguments
+    if len(arguments) < least or (most is not None and len(arguments) > most):
+        raise InvalidQuery(f"Function '{expression.function}' does not take {len(arguments)} arguments")
+    return [bind(inner_expression(expression, number), scope) for number in range(len(arguments))]
+
+
+def inner_expression(expression: Expression, number: int) -> Expression:
+    """The argument of this number; a literal as a constant. Errors: InvalidQuery where there is none, or a bucket."""
+    arguments = expression.arguments
+    if number >= len(arguments):
+        raise InvalidQuery(f"Function '{expression.function}' does not take {len(arguments)} arguments")
+    argument = arguments[number]
+    if isinstance(argument, Bucket):
+        raise InvalidQuery(f"Argument {number + 1} of function '{expression.function}' must be an expression")
+    return argument if isinstance(argument, Expression) else Expression("constant", (argument,))
+
+
+def inner_constant(expression: Expression, number: int) -> Constant:
+    """The argument of this number, which is a constant: a literal, or an expression that is one. Errors: InvalidQuery
+    where there is none."""
+    argument = expression.arguments[number] if number < len(expression.arguments) else None
+    if isinstance(argument, Expression) and argument.function == "constant" and len(argument.arguments) == 1:
+        argument = argument.arguments[0]
+    if argument is None or isinstance(argument, Expression | Bucket):
+        raise InvalidQuery(f"Argument {number + 1} of function '{expression.function}' must be a constant")
+    return argument
+
+
+class Computed(Node):
+    """A function of the values of other nodes."""
+
+    def __init__(
+        self,
+        kind: Kind,
+        arguments: Sequence[Node],
+        compute: Callable[[Sequence[Values]], Values],
+        *,
+        is_multi: bool = False,
+        size_bytes: int = 8,
+    ) -> None:
+        self.kind = kind
+        self.is_multi = is_multi
+        self.size_bytes = size_bytes
+        self.arrays = frozenset().union(*(each.arrays for each in arguments))
+        self._arguments = tuple(arguments)
+        self._compute = compute
+
+    def values(self, rows: Rows) -> Values:
+        return self._compute([each.values(rows) for each in self._arguments])

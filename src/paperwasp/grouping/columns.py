@@ -1,0 +1,168 @@
+"""The columns of attributes as expressions read them: single values, and elements of arrays, weighted sets and parts of
+structs and maps. An imported column is read through its references; positions are their numbers on a z-curve.
+
+An unset value is what Vespa has for it: the least integer of the attribute's type, NaN, the empty string, false; and
+the same where a reference leads nowhere. Strings are equal only if their case is, in uncased attributes too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.array import ArrayView
+from paperwasp.attribute.column import ColumnView
+from paperwasp.attribute.elements import own_rows
+from paperwasp.attribute.imported import ImportedView
+from paperwasp.attribute.numeric import NumericView
+from paperwasp.attribute.position import PositionView
+from paperwasp.attribute.raw import RawView
+from paperwasp.attribute.rows import split, spread
+from paperwasp.attribute.string import StringView
+from paperwasp.document.types import BOOL
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.node import Lids, Scope
+from paperwasp.grouping.tables import InternedTable, StringTable
+from paperwasp.grouping.values import Kind, Table, Values
+
+Z_CURVE_SUFFIX: Final = "_zcurve"
+_MOST_VALUES: Final = 2**32 - 1
+"""Of all rows: their offsets have 32 bits."""
+Lengths = NDArray[np.int64]
+
+
+class AttributeColumn:
+    """The column of one attribute. `undefined` is the datum of an unset value."""
+
+    def __init__(self, name: str, view: ColumnView) -> None:
+        self._view = view
+        inner = view.innermost if isinstance(view, ImportedView) else view
+        if isinstance(inner, PositionView):
+            inner = inner.numbers
+        self._inner = inner
+        self.name = name
+        self.is_multi = isinstance(inner, ArrayView)
+        self.kind = _kind_of(name, inner)
+        self.size_bytes = 8
+        self.undefined: Any = 0
+        self.table: Table | None = None
+        self._raw: InternedTable | None = None
+        if isinstance(inner, StringView | ArrayView) and inner.dictionary is not None:
+            self.table = StringTable(inner.dictionary)
+        elif isinstance(inner, RawView):
+            self.table = self._raw = InternedTable((b"",))
+        elif isinstance(inner, NumericView | ArrayView):
+            self.size_bytes = 8 if self.kind == Kind.DOUBLE else inner.values.dtype.itemsize
+            if self.kind != Kind.BOOL:
+                self.undefined = np.nan if self.kind == Kind.DOUBLE else int(np.iinfo(inner.values.dtype).min)
+
+    @property
+    def is_float(self) -> bool:
+        """Whether its numbers have single precision."""
+        inner = self._inner
+        return isinstance(inner, NumericView | ArrayView) and inner.values.dtype == np.float32
+
+    def single(self, lids: Lids) -> Values:
+        """The single value of each row."""
+        _, rows, _, is_there = own_rows(self._view, lids)
+        found = self._single(rows)
+        if len(rows) == len(lids):
+            return Values(self.kind, found, self.table)
+        data = np.full(len(lids), self.undefined, found.dtype)
+        data[is_there] = found
+        return Values(self.kind, data, self.table)
+
+    def elements(self, lids: Lids) -> Values:
+        """All elements of each row."""
+        starts, lengths = self.runs(lids)
+        return Values(self.kind, self.at(spread(starts, lengths)), self.table, offsets_of(lengths))
+
+    def runs(self, lids: Lids) -> tuple[Lengths, Lengths]:
+        """Where the elements of each row stand, and how many there are."""
+        _, rows, lengths, is_there = own_rows(self._view, lids)
+        starts = np.zeros(len(lids), np.int64)
+        assert isinstance(self._inner, ArrayView)
+        starts[is_there], lengths[is_there] = split(self._inner.rows[rows])
+        return starts, lengths
+
+    def at(self, places: NDArray[np.int64]) -> NDArray[Any]:
+        """The elements that stand at these places."""
+        assert isinstance(self._inner, ArrayView)
+        return _data_of(self.kind, self._inner.values[places])
+
+    def element_of(self, lids: Lids, numbers: NDArray[Any]) -> Values:
+        """The element of each row with this number; the last one where there are fewer; 0, false or the empty string
+        where there are none."""
+        starts, lengths = self.runs(lids)
+        has = lengths > 0
+        places = starts + np.minimum(numbers, lengths - 1)
+        found = self.at(places[has])
+        data = np.zeros(len(lids), found.dtype)
+        data[has] = found
+        return Values(self.kind, data, self.table)
+
+    def _single(self, rows: Lids) -> NDArray[Any]:
+        inner = self._inner
+        if isinstance(inner, RawView):
+            assert self._raw is not None
+            return _raw_codes(inner, rows, self._raw)
+        assert isinstance(inner, NumericView | StringView)
+        return _data_of(self.kind, inner.values[rows])
+
+
+def column_of(name: str, scope: Scope) -> AttributeColumn:
+    """The column of the attribute of this name. Errors: InvalidQuery where there is none, or none to group by."""
+    view = scope.columns.get(name)
+    if view is None and name.endswith(Z_CURVE_SUFFIX):
+        view = scope.columns.get(name.removesuffix(Z_CURVE_SUFFIX))
+    if view is None:
+        raise InvalidQuery(f"Failed locating attribute vector '{name}'")
+    return AttributeColumn(name, view)
+
+
+def offsets_of(lengths: NDArray[Any]) -> NDArray[np.uint32]:
+    """Where the values of each row begin and end. Errors: InvalidQuery for more values than offsets can count."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    if len(ends) and int(ends[-1]) > _MOST_VALUES:
+        raise InvalidQuery(f"The hits have more than {_MOST_VALUES} values to group by")
+    offsets = np.zeros(len(lengths) + 1, np.uint32)
+    offsets[1:] = ends
+    return offsets
+
+
+def _kind_of(name: str, inner: ColumnView) -> Kind:
+    match inner:
+        case StringView():
+            return Kind.STRING
+        case ArrayView() if inner.dictionary is not None:
+            return Kind.STRING
+        case RawView():
+            return Kind.RAW
+        case NumericView() | ArrayView():
+            if (inner.data_type if isinstance(inner, NumericView) else inner.element_type) == BOOL:
+                return Kind.BOOL
+            return Kind.DOUBLE if inner.values.dtype.kind == "f" else Kind.LONG
+    raise InvalidQuery(f"Can not deduce correct resultclass for attribute vector '{name}' for attribute node")
+
+
+def _data_of(kind: Kind, values: NDArray[Any]) -> NDArray[Any]:
+    """Stored values as `Values` has them."""
+    if kind == Kind.BOOL:
+        return values > 0
+    if kind == Kind.STRING:
+        return values
+    return values.astype(np.float64 if kind == Kind.DOUBLE else np.int64)
+
+
+def _raw_codes(inner: RawView, rows: Lids, table: InternedTable) -> NDArray[np.uint32]:
+    """The codes of raw values: those of one length at a time, as rows of a matrix of bytes."""
+    starts, lengths = split(inner.rows[rows])
+    codes = np.zeros(len(rows), np.uint32)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        which = np.flatnonzero(lengths == length)
+        matrix = inner.content[starts[which][:, None] + np.arange(length)]
+        found, places = np.unique(matrix.view(f"V{length}").reshape(-1), return_inverse=True)
+        codes[which] = table.codes_of([value.tobytes() for value in found])[places.reshape(-1)]
+    return codes
