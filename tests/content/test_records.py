@@ -14,10 +14,13 @@ from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.records import Entry, EntryKind, decode_entries, encode_entries, entry_of
 from paperwasp.document.operations import Operation, Put, Remove, Update
-from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType
+from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType, tensor_field
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput
-from tests.content.nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, update
+from paperwasp.schema.model import Field
+from paperwasp.tensor.literal import parse_tensor
+from paperwasp.tensor.types import TensorType
+from tests.content.nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, schema, update
 
 LAYOUT = EMPTY.changed(1, [MUSIC, BOOK], {})
 KIND = LAYOUT.types["music"]
@@ -141,6 +144,31 @@ def test_damaged_operations_are_reported() -> None:
             list(decode_entries(data[:cut], lambda: "file: offset 5"))
     with pytest.raises(Corruption, match="version 9"):
         list(decode_entries(b"\x09" + data[1:], lambda: "here"))
+
+
+def test_the_worked_example_is_read_as_either_version() -> None:
+    """docs/formats/operations.md: what was written before tensors were in hex is read as it was."""
+    data = bytes.fromhex(
+        "03 01 00 00 00 01 00 0d 00 0d 00 00 00 40 8c 7c ce 03 44 06 00 0c c1 75 b9 df d7 5c a0 89 5e c3 b0"
+        "69 64 3a 6e 3a 6d 75 73 69 63 3a 3a 61 7b 22 79 65 61 72 22 3a 31 39 36 39 7d"
+    )
+    entry = entry_of(put("a", year=1969), KIND, CODEC, 1_763_633_000_123_456)
+    assert encode_entries([entry]) == data
+    for version in (2, 3):
+        (found,) = decode_entries(bytes([version]) + data[1:], lambda: "here")
+        assert (found.kind, found.id, found.timestamp_us) == (EntryKind.PUT, entry.id, entry.timestamp_us)
+        assert CODEC.decode(found.body) == {"year": 1969}
+
+
+def test_tensors_are_read_as_stored_now_and_before() -> None:
+    kind = EMPTY.changed(1, [schema("t", Field("at", tensor_field(TensorType.parse("tensor<float>(x[2])"))))], {})
+    codec = DocumentCodec(kind.types["t"])
+    expected = {"at": parse_tensor("tensor<float>(x[2]):[0.1,-2]")}
+    now = b'{"at":{"type":"tensor<float>(x[2])","values":"3DCCCCCDC0000000"}}'
+    before = b'{"at":{"type":"tensor<float>(x[2])","values":[0.10000000149011612,-2.0]}}'
+    assert codec.encode(expected) == now
+    assert [codec.decode(data) for data in (now, before)] == [expected, expected]
+    assert [codec.render(data, None, "short") for data in (now, before)] == [before, before]
 
 
 def test_layouts_come_back_as_they_were() -> None:

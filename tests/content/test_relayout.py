@@ -41,6 +41,7 @@ from paperwasp.search.bind import space_of
 from paperwasp.search.query import SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import (
     ATTRIBUTE,
@@ -213,6 +214,18 @@ def test_values_of_any_type_are_kept(tmp_path: Path, data_type: DataType, value:
                 InvalidInput, match=r"Field 'any' of type .* is not searched (yet|by)|'any' is predicate"
             ):
                 found(again, item)
+
+
+def test_a_tensor_of_another_cell_type_keeps_its_cells(tmp_path: Path) -> None:
+    """The hex in which it is stored is of the cells that it was stored with."""
+    kinds = [tensor_field(TensorType.parse(f"tensor<{cells}>(x[2])")) for cells in ("double", "float", "bfloat16")]
+    with started(tmp_path, {"music": schema("music", Field("at", kinds[0], attribute=ATTRIBUTE))}) as node:
+        node.apply(put("1", at=parse_tensor("tensor(x[2]):[1.5,-2]")))
+        for generation, kind in enumerate((*kinds[1:], kinds[0]), 2):
+            configure(node, generation, Field("at", kind, attribute=ATTRIBUTE))
+            assert node.get("1") == {"at": {"type": str(kind), "values": [1.5, -2.0]}}
+            (cells,) = values(node, "at", "1")[0].cells.tolist()
+            assert cells == [1.5, -2.0]
 
 
 def test_members_of_structs_come_and_go(tmp_path: Path) -> None:

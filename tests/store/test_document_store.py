@@ -46,6 +46,24 @@ def test_a_batch_is_written_in_order(tmp_path: Path) -> None:
     store.close()
 
 
+def test_the_worked_example_is_read_as_either_version(tmp_path: Path) -> None:
+    """docs/formats/document-store.md: values that were written before tensors were in hex are read as they were."""
+    fields, id_text = b'{"year":1969}', "id:n:music::a"
+    value = bytes.fromhex("01 00 00 00 00 00 00 00 07 00 00 00 0d 00") + id_text.encode() + fields
+    store = DocumentStore(tmp_path)
+    writes = StoreWrites()
+    writes.put(gid(1), id_text, 1, 7, fields)
+    store.write(writes)
+    assert store._database.get(gid(1)) == b"\x03" + value
+    for version in (b"\x02", b"\x03"):
+        store._database[gid(1)] = version + value
+        assert store.get(gid(1)) == StoredDocument(id_text, 1, 7, fields)
+    store._database[gid(1)] = b"\x04" + value
+    with pytest.raises(Corruption, match="is damaged"):
+        store.get(gid(1))
+    store.close()
+
+
 def test_writes_know_whether_there_are_any() -> None:
     gid, kinds = bytes(12), [StoreWrites() for _ in range(3)]
     assert not any(kinds)

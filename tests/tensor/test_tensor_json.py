@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.json_output import FORMS, result_json, stored_json, tensor_json
+from paperwasp.tensor.json_output import FORMS, result_json, shown_json, stored_json, tensor_json
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES, Tensor, as_cells
@@ -144,14 +144,50 @@ _CELLS = st.lists(st.floats() | st.integers(-(2**60), 2**60).map(float), min_siz
 
 
 @given(_CELLS, st.sampled_from(list(DTYPES)), st.sampled_from(["x[6]", "x[2],y[3]", "m{},x[6]", "m{},n{},x[2],y[3]"]))
-def test_what_is_stored_is_what_documents_show(cells: list[float], cell_type: str, dimensions: str) -> None:
+def test_what_is_stored_reads_back_and_is_what_documents_show(
+    cells: list[float], cell_type: str, dimensions: str
+) -> None:
     type_ = TensorType.parse(f"tensor<{cell_type}>({dimensions})")
     numbers = np.array([cells]).reshape(1, *type_.shape)
     if cell_type == "int8":
         numbers = np.nan_to_num(numbers).clip(-128, 127).round()
     tensor = Tensor(type_, (("a",) * len(type_.mapped),), as_cells(numbers, cell_type))
-    written = orjson.dumps(stored_json(tensor), option=orjson.OPT_SERIALIZE_NUMPY)
+    written = orjson.dumps(shown_json(tensor), option=orjson.OPT_SERIALIZE_NUMPY)
     assert written == orjson.dumps(tensor_json(tensor))
+    again = tensor_of(orjson.loads(orjson.dumps(stored_json(tensor), option=orjson.OPT_SERIALIZE_NUMPY)), type_)
+    assert again.labels == tensor.labels and again.cells.tobytes() == tensor.cells.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("literal", "stored"),
+    [
+        ("tensor<float>(x[3]):[1,-2,0.5]", {"values": "3F800000C00000003F000000"}),
+        ("tensor<bfloat16>(x[2]):[1,-2]", {"values": "3F80C000"}),
+        ("tensor(x[1]):[1]", {"values": "3FF0000000000000"}),
+        ("tensor<float>(m{},x[1]):{a:[1],b:[2]}", {"blocks": {"a": "3F800000", "b": "40000000"}}),
+        ("tensor<int8>(x[2]):[1,-2]", {"values": [1, -2]}),
+        ("tensor<float>(m{}):{a:1}", {"cells": {"a": 1.0}}),
+    ],
+)
+def test_dense_cells_are_stored_in_hex(literal: str, stored: dict[str, object]) -> None:
+    tensor = parse_tensor(literal)
+    expected = {"type": literal.partition(":")[0], **stored}
+    assert orjson.loads(orjson.dumps(stored_json(tensor), option=orjson.OPT_SERIALIZE_NUMPY)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("3F8000004000000", "expected 2 value(s), found 1"),
+        ("3F800000 4000000", "a string of values has hexadecimal digits only"),
+        ("3F8000004000000g", "a string of values has hexadecimal digits only"),
+        ("", "expected 2 value(s), found 0"),
+    ],
+)
+def test_hex_that_is_not_of_all_cells_is_refused(text: str, message: str) -> None:
+    with pytest.raises(LanguageError) as raised:
+        tensor_of({"values": text}, TensorType.parse("tensor<float>(x[2])"))
+    assert message in str(raised.value)
 
 
 _ITEM = st.floats() | st.integers(-200, 200) | st.sampled_from([True, None, "1.5", [2], 2**63, 10**400])

@@ -1,8 +1,10 @@
 """Documents as JSON: how the fields of a document are stored, logged and shown, and how they are read back.
 
 The JSON is what document/v1 shows as `fields`: empty strings, arrays and objects are left out, a float is written as
-the shortest text of its 32 bits, and what is no finite number is a string. It loses nothing: read back by type, each
-value is what it was. How values of a type look is defined in `document.converters` and `document.output`.
+the shortest text of its 32 bits, and what is no finite number is a string. But the cells of dense tensors are stored
+in hex (`tensor.json_output.stored_json`); earlier versions stored them as shown, and both are read. It loses nothing:
+read back by type, each value is what it was. How values of a type look is defined in `document.converters` and
+`document.output`.
 
 What was stored under an earlier layout may have fields that are there no more, or values of another type. It is left
 as it is, and `conform` makes of it what is to be seen.
@@ -23,7 +25,7 @@ from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import Render, render_of
-from paperwasp.document.tensor_forms import TensorForms
+from paperwasp.document.tensor_forms import TensorForms, expand_tensor
 from paperwasp.document.types import (
     STRING,
     ArrayType,
@@ -39,9 +41,10 @@ from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import numbers_as_texts
 from paperwasp.large_json import load_stored_json
 from paperwasp.store.document_store import StoredDocument
-from paperwasp.tensor.json_output import stored_json
+from paperwasp.tensor.json_output import stored_json, tensor_json
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
 
 Json = Any
 Prune = Callable[[Json], Json]
@@ -60,7 +63,9 @@ class DocumentCodec:
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
-        return self._dump({name: value for name, value in fields.items() if value not in _EMPTY})
+        return self._dump(
+            {name: value for name, value in fields.items() if type(value) is Tensor or value not in _EMPTY}
+        )
 
     def decode(self, data: bytes) -> dict[str, Value]:
         """The typed values of a document of this layout. Fields that the type does not have are left out."""
@@ -135,7 +140,7 @@ class DocumentCodec:
         return kept if fits(self._type.fields[name], kept) else None
 
     def render(self, data: bytes, names: Container[str] | None, tensor_form: str) -> bytes:
-        """The JSON of some fields (None: all) with tensors in a form of `tensor.json_output`."""
+        """The JSON of some fields (None: all) as it is shown: with tensors in a form of `tensor.json_output`."""
         if names is not None:
             fields: dict[str, Json] = load_stored_json(data)
             data = _dumps({name: value for name, value in fields.items() if name in names})
@@ -233,9 +238,11 @@ def _tensor_check(type_: TensorType) -> Prune:
 
     def check(value: Json) -> Json:
         stored = value.get("type", name) if isinstance(value, dict) else name
-        if stored != name and not is_assignable(TensorType.parse(str(stored)), type_):
+        if stored == name:
+            return value
+        if not is_assignable(TensorType.parse(str(stored)), type_):
             raise ValueError(f"a {stored} is stored, not a {name}")
-        return value
+        return expand_tensor(value, tensor_json)  # hex is of the stored cells' type
 
     return check
 

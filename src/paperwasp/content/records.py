@@ -24,7 +24,9 @@ from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput
 
-_VERSION: Final = 2
+_VERSION: Final = 3
+_READ_VERSIONS: Final = (2, _VERSION)
+"""Of version 2 are the same operations, where no tensor is in hex."""
 _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
@@ -202,8 +204,8 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
     """The entries of a payload, their fields not decoded. Errors: Corruption that says `where`."""
     try:
         version, count = _START.unpack_from(payload)
-        if version != _VERSION:
-            raise Corruption(f"{where()}: operations of version {version}; known is {_VERSION}")
+        if version not in _READ_VERSIONS:
+            raise Corruption(f"{where()}: operations of version {version}; known are 2 and {_VERSION}")
         offset = _START.size
         for _ in range(count):
             kind, flags, id_length, body_length, timestamp_us, gid = _ENTRY.unpack_from(payload, offset)

@@ -178,7 +178,8 @@ class _Answers:
         if self._processor is None:
             return Reindex(document_id)
         kind, codec = view.layout.types[document_id.document_type], view.codecs[document_id.document_type]
-        fields = codec.decode(view.shown_fields_of(document))
+        stored, fed = codec.decode(view.fields_of(document)), kind.fed
+        fields = {name: value for name, value in stored.items() if fed is None or name in fed}
         made = self._processor.derived(document_id, fields)
         derived = {name: made.get(name) for name in self._processor.fields if name in kind.fields}
         read_us = view.timestamp_of(document)

@@ -100,11 +100,9 @@ class View:
             document.id, lid, lambda: document.fields, self.layout.types[name], self.codecs[name], self.columns
         )
 
-    def fields_of(
-        self, document: StoredDocument, names: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
-    ) -> bytes:
+    def fields_of(self, document: StoredDocument) -> bytes:
         """The JSON object of a stored document's fields: as this view's layout has them, with what was changed in
-        place since it was stored. `names`: only these."""
+        place since it was stored. Its tensors are as they are stored."""
         lid, fields = document.lid, document.fields
         name = type_of_id(document.id)
         codec = self.codecs.get(name)
@@ -115,7 +113,7 @@ class View:
                 fields = changed_fields(document, self.layout.types[name], codec, self.columns)
             if lid < self.conform_below.get(name, 0):
                 fields = codec.conform(fields)
-        return fields if names is None and tensor_form == DEFAULT_FORM else codec.render(fields, names, tensor_form)
+        return fields
 
     def fields_of_all(self, documents: Sequence[StoredDocument]) -> list[bytes]:
         """As `fields_of`, of documents of one type: most are as they are stored."""
@@ -129,7 +127,11 @@ class View:
     def shown_fields_of(
         self, document: StoredDocument, names: Container[str] | None = None, tensor_form: str = DEFAULT_FORM
     ) -> bytes:
-        """As `fields_of`; without `names`, only what was fed, and nothing that indexing has made of it."""
-        if names is None and (kind := self.layout.types.get(type_of_id(document.id))) is not None:
-            names = kind.fed
-        return self.fields_of(document, names, tensor_form)
+        """As `fields_of`, as a client sees it: with tensors in `tensor_form`, and of fields only these; without
+        `names`, only what was fed, and nothing that indexing has made of it."""
+        type_name = type_of_id(document.id)
+        if (codec := self.codecs.get(type_name)) is None:
+            return b"{}"
+        if names is None:
+            names = self.layout.types[type_name].fed
+        return codec.render(self.fields_of(document), names, tensor_form)

@@ -1,6 +1,6 @@
-"""Stored documents with their tensors in another form than the short one that they are stored in.
+"""Stored documents with their tensors as they are shown. They are stored in the short form, many of them in hex.
 
-It is `format.tensors`: https://docs.vespa.ai/en/reference/api/document-v1.html#format.tensors
+The form is `format.tensors`: https://docs.vespa.ai/en/reference/api/document-v1.html#format.tensors
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import orjson
 from paperwasp.document.types import ArrayType, DataType, InnerStructType, MapType, StructType, TensorFieldType
 from paperwasp.errors import LanguageError
 from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.json_output import FORMS, tensor_json
+from paperwasp.tensor.json_output import FORMS, is_stored_in_hex, shown_json, tensor_json
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
 DEFAULT_FORM: Final = FORMS[0]
-"""The short form, in which documents are stored."""
+"""The short form, without hex."""
 
 Show = Callable[[Tensor], Any]
 Convert = Callable[[Any, Show], Any]
@@ -31,19 +31,38 @@ class TensorForms:
 
     def __init__(self, types: Mapping[str, DataType]) -> None:
         self._fields = {name: convert for name, kind in types.items() if (convert := converter_of(kind))}
+        self._in_hex = {name: self._fields[name] for name, kind in types.items() if _is_stored_in_hex(kind)}
 
     def render(self, data: bytes, form: str) -> bytes:
         """Renders a stored JSON object of fields with its tensors in `form`, one of `FORMS`."""
-        if form == DEFAULT_FORM or not self._fields:
+        converters = self._in_hex if form == DEFAULT_FORM else self._fields
+        if not converters:
             return data
         fields = orjson.loads(data)
-        found = self._fields.keys() & fields.keys()
+        found = converters.keys() & fields.keys()
         if not found:
             return data
-        show = partial(tensor_json, form=form)
+        show = shown_json if form == DEFAULT_FORM else partial(tensor_json, form=form)
         for name in found:
-            fields[name] = self._fields[name](fields[name], show)
+            fields[name] = converters[name](fields[name], show)
         return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def expand_tensor(value: Any, show: Show) -> Any:
+    """What is shown of a stored tensor by the type that it names itself. One that is not stored in hex stays."""
+    if not isinstance(value, dict) or not _has_hex(value):
+        return value
+    return show(tensor_of(value, TensorType.parse(value["type"])))
+
+
+def _has_hex(value: dict[str, Any]) -> bool:
+    blocks = value.get("blocks", ())
+    subspaces = blocks.values() if isinstance(blocks, dict) else (block["values"] for block in blocks)
+    return any(isinstance(cells, str) for cells in (value.get("values"), *subspaces))
+
+
+def _is_stored_in_hex(data_type: DataType) -> bool:
+    return isinstance(data_type, TensorFieldType) and is_stored_in_hex(data_type.tensor)
 
 
 def render_tensors(data: bytes, types: Mapping[str, DataType], form: str) -> bytes:
@@ -86,6 +105,6 @@ def _tensor_converter(type_: TensorType) -> Convert:
         try:
             return show(tensor_of(value, type_))
         except LanguageError:  # stored when the field had another type
-            return value
+            return expand_tensor(value, show)
 
     return convert

@@ -44,7 +44,9 @@ _unpack_header: Final = _HEADER.unpack_from
 _new_document: Final = tuple.__new__
 _REMOVAL: Final = struct.Struct(">Q12s")
 """A key of the second column family: big-endian, so that keys are in the order of time."""
-_VERSION: Final = 2
+_VERSION: Final = 3
+_READ_VERSIONS: Final = frozenset((2, _VERSION))
+"""Of version 2 are the same values, where no tensor is in hex."""
 _TOMBSTONE: Final = 0x80
 _REMOVALS: Final = "removals"
 
@@ -234,7 +236,7 @@ class DocumentStore:
             flags, timestamp_us, lid, id_length = _unpack_header(value)
         except struct.error:
             flags = 0
-        if flags & ~_TOMBSTONE != _VERSION:
+        if flags & ~_TOMBSTONE not in _READ_VERSIONS:
             raise Corruption(f"{self._directory}: the document with gid {gid.hex()} is damaged")
         end = _HEADER_BYTES + id_length
         return _new_document(StoredDocument, (value[_HEADER_BYTES:end].decode(), timestamp_us, lid, value[end:]))

@@ -24,10 +24,11 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.tensor.binary_format import convert, read_tensor
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import CellCollector, Labels, Tensor, TensorBuilder, as_cells, hex_cells
+from paperwasp.tensor.value import CELL_BYTES, CellCollector, Labels, Tensor, TensorBuilder, as_cells, hex_cells
 
 _EXACT: Final = 1 << 53
 _NUMBERS: Final = frozenset((int, float))
+_FLAT: Final = frozenset((list, str))
 _WORDS: Final[Mapping[str, float]] = {
     **dict.fromkeys(("nan", "+nan", "-nan"), math.nan),
     **dict.fromkeys(("inf", "+inf", "infinity", "+infinity"), math.inf),
@@ -100,15 +101,28 @@ def tensor_of(value: Any, type_: TensorType, *, is_lenient: bool = False) -> Ten
 
 
 def _dense_numbers(value: Any, type_: TensorType, is_lenient: bool) -> NDArray[np.float64] | None:
-    """The cells of a dense tensor that is given as a flat array of all of them, as nearly all vectors are. None where
-    it is given otherwise, or may be wrong: the reader says what is."""
+    """The cells of a dense tensor that is given as a flat array of all of them, or as stored in hex, as nearly all
+    vectors are. None where it is given otherwise, or may be wrong: the reader says what is."""
     if type(value) is dict:
         if not (value.keys() == _VALUES or (is_lenient and value.keys() == _TYPE_AND_VALUES)):
             return None
         value = value["values"]
-    if type(value) is not list or type_.mapped or not 0 < math.prod(type_.shape) <= limits.TENSOR_CELLS:
+    if type(value) not in _FLAT or type_.mapped or not type_.indexed:
         return None
-    return _core.list_numbers(value, math.prod(type_.shape)) if type_.indexed else None
+    if not 0 < (count := math.prod(type_.shape)) <= limits.TENSOR_CELLS:
+        return None
+    return _core.list_numbers(value, count) if type(value) is list else _hex_numbers(value, count, type_)
+
+
+def _hex_numbers(text: str, count: int, type_: TensorType) -> NDArray[np.float64] | None:
+    """The cells of hex digits; None where they are not just as many as there are cells."""
+    if len(text) != 2 * count * CELL_BYTES[type_.cell_type]:
+        return None
+    try:
+        cells = hex_cells(text, type_)
+    except ValueError:
+        return None
+    return cells if len(cells) == count else None  # there was white space between digits
 
 
 Cells = dict[tuple[Labels, tuple[int, ...]], float]

@@ -20,6 +20,8 @@ from paperwasp.tensor.types import Dimension, TensorType
 
 DTYPES: Final[Mapping[str, str]] = {"double": "float64", "float": "float32", "bfloat16": "float32", "int8": "int8"}
 """Cell type → the type of the array. A bfloat16 is a float32 whose lower 16 bits are 0."""
+CELL_BYTES: Final[Mapping[str, int]] = {"double": 8, "float": 4, "bfloat16": 2, "int8": 1}
+"""Cell type → the bytes of a cell in binary forms and in hex."""
 
 Labels = tuple[str, ...]
 _ROWS_AT_ONCE: Final = 1024
@@ -184,7 +186,7 @@ def as_cells(values: NDArray[np.float64], cell_type: str) -> NDArray[Any]:
 
 def hex_cells(text: str, type_: TensorType) -> NDArray[np.float64]:
     """The cells that a hex dump of big-endian bytes writes. What is less than a cell at its end is left out."""
-    digits = 2 * {"double": 8, "float": 4, "bfloat16": 2, "int8": 1}[type_.cell_type]
+    digits = 2 * CELL_BYTES[type_.cell_type]
     data = bytes.fromhex(text[: len(text) // digits * digits])
     if type_.cell_type == "bfloat16":
         return (np.frombuffer(data, ">u2").astype(np.uint32) << np.uint32(16)).view(np.float32).astype(np.float64)
