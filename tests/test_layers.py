@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "errors",
         "connection_limits",
         "embedding_limits",
+        "grouping_limits",
         "remote_limits",
         "limits",
         "env",

@@ -1,0 +1,16 @@
+"""Every limit of grouping: of statements, and of what they may take."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STATEMENT_CHARACTERS: Final = 256 * 1024
+"""The text of all statements of a query."""
+OPERATION_DEPTH: Final = 30
+"""Operations within each other."""
+EXPRESSION_DEPTH: Final = 60
+"""Functions, parentheses and predicates within each other."""
+EXPRESSION_NODES: Final = 20_000
+"""The functions and values of all expressions of a statement, each use of an alias with all of it."""
+STATEMENTS: Final = 1_000
+"""The statements of a query."""
