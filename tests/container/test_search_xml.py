@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search.xml import content_of, escaped, types_of
+from paperwasp.container.search.xml import content_of, types_of
+from paperwasp.container.search.xml_elements import escaped
 from paperwasp.document.types import (
     INT,
     STRING,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from paperwasp.content.records import Mutate
+from paperwasp.grouping.partial import PartialResult
 from paperwasp.query.items import Item
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.tensor.value import Tensor
@@ -288,6 +289,8 @@ class SearchResponse:
     """Whether the hits are those of `Rank.global_page`."""
     mutations: tuple[Mutate, ...] = ()
     """What the node has to apply before it answers, by the rank profile's `mutate`. Never in an answer."""
+    groupings: tuple[PartialResult, ...] = ()
+    """What the grouping requests found, with the hits of their lists filled."""
 
     @property
     def covered_documents(self) -> int:

@@ -40,6 +40,7 @@ from paperwasp.content.messages import StampRequest
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
+from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.query import Query, SearchResponse
 
@@ -282,12 +283,14 @@ class SearchHandler:
         entries: list[Entry] = []
         end = plan.offset + plan.hits
         summary_ns = 0
+        groups: Sequence[tuple[str, ShownRoot]] = ()
         for start, count in batches(plan.offset, plan.hits):
             batch = plan.window(start, count)
             asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
             answers = await self._ask_all(asked)
             result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
             entries.extend(result.hits)
+            groups = groups or result.groups
             summary_ns += result.summary_ns
             left = collapsed(entries, collapse)
             if result.errors or len(left) >= end or result.total_count < start + count or not count:
@@ -299,6 +302,7 @@ class SearchHandler:
             by_gid = {hit.gid: (cluster, hit) for cluster, hit in again.hits}
             left = [by_gid[hit.gid] for _, hit in left if hit.gid in by_gid]
         result.hits = left
+        result.groups = groups
         result.summary_ns = summary_ns
         result.summary_fields = plan.answering.summary_fields
         return result, answers

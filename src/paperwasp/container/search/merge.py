@@ -16,6 +16,7 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.plan import ClusterQuery, SearchPlan
 from paperwasp.container.search.rendering import Coverage, SearchError, SearchResult
 from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.result.shown import ShownRoot, shown
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 
 TIMED_OUT: Final = 12
@@ -68,7 +69,21 @@ def _result(
         bare_types=plan.answering.without_summary,
         summary_ns=max([answer.summary_ns for _, answer in found], default=0),
         continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
+        groups=_groups(plan, found) if plan.layouts else (),
+        is_sorted=bool(plan.answering.order_by),
     )
+
+
+def _groups(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[tuple[str, ShownRoot]]:
+    """The root groups, statement by statement. Each cluster has its own, as in Vespa, where groups are made in the
+    chain of a cluster (GroupingExecutor.java, BlendingSearcher.java)."""
+    roots = []
+    for layout in plan.layouts:
+        for cluster, answer in found:
+            root = shown(layout, {result.number: result for result in answer.groupings})
+            if root is not None:
+                roots.append((cluster, root))
+    return roots
 
 
 def _no_summary(query: ClusterQuery) -> SearchError:

@@ -6,6 +6,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/default-result-format.html
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,7 +15,9 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.container.search.groups_json import hits_in, root_json
 from paperwasp.errors import PaperwaspError
+from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.query import Hit, HitExplanation
@@ -104,6 +107,10 @@ class SearchResult:
     """The value of `searchAfter` for the page that follows; None: not requested, or there is no such page."""
     tensor_form: str = "short"
     """The form of tensors among the features: one of `tensor.json_output.FORMS`."""
+    groups: Sequence[tuple[str, ShownRoot]] = ()
+    """The root group of each grouping statement beside the cluster that it came from."""
+    is_sorted: bool = False
+    """Whether hits are in an order of their own, rather than that of their relevance: then groups come last."""
 
     @property
     def hit_count(self) -> int:
@@ -150,7 +157,7 @@ def render_json(result: SearchResult, *, exact_tensors: bool = False) -> bytes:
         parts += (b',"continuation":', orjson.dumps({"next": result.continuation}))
     if result.errors:
         parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
-    if result.hit_count:
+    if result.hit_count or result.groups:
         parts += (b',"children":[', b",".join(_children(result, exact_tensors)), b"]")
     parts.append(b"}}")
     return b"".join(parts)
@@ -188,21 +195,63 @@ def _error(error: SearchError) -> dict[str, Any]:
 
 
 def _children(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
+    """The hits as JSON objects, and the root groups where they stand among them."""
+    hits = _page_of(result, exact_tensors)
+    if not result.groups:
+        return hits
+    before, shown = hits_before_groups(result), list(hits)
+    return [*shown[:before], *_groups(result, exact_tensors), *shown[before:]]
+
+
+def _page_of(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
     """Each hit as a JSON object, as far as clusters have not rendered it already."""
     if result.page is None:
-        return _hits(result, exact_tensors)
+        return _hits(result.hits, result, exact_tensors)
     if not result.hits:
         return result.page  # type: ignore[return-value]
-    rest = iter(_hits(result, exact_tensors))
+    rest = iter(_hits(result.hits, result, exact_tensors))
     return [next(rest) if rendered is None else rendered for rendered in result.page]
+
+
+def _groups(result: SearchResult, exact_tensors: bool) -> list[bytes]:
+    """Each root group as a JSON object."""
+    entries = [(cluster, hit) for cluster, root in result.groups for hit in hits_in(root.groups)]
+    hits = iter(_hits(entries, result, exact_tensors))
+    return [root_json(root, hits) for _, root in result.groups]
+
+
+_PAGE_RELEVANCE: Final = re.compile(rb',"relevance":([^,}]+)')
+"""In a hit that a cluster has rendered: nothing before it has a quote that is not escaped."""
+
+
+def hits_before_groups(result: SearchResult) -> int:
+    """How many hits stand before the root groups, whose relevance is 1.
+
+    Vespa: Hit.java, HitGroupsLastComparator.java
+    """
+    if result.is_sorted:
+        return result.hit_count
+    rest = iter(result.hits)
+    page = [None] * len(result.hits) if result.page is None else result.page
+    for place, rendered in enumerate(page):
+        if rendered is None:
+            relevance = float(next(rest)[1].relevance)
+        else:
+            found = _PAGE_RELEVANCE.search(rendered)
+            relevance = float(found[1].strip(b'"')) if found else 0.0
+        if not relevance >= 1.0:
+            return place
+    return result.hit_count
 
 
 _SOURCE: Final = b',"source":%b'
 
 
-def _hits(result: SearchResult, exact_tensors: bool) -> Sequence[bytes]:
+def _hits(hits: Sequence[tuple[str, Hit]], result: SearchResult, exact_tensors: bool) -> Sequence[bytes]:
     """Each hit as a JSON object. With `summary_fields`, only those are shown."""
-    hits, summary_fields = result.hits, result.summary_fields
+    if not hits:
+        return ()
+    summary_fields = result.summary_fields
     show = partial(result_json, form=result.tensor_form, exact=exact_tensors)
     all_fields = not summary_fields
     type_shown = all_fields or "sddocname" in summary_fields

@@ -10,22 +10,23 @@ Java 19; before, it had more for some. Answers are UTF-8 whatever `model.encodin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import orjson
 
+from paperwasp.container.search.groups_xml import root_xml
 from paperwasp.container.search.rendering import (
     Coverage,
     SearchError,
     SearchResult,
     features_json,
+    hits_before_groups,
     status_of,
     summary_of,
 )
-from paperwasp.document.float_text import double_text
+from paperwasp.container.search.xml_elements import attributes_of, element, escaped, leaf, scalar_text
 from paperwasp.document.parts import part_of
 from paperwasp.document.types import (
     ArrayType,
@@ -50,7 +51,6 @@ TypeOf = Callable[[str, str], DataType | None]
 """Document type, field of a summary → its type; None: not known."""
 
 _HEAD: Final = '<?xml version="1.0" encoding="utf-8" ?>\n'
-_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _MARKS: Final = (("&lt;hi&gt;", "<hi>"), ("&lt;/hi&gt;", "</hi>"), ("&lt;sep /&gt;", "<sep />"))
 """The tags of teasers and bolded texts, which are markup in XML, too."""
 
@@ -85,49 +85,37 @@ def respond_xml(result: SearchResult, format_: str, type_of: TypeOf) -> Response
 
 def render_xml(result: SearchResult, type_of: TypeOf) -> bytes:
     """The answer as XML."""
-    attributes = _attributes({"total-hit-count": result.total_count} | _coverage(result.coverage) | _timing(result))
-    hits = (_hit(cluster, hit, result, type_of) for cluster, hit in result.hits)
-    return _document("result", attributes, [*_before_hits(result), *hits])
+    attributes = attributes_of({"total-hit-count": result.total_count} | _coverage(result.coverage) | _timing(result))
+    return _document("result", attributes, [*_before_hits(result), *_children(result, type_of, _hit, 1)])
 
 
 def render_page(result: SearchResult, type_of: TypeOf) -> bytes:
     """The answer as a page."""
-    hits = [_page_hit(cluster, hit, result, type_of) for cluster, hit in result.hits]
-    content = [_element("content", "", hits, 1)] if hits else []
-    attributes = _attributes({"version": "1.0"} | _coverage(result.coverage))
+    hits = _children(result, type_of, _page_hit, 2)
+    content = [element("content", "", hits, 1)] if hits else []
+    attributes = attributes_of({"version": "1.0"} | _coverage(result.coverage))
     return _document("page", attributes, [*_before_hits(result), *content])
 
 
+_RenderHit = Callable[[str, Hit, SearchResult, TypeOf, int], str]
+
+
+def _children(result: SearchResult, type_of: TypeOf, render: _RenderHit, level: int) -> list[str]:
+    """The hits, and the root groups where they stand among them."""
+    hits = [render(cluster, hit, result, type_of, level) for cluster, hit in result.hits]
+    before = hits_before_groups(result)
+    groups = [
+        root_xml(root, level, partial(_in_list, cluster, result, type_of, render)) for cluster, root in result.groups
+    ]
+    return [*hits[:before], *groups, *hits[before:]]
+
+
+def _in_list(cluster: str, result: SearchResult, type_of: TypeOf, render: _RenderHit, hit: Hit, level: int) -> str:
+    return render(cluster, hit, result, type_of, level)
+
+
 def _document(tag: str, attributes: str, children: Sequence[str]) -> bytes:
-    return (_HEAD + _element(tag, attributes, children, 0).lstrip("\n") + "\n").encode()
-
-
-def _element(tag: str, attributes: str, children: Sequence[str], level: int) -> str:
-    """An element on lines of its own; the children have theirs."""
-    start, end = "\n" + "  " * level, "\n" + "  " * level if children else ""
-    return f"{start}<{tag}{attributes}>{''.join(children)}{end}</{tag}>"
-
-
-def _leaf(tag: str, attributes: str, content: str, level: int) -> str:
-    """`content` is XML already."""
-    return f"\n{'  ' * level}<{tag}{attributes}>{content}</{tag}>"
-
-
-def _attributes(values: Mapping[str, object]) -> str:
-    texts = {name: _scalar(value) for name, value in values.items() if value is not None}
-    return "".join(f' {name}="{escaped(text, in_attribute=True)}"' for name, text in texts.items() if text)
-
-
-def escaped(text: str, *, in_attribute: bool = False) -> str:
-    """Text as XML has it; characters that XML cannot have are left out."""
-    text = _NO_XML.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return text.replace('"', "&quot;") if in_attribute else text
-
-
-def _scalar(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return double_text(value) if isinstance(value, float) else str(value)
+    return (_HEAD + element(tag, attributes, children, 0).lstrip("\n") + "\n").encode()
 
 
 def _coverage(coverage: Coverage | None) -> dict[str, object]:
@@ -151,43 +139,43 @@ def _before_hits(result: SearchResult) -> Iterator[str]:
     """The first error, the trace, and all errors."""
     if result.errors:
         first = result.errors[0]
-        yield _leaf("error", _attributes({"code": first.code}), escaped(summary_of(first)), 1)
+        yield leaf("error", attributes_of({"code": first.code}), escaped(summary_of(first)), 1)
     if result.trace:
-        yield _element("meta", _attributes({"type": "context"}), list(_steps(result.trace, 2)), 1)
+        yield element("meta", attributes_of({"type": "context"}), list(_steps(result.trace, 2)), 1)
     if result.errors:
-        yield _element("errordetails", "", [_error(error) for error in result.errors], 1)
+        yield element("errordetails", "", [_error(error) for error in result.errors], 1)
 
 
 def _steps(trace: Iterable[Mapping[str, Any]], level: int) -> Iterator[str]:
     for step in trace:
         if (message := step.get("message")) is not None:
             text = message if isinstance(message, str) else orjson.dumps(message).decode()
-            yield _leaf("p", "", escaped(text), level)
+            yield leaf("p", "", escaped(text), level)
         if children := step.get("children"):
-            yield _element("p", "", list(_steps(children, level + 1)), level)
+            yield element("p", "", list(_steps(children, level + 1)), level)
 
 
 def _error(error: SearchError) -> str:
     attributes = {"source": error.source, "error": summary_of(error), "code": error.code}
-    return _leaf("error", _attributes(attributes), escaped(error.message), 2)
+    return leaf("error", attributes_of(attributes), escaped(error.message), 2)
 
 
-def _hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> str:
-    relevance = _scalar(float(hit.relevance))
-    attributes = _attributes({"relevancy": relevance, "source": cluster})
-    fields = [("relevancy", relevance), *_fields(cluster, hit, result, type_of)]
-    shown = [_leaf("field", _attributes({"name": name}), content, 2) for name, content in fields]
-    return _element("hit", attributes, shown, 1)
+def _hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf, level: int) -> str:
+    relevance = scalar_text(float(hit.relevance))
+    attributes = attributes_of({"relevancy": relevance, "source": cluster})
+    fields = [("relevancy", relevance), *_fields(cluster, hit, result, type_of, level + 1)]
+    shown = [leaf("field", attributes_of({"name": name}), content, level + 1) for name, content in fields]
+    return element("hit", attributes, shown, level)
 
 
-def _page_hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> str:
-    attributes = _attributes({"relevance": float(hit.relevance), "source": cluster})
-    fields = [("id", f"index:{cluster}/0/{hit.gid.hex()}"), *_fields(cluster, hit, result, type_of)]
-    return _element("hit", attributes, [_leaf(name, "", content, 3) for name, content in fields], 2)
+def _page_hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf, level: int) -> str:
+    attributes = attributes_of({"relevance": float(hit.relevance), "source": cluster})
+    fields = [("id", f"index:{cluster}/0/{hit.gid.hex()}"), *_fields(cluster, hit, result, type_of, level)]
+    return element("hit", attributes, [leaf(name, "", content, level + 1) for name, content in fields], level)
 
 
-def _fields(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> Iterator[tuple[str, str]]:
-    """The fields of a hit with their content as XML, in the order of JSON."""
+def _fields(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf, level: int) -> Iterator[tuple[str, str]]:
+    """The fields of a hit with their content as XML, in the order of JSON. `level`: of what is around the content."""
     if (cluster, hit.document_type) in result.bare_types:
         return
     wanted = result.summary_fields
@@ -196,7 +184,7 @@ def _fields(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf) -> It
     if (hit.show_document_id or wanted) and (not wanted or "documentid" in wanted):
         yield "documentid", escaped(hit.document_id)
     for name, value in orjson.loads(hit.fields).items():
-        yield name, content_of(value, type_of(hit.document_type, name))
+        yield name, content_of(value, type_of(hit.document_type, name), level)
     features = (("match", hit.match_features), ("summary", hit.summary_features), ("rank", hit.rank_features))
     for kind, values in features:
         if values is not None:
@@ -246,7 +234,7 @@ def _member(name: str, content: str) -> str:
 def _single(value: Any) -> str:
     if value is None:
         return "(null)"
-    text = escaped(_scalar(value))
+    text = escaped(scalar_text(value))
     if isinstance(value, str):
         for mark, markup in _MARKS:
             text = text.replace(mark, markup)

@@ -1,0 +1,97 @@
+"""What groups are identified by, as texts.
+
+Vespa: GroupId and its subclasses in com.yahoo.search.grouping.result
+Differs: raw values and limits are shown as lists of numbers wherever they are; Vespa shows the address of a Java array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.document.float_text import double_text
+from paperwasp.grouping.values import Kind, Values
+
+BUCKETS: Final = frozenset((Kind.LONG_BUCKET, Kind.DOUBLE_BUCKET, Kind.STRING_BUCKET, Kind.RAW_BUCKET))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupIds:
+    """The ids of groups of one kind, one a group; those of no value are null."""
+
+    kind: Kind
+    texts: Sequence[str | None]
+    """Of the values, or the lower limits; None: null."""
+    highs: Sequence[str | None] = ()
+    """The upper limits, where these are buckets."""
+
+    @property
+    def has_nulls(self) -> bool:
+        return self.kind is Kind.NULL or None in self.texts
+
+
+def ids_of(values: Values) -> GroupIds:
+    """The ids of groups that have these values, one each. An empty bucket is null."""
+    kind = values.kind
+    if kind is Kind.NULL:
+        return GroupIds(kind, [None] * len(values.data))
+    shown = values_of(values)
+    if kind not in BUCKETS:
+        return GroupIds(kind, _texts(shown))
+    buckets = [(None, None) if bucket is None or bucket[0] == bucket[1] else bucket for bucket in shown]
+    return GroupIds(kind, _texts([low for low, _ in buckets]), _texts([high for _, high in buckets]))
+
+
+def values_of(values: Values) -> Sequence[Any]:
+    """The value of each row: int, float, bool, str, bytes, (low, high) of a bucket; None for null."""
+    if values.table is None:
+        return values.data.tolist() if values.kind is not Kind.NULL else [None] * len(values.data)
+    return values.table.values_of(values.data)
+
+
+def same_ids(values: Values, others: Values) -> bool:
+    """Whether the rows of both have the same values."""
+    if values.kind is not others.kind or len(values.data) != len(others.data):
+        return False
+    if values.table is others.table:
+        return bool(np.array_equal(_bits(values.data), _bits(others.data)))
+    return keys_of(values) == keys_of(others)
+
+
+def keys_of(values: Values) -> list[Any]:
+    """What can be compared and hashed, and is the same for the same value: of doubles their bits."""
+    found = _bits(values.data).tolist() if values.table is None else values_of(values)
+    return [(values.kind, value) for value in found]
+
+
+def _bits(data: NDArray[Any]) -> NDArray[Any]:
+    return data.view(np.int64) if data.dtype == np.float64 else data
+
+
+def _texts(values: Sequence[Any]) -> Sequence[str | None]:
+    if all(type(value) is str for value in values):
+        return values
+    return [text_of(value) for value in values]
+
+
+def text_of(value: Any) -> str | None:
+    """The text of a value, in Java's form; None for None."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return double_text(value)
+        case bytes():
+            return raw_text(value)
+    return str(value)
+
+
+def raw_text(value: bytes) -> str:
+    """A raw value as a list of bytes with sign: `[1, -2]`."""
+    return str([byte - 256 if byte > 127 else byte for byte in value])
