@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from paperwasp.content.records import Mutate
 from paperwasp.grouping.partial import PartialResult
+from paperwasp.grouping.request import GroupingRequest
 from paperwasp.query.items import Item
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.tensor.value import Tensor
@@ -227,6 +228,7 @@ class Query:
     show: Show = Show()
     observe: Observe = Observe()
     deadline: Deadline = Deadline()
+    groupings: tuple[GroupingRequest, ...] = ()
 
 
 class HitExplanation(NamedTuple):

@@ -15,6 +15,7 @@ from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search.collapse import prefetched
 from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
+from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
 from paperwasp.container.search.parameter_table import Setter, is_full_name, value_setter
 from paperwasp.container.search.plan import Answering, SearchPlan
@@ -73,6 +74,10 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     is_merged = len(clusters) > 1 or any(cluster.ranking for cluster in clusters)
     if len(targets) == 1 and not is_merged and _shows_plain_hits(config, parameters, answering, schemas):
         show = replace(show, source=targets[0].cluster.id)
+    grouping = prepare_grouping(parameters, statement, targets)
+    if grouping is not None:
+        answering = replace(answering, is_repeatable=answering.is_repeatable and grouping.is_repeatable)
+        raise InvalidQuery("Could not create query from YQL: grouping ('|') is not supported yet")
     trace, text = parameters.trace, parameters.text
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
@@ -94,6 +99,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         show=show,
         observe=Observe(trace.level, trace.explain_level, trace.profiled()),
         deadline=Deadline(0, parameters.soft_timeout, share),
+        grouping=grouping,
         failure=failure,
     )
 

@@ -16,6 +16,7 @@ from paperwasp.container.search.after import After, read_after
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
 from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
+from paperwasp.container.search.grouping import PreparedGrouping
 from paperwasp.container.search.inputs import InputTypes
 from paperwasp.container.search.parameter_table import Setter
 from paperwasp.container.search.plan import Answering, ClusterQuery, SearchPlan
@@ -24,6 +25,7 @@ from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.tree import TreeTemplate, language_of
 from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
+from paperwasp.grouping.request import GroupingRequest
 from paperwasp.query.items import Item
 from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
 from paperwasp.yql.statement import StatementTemplate
@@ -67,6 +69,7 @@ class _Bound(NamedTuple):
     after: After | None
     started_ns: int
     deadline: Deadline
+    groupings: tuple[GroupingRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,7 @@ class PreparedQuery:
     observe: Observe
     deadline: Deadline
     """Without its time."""
+    grouping: PreparedGrouping | None
     failure: Failing | None
     """The error that is raised if nothing else is wrong; None: there is none."""
 
@@ -127,6 +131,7 @@ class PreparedQuery:
         for check in self.checks:
             tree = check(tree, context)
         is_merged = self.answering.is_merged
+        layouts = () if self.grouping is None else self.grouping.bind(values.given, now_seconds)
         bound = _Bound(
             self._match(tree, context),
             self._inputs(context) if values.inputs else _NO_INPUTS,
@@ -136,12 +141,13 @@ class PreparedQuery:
             after,
             now_ns,
             Deadline(now_ns + int(timeout_ms * 1e6), deadline.is_soft, deadline.soft_share),
+            tuple([request for layout in layouts for request in layout.requests]),
         )
         if self.failure is not None:
             raise self.failure.error
         queries = tuple([self._query(cluster, bound) for cluster in self.clusters])
         embeddings = tuple([each for each in bound.inputs.values() if type(each) is Embedding]) if bound.inputs else ()
-        return SearchPlan(tree, hits, offset, timeout_ms, queries, self.answering, after, embeddings)
+        return SearchPlan(tree, hits, offset, timeout_ms, queries, self.answering, after, embeddings, layouts)
 
     def _tree(self, values: RequestValues) -> tuple[Item, Context]:
         """The tree with the user's text, and what its rewrites may look at."""
@@ -189,5 +195,5 @@ class PreparedQuery:
         hits = bound.hits if cluster.ranking is None else max(bound.hits, cluster.ranking.rerank_count)
         after = None if bound.after is None else bound.after.within(cluster.place)
         order = Order(min(hits, limits.hits), bound.offset, self.answering.order_by, after)
-        query = Query(match, rank, order, self.show, self.observe, deadline)
+        query = Query(match, rank, order, self.show, self.observe, deadline, bound.groupings)
         return ClusterQuery(cluster.cluster, query, cluster.errors, cluster.ranking, limits)

@@ -144,6 +144,19 @@ class Presentation:
 
 
 @dataclass(slots=True)
+class GroupingParameters:
+    """`select`, `select.grouping`, `grouping.*`, `timezone`. None: as by default."""
+
+    select: str = ""
+    select_json: str = ""
+    max_groups: int | None = None
+    max_hits: int | None = None
+    global_max_groups: int | None = None
+    precision_factor: float | None = None
+    timezone: str = "utc"
+
+
+@dataclass(slots=True)
 class RequestValues:
     """The parameters on which the plan of a request does not depend: requests that differ in nothing else share it.
     They are the rows of `parameter_table.PARAMETERS` that say `VALUE`."""
@@ -205,6 +218,7 @@ class SearchParameters:
     presentation: Presentation = field(default_factory=Presentation)
     trace: Tracing = field(default_factory=Tracing)
     rules: RuleParameters = field(default_factory=RuleParameters)
+    grouping: GroupingParameters = field(default_factory=GroupingParameters)
     no_cache: bool = False
     no_cache_write: bool = False
     max_hits: int = limits.MAX_HITS

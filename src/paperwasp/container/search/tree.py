@@ -86,8 +86,6 @@ def read_statement(parameters: SearchParameters) -> StatementTemplate | None:
         template = parse_template(parameters.yql, parameters.values.given)
     except LanguageError as error:
         raise _not_created(error.message) from None
-    if template.statement.grouping:
-        raise _not_created("grouping ('|') is not supported yet")
     if template.fill is not None:
         parameters.values.slots = slot_values(template, parameters.yql, parameters.values.given)
     return template
