@@ -13,6 +13,7 @@ from rich.text import Text
 
 from paperwasp.client.connection import Connection
 from paperwasp.client.explained import explanation_tree
+from paperwasp.client.groups import groups_table, is_root
 from paperwasp.errors import InvalidInput
 
 EXPLAIN: Final = ("trace.level=1", "trace.explainLevel=1")
@@ -56,17 +57,22 @@ def show_query(url: str, text: str, more: Sequence[str], raw: bool = False) -> b
 
 
 def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
-    """A table of the hits, why they rank so where that was asked, and whatever went wrong."""
+    """A table of the hits, why they rank so where that was asked, one of the groups of each grouping statement, and
+    whatever went wrong."""
     root = answer.get("root", {})
     for error in root.get("errors", ()):
         console.print(f"{error['summary']} ({error['code']}): {error['message']}", style="red", markup=False)
-    hits = root.get("children", ())
+    children = root.get("children", ())
+    hits = [child for child in children if not is_root(child)]
     total = root.get("fields", {}).get("totalCount", 0)
     if hits:
         console.print(hits_table(hits))
     for number, hit in enumerate(hits, 1):
         if "explanation" in hit:
             console.print(explanation_tree(number, hit))
+    for child in children:
+        if is_root(child):
+            console.print(groups_table(child))
     documents = root.get("coverage", {}).get("documents")
     searched = f" of {documents} documents" if documents is not None else ""
     console.print(f"{total} matches{searched}, {len(hits)} shown", style="dim")
