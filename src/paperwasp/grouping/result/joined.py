@@ -73,9 +73,14 @@ class Node:
     def count(self) -> int:
         return len(self.parents)
 
+    @property
+    def is_uneven(self) -> bool:
+        """Whether there may be groups that some requests do not have."""
+        return self.parts[0].rows is not None
+
     def ids_at(self, rows: Rows) -> GroupIds:
         """The ids of these groups."""
-        if self.parts[0].rows is None:
+        if not self.is_uneven:
             return ids_of(_chosen(self.parts[0].groups.ids, rows))
         kind = self.parts[0].groups.ids.kind
         texts: list[str | None] = [None] * len(rows)
@@ -92,7 +97,7 @@ class Node:
 
     def relevances_at(self, rows: Rows) -> NDArray[np.float64]:
         """The relevances of these groups."""
-        if self.parts[0].rows is None:
+        if not self.is_uneven:
             return self.parts[0].groups.relevances[rows]
         found = np.zeros(len(rows))
         for part in reversed(self.parts):

@@ -8,7 +8,7 @@ Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
@@ -147,19 +147,26 @@ class _Pager:
         """The groups in these rows."""
         outputs: list[tuple[str, Sequence[Any]]] = []
         hit_lists: list[HitLists] = []
-        seen: set[int] = set()
+        for aggregation, values in self._columns(node, rows):
+            label = self._layout.labels[aggregation.tag]
+            if aggregation.expression.function == HITS:
+                hit_lists.append(self._hit_lists(aggregation.tag, label, len(hit_lists), values, places))
+            else:
+                outputs.append((label, self._corrected(node, aggregation, rows, values)))
+        return ShownGroups(node.ids_at(rows), relevances, outputs, hit_lists, self._group_lists(node, rows, places))
+
+    def _columns(self, node: Node, rows: Rows) -> Iterable[tuple[Aggregation, Sequence[Any]]]:
+        """Each aggregation that is shown with its values, each value of the first request that has it."""
+        found: dict[int, tuple[Aggregation, Sequence[Any]]] = {}
         for part in node.parts:
             for aggregation, state in zip(part.aggregations, part.groups.states, strict=False):
-                label = self._layout.labels.get(aggregation.tag)
-                if label is None or aggregation.tag in seen:
-                    continue
-                seen.add(aggregation.tag)
-                values = part.column(rows, state)
-                if aggregation.expression.function == HITS:
-                    hit_lists.append(self._hit_lists(aggregation.tag, label, len(hit_lists), values, places))
-                else:
-                    outputs.append((label, self._corrected(node, aggregation, rows, values)))
-        return ShownGroups(node.ids_at(rows), relevances, outputs, hit_lists, self._group_lists(node, rows, places))
+                tag = aggregation.tag
+                if tag not in found and tag in self._layout.labels:
+                    found[tag] = aggregation, part.column(rows, state)
+                elif tag in found and node.is_uneven:
+                    pairs = zip(found[tag][1], part.column(rows, state), strict=True)
+                    found[tag] = aggregation, [new if value is None else value for value, new in pairs]
+        return found.values()
 
     def _corrected(self, node: Node, aggregation: Aggregation, rows: Rows, values: Sequence[Any]) -> Sequence[Any]:
         """Outputs; instead of an estimate of how many groups there are, their number where all are there."""
