@@ -76,6 +76,16 @@ def test_statements_of_yql_and_parameters_follow_each_other() -> None:
     assert [fourth.labels[2], fifth.labels[2]] == ["n", "a"]
 
 
+@pytest.mark.parametrize("piece", ["/*", "'", '"', '\\\\"', "{", "[{", "|", "//", "'\\\\"])
+def test_many_beginnings_without_an_end_are_refused(piece: str) -> None:
+    assert refused(piece * 20_000)
+
+
+def test_bars_in_strings_and_comments_separate_nothing() -> None:
+    texts = ["all(group('|') each(output(count())))", "all(/* | */ group(a) each(output(count())))", BY_A]
+    assert [layout.labels[2] for layout in found("|".join(texts)).layouts] == ['"|"', "a", "a"]
+
+
 def test_limits_of_a_request() -> None:
     limits = {"grouping.defaultMaxGroups": "3", "grouping.defaultPrecisionFactor": "4", "grouping.defaultMaxHits": "2"}
     (layout,) = found("all(group(a) each(each(output(summary()))))", limits).layouts

@@ -31,8 +31,11 @@ from paperwasp.yql.lexicon import YQL
 from paperwasp.yql.statement import YqlQuery
 
 _PIECE: Final = re.compile(
-    r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|/\*.*?\*/|(?://|#)[^\r\n]*|[|{}\[\]]|[^|{}\[\]]", re.S
+    r"""\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)|'(?:\\.|[^'\\])*+(?:'|\\?\Z)|/\*.*?(?:\*/|\Z)"""
+    r"""|(?://|\#)[^\r\n]*|[^|{}\[\]"'/\#]+|.""",
+    re.DOTALL,
 )
+"""A string, a comment, or anything else. What has no end goes to the end of the text, so that time is linear."""
 _Z_CURVE: Final = "_zcurve"
 _GMT: Final = re.compile(r"GMT([+-])(\d{1,2})(?::?(\d\d))?")
 _UNFIT: Final = (TensorFieldType, ReferenceType)

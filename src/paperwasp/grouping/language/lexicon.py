@@ -27,6 +27,7 @@ _KINDS: Final = {
 _TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_SHOWN: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b", '"': '\\"', "'": "\\'", "\\": "\\\\"}
 _BETWEEN_CLOCKS: Final = 1024
 _WORDS: Final = """
     acos acosh accuracy add alias all and argmax argmin array as at asin asinh atan atanh attribute avg bucket cat
@@ -108,7 +109,8 @@ def _named(token: Token) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"', '\\"') if text.strip() else text.strip(" ") and repr(text)[1:-1]
+    """A token as errors show it."""
+    return "".join(_SHOWN.get(each, each if " " <= each <= "~" else f"\\u{ord(each):04x}") for each in text)
 
 
 def unquoted(token: Token) -> str:
