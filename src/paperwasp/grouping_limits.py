@@ -14,3 +14,5 @@ EXPRESSION_NODES: Final = 20_000
 """The functions and values of all expressions of a statement, each use of an alias with all of it."""
 STATEMENTS: Final = 1_000
 """The statements of a query."""
+GROUPS: Final = 1 << 24
+"""Groups of one level on one content node: they take about 100 bytes each, and 8 more for each aggregate."""

@@ -1,18 +1,25 @@
-"""What an aggregator is: it collects a state for each group of a level, in columns; states can be merged."""
+"""What an aggregator is: it collects a state for each group of a level, in columns; states can be merged.
+
+An aggregator file registers what makes its aggregator of an `Aggregation`.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.grouping.node import Rows
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.node import Node, Rows
+from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
 Numbers = NDArray[np.int64]
+Groups = NDArray[np.uint32]
 
 
 class State(ABC):
@@ -25,7 +32,8 @@ class State(ABC):
     @classmethod
     @abstractmethod
     def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
-        """One state of `count` groups: row j of parts[i] belongs to group places[i][j]."""
+        """One state of `count` groups: row j of parts[i] belongs to group places[i][j]. No number is in one of
+        `places` twice, and each is in some of them."""
 
     @abstractmethod
     def shown(self) -> Sequence[Any]:
@@ -49,5 +57,48 @@ class Aggregator(ABC):
     """A bound aggregate of one level, for the documents of one type."""
 
     @abstractmethod
-    def collect(self, rows: Rows, groups: NDArray[np.uint32], count: int) -> State:
+    def collect(self, rows: Rows, groups: Groups, count: int) -> State:
         """The state of `count` groups. groups[i] is the group of row i."""
+
+
+Binder = Callable[[Expression], Node]
+"""Binds the expression that is aggregated to the columns of a document type."""
+Maker = Callable[[Aggregation, Binder], Aggregator]
+
+_MAKERS: Final[dict[str, Maker]] = {}
+
+
+def aggregates(name: str) -> Callable[[Maker], Maker]:
+    """Register what makes the aggregator of this name."""
+
+    def register(maker: Maker) -> Maker:
+        _MAKERS[name] = maker
+        return maker
+
+    return register
+
+
+def is_aggregate(expression: Expression) -> bool:
+    """Whether an expression is an aggregate, as opposed to a function of a hit."""
+    return expression.function in _MAKERS
+
+
+def aggregator_names() -> frozenset[str]:
+    """The names of all aggregates."""
+    return frozenset(_MAKERS)
+
+
+def aggregator_of(aggregation: Aggregation, bind: Binder) -> Aggregator:
+    """Bind an aggregate. Errors: InvalidQuery where there is none of this name."""
+    maker = _MAKERS.get(aggregation.expression.function)
+    if maker is None:
+        raise InvalidQuery(f"'{aggregation.expression.function}' is not an aggregator")
+    return maker(aggregation, bind)
+
+
+def argument(aggregation: Aggregation) -> Expression:
+    """The expression that is aggregated. Errors: InvalidQuery where there is none."""
+    arguments = aggregation.expression.arguments
+    if not arguments or not isinstance(arguments[0], Expression):
+        raise InvalidQuery(f"The aggregator '{aggregation.expression.function}' needs an expression")
+    return arguments[0]

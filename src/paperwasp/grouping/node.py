@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,11 @@ class Rows:
     elements: Mapping[str, NDArray[np.uint32]] = field(default_factory=dict)
     """Name of an array of structs or a map → which of its elements a row is about, where a level above has grouped by a
     member of it: other members of it are then read of this element alone."""
+
+    def at(self, places: NDArray[Any]) -> Rows:
+        """The rows at these places, or those where a mask is true."""
+        elements = {name: numbers[places] for name, numbers in self.elements.items()}
+        return Rows(self.lids[places], self.relevances[places], elements)
 
 
 class Node(ABC):

@@ -33,6 +33,19 @@ class Table(Protocol):
         """str, bytes, or (low, high) of a bucket, for each code."""
 
 
+class ListTable:
+    """A table over a list: code i stands for values[i]."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Sequence[Any]) -> None:
+        self._values = values
+
+    def values_of(self, codes: NDArray[np.uint32]) -> Sequence[Any]:
+        values = self._values
+        return [values[code] for code in codes.tolist()]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Values:
     """One value a row, or any number of them.

@@ -1,0 +1,65 @@
+"""`avg(expression)`: the average of all values of a group's hits, always a float; 0 of none.
+
+Where the values are integers so is their sum, which wraps. Vespa: AverageAggregationResult.java (`getAverage`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core.grouping import group_sums
+from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument
+from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.elements import as_numbers, spread
+from paperwasp.grouping.node import Node, Rows
+from paperwasp.grouping.request import Aggregation
+from paperwasp.grouping.values import Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AvgState(ColumnState):
+    """The sum of each group, and how many values it is of."""
+
+    sums: NDArray[Any]
+    """int64 or float64."""
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
+        sums = added([part.sums for part in parts], list(places), count)
+        return cls(sums, added([part.counts for part in parts], list(places), count))
+
+    def shown(self) -> Sequence[Any]:
+        shown: list[Any] = self._averages().tolist()
+        return shown
+
+    def order_values(self) -> Values:
+        return number_values(self._averages())
+
+    def _averages(self) -> NDArray[np.float64]:
+        averages = np.zeros(len(self.sums))
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.divide(self.sums.astype(np.float64), self.counts, out=averages, where=self.counts != 0)
+        return averages
+
+
+class Avg(Aggregator):
+    """Averages the values of a node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def collect(self, rows: Rows, groups: Groups, count: int) -> AvgState:
+        values = self._node.values(rows)
+        groups = spread(values, groups)
+        return AvgState(group_sums(as_numbers(values), groups, count), np.bincount(groups, minlength=count))
+
+
+@aggregates("avg")
+def _avg(aggregation: Aggregation, bind: Binder) -> Avg:
+    return Avg(bind(argument(aggregation)))

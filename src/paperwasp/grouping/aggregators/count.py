@@ -1,0 +1,49 @@
+"""`count()`: how many hits a group has. A hit that is in a group twice counts twice.
+
+Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#group-list-aggregators
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates
+from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.node import Rows
+from paperwasp.grouping.request import Aggregation
+from paperwasp.grouping.values import Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CountState(ColumnState):
+    """How many hits each group has."""
+
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
+        return cls(added([part.counts for part in parts], list(places), count))
+
+    def shown(self) -> Sequence[Any]:
+        shown: list[Any] = self.counts.tolist()
+        return shown
+
+    def order_values(self) -> Values:
+        return number_values(self.counts)
+
+
+class Count(Aggregator):
+    """Counts rows."""
+
+    def collect(self, rows: Rows, groups: Groups, count: int) -> CountState:
+        return CountState(np.bincount(groups, minlength=count))
+
+
+@aggregates("count")
+def _count(aggregation: Aggregation, bind: Binder) -> Count:
+    return Count()

@@ -1,0 +1,22 @@
+"""`max(expression)`: the greatest of all values of a group's hits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from paperwasp.grouping.aggregator import Binder, aggregates, argument
+from paperwasp.grouping.extremes import Extreme, ExtremeState
+from paperwasp.grouping.request import Aggregation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaxState(ExtremeState):
+    """The greatest value of each group."""
+
+    is_max: ClassVar[bool] = True
+
+
+@aggregates("max")
+def _max(aggregation: Aggregation, bind: Binder) -> Extreme:
+    return Extreme(bind(argument(aggregation)), MaxState)

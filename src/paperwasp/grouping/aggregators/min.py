@@ -1,0 +1,22 @@
+"""`min(expression)`: the least of all values of a group's hits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from paperwasp.grouping.aggregator import Binder, aggregates, argument
+from paperwasp.grouping.extremes import Extreme, ExtremeState
+from paperwasp.grouping.request import Aggregation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MinState(ExtremeState):
+    """The least value of each group."""
+
+    is_max: ClassVar[bool] = False
+
+
+@aggregates("min")
+def _min(aggregation: Aggregation, bind: Binder) -> Extreme:
+    return Extreme(bind(argument(aggregation)), MinState)

@@ -1,0 +1,52 @@
+"""`sum(expression)`: the sum of all values of a group's hits, an integer where the values are. Integers wrap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from numpy.typing import NDArray
+
+from paperwasp.core.grouping import group_sums
+from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument
+from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.elements import as_numbers, spread
+from paperwasp.grouping.node import Node, Rows
+from paperwasp.grouping.request import Aggregation
+from paperwasp.grouping.values import Values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SumState(ColumnState):
+    """The sum of each group."""
+
+    sums: NDArray[Any]
+    """int64 or float64."""
+
+    @classmethod
+    def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
+        return cls(added([part.sums for part in parts], list(places), count))
+
+    def shown(self) -> Sequence[Any]:
+        shown: list[Any] = self.sums.tolist()
+        return shown
+
+    def order_values(self) -> Values:
+        return number_values(self.sums)
+
+
+class Sum(Aggregator):
+    """Adds the values of a node."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+
+    def collect(self, rows: Rows, groups: Groups, count: int) -> SumState:
+        values = self._node.values(rows)
+        return SumState(group_sums(as_numbers(values), spread(values, groups), count))
+
+
+@aggregates("sum")
+def _sum(aggregation: Aggregation, bind: Binder) -> Sum:
+    return Sum(bind(argument(aggregation)))

@@ -1,0 +1,60 @@
+"""Which groups of a level are left, and their order.
+
+Groups are ordered by the keys of `order`, then by the relevance of their best hit, falling. Where there are more than
+a node may give, those whose best hit comes first are taken of equal ones; in an answer they are in the order of their
+ids. Where nothing is ordered, or only the best hits are grouped, a node takes the groups that it meets first among the
+hits in their order.
+
+Vespa: aggregation/group.cpp (`cmpRank`, `postMerge`), groupinglevel.h (`allowMoreGroups`), Group.java (`postMerge`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.grouping.ragged import Numbers, numbers_within, offsets_of
+from paperwasp.grouping.request import GroupingRequest, Level
+from paperwasp.grouping.value_order import ranks_of
+from paperwasp.grouping.values import Values
+
+
+def most_groups(level: Level) -> int | None:
+    """How many groups of one parent a node gives; None: all."""
+    return level.max_groups if level.precision is None else level.precision
+
+
+def takes_first(request: GroupingRequest) -> bool:
+    """Whether the groups that are met first are taken."""
+    return request.top_n is not None or not any(level.order for level in request.levels)
+
+
+def key_ranks(level: Level, columns: Sequence[Values]) -> list[NDArray[Any]]:
+    """Numbers that rise in the order of the groups, for each key of `order`."""
+    found = []
+    for key, values in zip(level.order, columns, strict=True):
+        ranks = ranks_of(values)
+        found.append(ranks if key.is_ascending else _reversed(ranks))
+    return found
+
+
+def first_groups(parents: NDArray[Any], keys: Sequence[NDArray[Any]], most: int | None) -> Numbers:
+    """The numbers of the first groups of each parent, by rising keys, most important first; parent by parent."""
+    order: Numbers = np.lexsort((*reversed(keys), parents))
+    if most is None:
+        return order
+    lengths = np.bincount(parents) if len(parents) else np.zeros(0, np.int64)
+    return order[numbers_within(offsets_of(lengths)) < most]
+
+
+def has_more(parents: NDArray[Any], most: int | None) -> bool:
+    """Whether some parent has more groups than that."""
+    return most is not None and len(parents) > most and int(np.bincount(parents).max(initial=0)) > most
+
+
+def _reversed(ranks: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that rise where others fall. ~ does not overflow, as a minus of the least integer would."""
+    return ~ranks if ranks.dtype.kind == "i" else -ranks

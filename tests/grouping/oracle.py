@@ -1,0 +1,199 @@
+"""The plain oracle of grouping: hit by hit, in dictionaries, from the definition of the language."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Protocol
+
+from paperwasp.grouping.binding import unlabeled
+from paperwasp.grouping.cutting import most_groups
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.partial import PartialResult
+from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
+from paperwasp.grouping.values import Kind
+
+
+class Source(Protocol):
+    """What expressions are of hits."""
+
+    def values(self, expression: Expression, lid: int) -> list[Any]:
+        """The values of an expression for a lid."""
+
+    def kind(self, expression: Expression) -> Kind:
+        """Their type."""
+
+
+GREATEST_LONG = (1 << 63) - 1
+GREATEST_DOUBLE = 1.7976931348623157e308
+
+
+@dataclass(frozen=True)
+class OracleHit:
+    """A hit as the oracle sees it. `place`: in the order of hits."""
+
+    lid: int
+    relevance: float
+    place: int
+
+
+@dataclass
+class Tree:
+    """A group with what is below it."""
+
+    id: Any
+    relevance: float
+    aggregates: list[Any]
+    groups: list[Tree] = field(default_factory=list)
+
+
+def ordered_hits(lids: Sequence[int], relevances: Sequence[float], places: Sequence[int] | None) -> list[OracleHit]:
+    """All hits in their order."""
+    if places is None:
+        found = sorted(zip(lids, relevances, strict=True), key=lambda hit: (-hit[1], hit[0]))
+        return [OracleHit(lid, relevance, place) for place, (lid, relevance) in enumerate(found)]
+    found3 = sorted(zip(places, lids, relevances, strict=True))
+    return [OracleHit(lid, relevance, place) for place, lid, relevance in found3]
+
+
+def tree_of(request: GroupingRequest, hits: Sequence[OracleHit], source: Source) -> Tree:
+    """The groups of hits, which are in their order."""
+    if request.top_n is not None:
+        hits = hits[: request.top_n]
+    takes_first = request.top_n is not None or not any(level.order for level in request.levels)
+    relevance = max((hit.relevance for hit in hits), default=0.0)
+    root = Tree(None, relevance, [aggregate(each, hits, source) for each in request.aggregations])
+    root.groups = _groups(request.levels, hits, source, takes_first)
+    return root
+
+
+def _groups(levels: Sequence[Level], hits: Sequence[OracleHit], source: Source, takes_first: bool) -> list[Tree]:
+    if not levels:
+        return []
+    level = levels[0]
+    members: dict[Any, list[OracleHit]] = {}
+    for hit in hits:
+        for value in source.values(level.expression, hit.lid):
+            members.setdefault(_identity(value), []).append(hit)
+
+    def relevance(identity: Any) -> float:
+        return max(hit.relevance for hit in members[identity])
+
+    def key(identity: Any) -> list[Any]:
+        keys = [
+            _ordered(order_value(each.expression, members[identity], source), each.is_ascending) for each in level.order
+        ]
+        return [*keys, -relevance(identity)]
+
+    identities = list(members)
+    most = most_groups(level)
+    if most is not None and not takes_first:
+        best = {identity: min((-hit.relevance, hit.place) for hit in members[identity]) for identity in members}
+        identities.sort(key=lambda identity: (key(identity), best[identity]))
+    identities = identities[:most]
+    identities.sort(key=lambda identity: (key(identity), _order(identity[1])))
+    return [
+        Tree(
+            identity[1],
+            relevance(identity),
+            [aggregate(each, members[identity], source) for each in level.aggregations],
+            _groups(levels[1:], members[identity], source, takes_first),
+        )
+        for identity in identities
+    ]
+
+
+def _identity(value: Any) -> tuple[str, Any]:
+    return (type(value).__name__, value)
+
+
+def _order(value: Any) -> Any:
+    return value.encode() if isinstance(value, str) else value
+
+
+def _ordered(value: Any, is_ascending: bool) -> Any:
+    return value if is_ascending else -value
+
+
+def order_value(expression: Expression, hits: Sequence[OracleHit], source: Source) -> Any:
+    """The value of an expression over aggregates."""
+    if expression.function == "neg":
+        return -order_value(expression.arguments[0], hits, source)  # type: ignore[arg-type]
+    if expression.function == "add":
+        return sum(order_value(each, hits, source) for each in expression.arguments)  # type: ignore[arg-type]
+    found = aggregate(Aggregation(0, expression), hits, source)
+    return found if expression.function != "summary" else (found[0][1] if found else 0.0)
+
+
+def aggregate(aggregation: Aggregation, hits: Sequence[OracleHit], source: Source) -> Any:
+    """The value of an aggregate of these hits."""
+    expression = unlabeled(aggregation.expression)
+    if expression.function == "count":
+        return len(hits)
+    if expression.function == "summary":
+        best = sorted(hits, key=lambda hit: (-hit.relevance, hit.lid))
+        return [(hit.lid, hit.relevance) for hit in best[: aggregation.max_hits]]
+    argument = expression.arguments[0]
+    assert isinstance(argument, Expression)
+    values = [value for hit in sorted(hits, key=lambda hit: hit.lid) for value in source.values(argument, hit.lid)]
+    if expression.function in ("min", "max") and not values:
+        return EXTREMES[expression.function, source.kind(argument)]
+    return AGGREGATES[expression.function](values)
+
+
+def _sum(values: list[Any]) -> Any:
+    if all(isinstance(value, int) for value in values):
+        return (sum(values) + (1 << 63)) % (1 << 64) - (1 << 63)
+    return math.fsum(values)
+
+
+def _avg(values: list[Any]) -> float:
+    return float(_sum(values)) / len(values) if values else 0.0
+
+
+EXTREMES = {
+    ("min", Kind.LONG): GREATEST_LONG,
+    ("max", Kind.LONG): -GREATEST_LONG - 1,
+    ("min", Kind.DOUBLE): GREATEST_DOUBLE,
+    ("max", Kind.DOUBLE): -GREATEST_DOUBLE,
+    ("min", Kind.STRING): "\ufffd",
+    ("max", Kind.STRING): "",
+}
+"""Of no values."""
+AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
+    "sum": _sum,
+    "avg": _avg,
+    "min": lambda values: min(values, key=_order),
+    "max": lambda values: max(values, key=_order),
+}
+
+
+def tree_from(partial: PartialResult, request: GroupingRequest) -> Tree:
+    """The groups of a partial result as a tree, with the aggregates that are asked for."""
+    wanted = [len(request.aggregations), *(len(level.aggregations) for level in request.levels)]
+    trees: list[Tree] = []
+    for depth, level in enumerate(partial.levels):
+        ids = level.ids
+        shown = [
+            state.shown() if not hasattr(state, "lids") else _hits(state) for state in level.states[: wanted[depth]]
+        ]
+        labels = ids.data.tolist() if ids.table is None else list(ids.table.values_of(ids.data))
+        found = [
+            Tree(None if depth == 0 else label, float(level.relevances[row]), [values[row] for values in shown])
+            for row, label in enumerate(labels)
+        ]
+        for row, parent in enumerate(level.parents.tolist()):
+            if depth:
+                trees[parent].groups.append(found[row])
+        if depth == 0:
+            root = found[0]
+        trees = found
+    return root
+
+
+def _hits(state: Any) -> list[list[tuple[int, float]]]:
+    bounds = state.offsets.tolist()
+    pairs = list(zip(state.lids.tolist(), state.relevances.tolist(), strict=True))
+    return [pairs[low:high] for low, high in pairwise(bounds)]

@@ -1,0 +1,204 @@
+"""Requests over columns against the plain oracle."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.binding import bound_request
+from paperwasp.grouping.execution import Hits, execute
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.merging import merged
+from paperwasp.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
+from paperwasp.grouping.values import Kind
+from tests.chance import SEED
+from tests.grouping.columns import ColumnSource, attribute, binding_of
+from tests.grouping.oracle import Tree, ordered_hits, tree_from, tree_of
+
+TEXTS = ["", "a", "b", "Ab", "ab", "é", "z", "日本", "zz"]
+KINDS = {
+    "long": Kind.LONG,
+    "double": Kind.DOUBLE,
+    "text": Kind.STRING,
+    "flag": Kind.BOOL,
+    "longs": Kind.LONG,
+    "texts": Kind.STRING,
+    "rare": Kind.LONG,
+}
+
+
+def columns_of(chance: random.Random, count: int) -> dict[str, tuple[Kind, list[Any]]]:
+    made: dict[str, list[Any]] = {
+        "long": [chance.randrange(-4, 5) for _ in range(count)],
+        "double": [chance.choice([-1.5, 0.0, 0.25, 8.0, 1e6]) for _ in range(count)],
+        "text": [chance.choice(TEXTS) for _ in range(count)],
+        "flag": [chance.random() < 0.5 for _ in range(count)],
+        "longs": [[chance.randrange(3) for _ in range(chance.randrange(4))] for _ in range(count)],
+        "texts": [[chance.choice(TEXTS) for _ in range(chance.randrange(3))] for _ in range(count)],
+        "rare": [chance.choice([-(1 << 63), (1 << 63) - 1, 0, 7]) for _ in range(count)],
+    }
+    return {name: (KINDS[name], column) for name, column in made.items()}
+
+
+def aggregates_of(chance: random.Random) -> list[Expression]:
+    single = ["long", "double", "text", "flag"]
+    makers = [
+        lambda: Expression("count"),
+        lambda: Expression("sum", (attribute(chance.choice(["long", "double", "flag", "longs", "rare"])),)),
+        lambda: Expression("avg", (attribute(chance.choice(["long", "double", "flag", "longs"])),)),
+        lambda: Expression("min", (attribute(chance.choice([single[0], "double", "text"])),)),
+        lambda: Expression("max", (attribute(chance.choice([single[0], "double", "text"])),)),
+        lambda: Expression("summary", ("",)),
+    ]
+    return [chance.choice(makers)() for _ in range(chance.randrange(3))]
+
+
+def aggregations_of(chance: random.Random) -> tuple[Aggregation, ...]:
+    return tuple(
+        Aggregation(tag, each, chance.choice([None, 1, 3]) if each.function == "summary" else None)
+        for tag, each in enumerate(aggregates_of(chance))
+    )
+
+
+def order_of(chance: random.Random) -> tuple[OrderKey, ...]:
+    choices = [
+        Expression("count"),
+        Expression("sum", (attribute("long"),)),
+        Expression("max", (attribute("double"),)),
+        Expression("avg", (attribute("long"),)),
+        Expression("neg", (Expression("count"),)),
+        Expression("add", (Expression("count"), Expression("sum", (attribute("long"),)))),
+    ]
+    return tuple(OrderKey(each, chance.random() < 0.5) for each in chance.sample(choices, chance.randrange(3)))
+
+
+def request_of(chance: random.Random) -> GroupingRequest:
+    levels = tuple(
+        Level(
+            tag,
+            attribute(chance.choice(sorted(KINDS))),
+            max_groups=(most := chance.choice([None, 1, 3])),
+            precision=None if most is None else chance.choice([None, most, most + 2]),
+            order=order_of(chance),
+            aggregations=aggregations_of(chance),
+        )
+        for tag in range(chance.randrange(4))
+    )
+    return GroupingRequest(0, 0, aggregations_of(chance), levels=levels, top_n=chance.choice([None, None, 0, 4, 50]))
+
+
+def hits_of(chance: random.Random, count: int) -> tuple[Hits, list[int] | None]:
+    lids = sorted(chance.sample(range(count), chance.randrange(count + 1)))
+    relevances = [chance.choice([0.0, 0.5, 0.5, 1.0, float("-inf")]) for _ in lids]
+    places = None
+    if chance.random() < 0.3:
+        places = list(range(len(lids)))
+        chance.shuffle(places)
+    numbers = None if places is None else np.array(places, np.int64)
+    return Hits(np.array(lids, np.uint32), np.array(relevances), numbers), places
+
+
+def assert_same(found: Tree, wanted: Tree) -> None:
+    assert found.id == wanted.id
+    assert found.relevance == wanted.relevance
+    for one, other in zip(found.aggregates, wanted.aggregates, strict=True):
+        assert one == (pytest.approx(other) if isinstance(other, float) else other)
+    assert [group.id for group in found.groups] == [group.id for group in wanted.groups]
+    for group, other_group in zip(found.groups, wanted.groups, strict=True):
+        assert_same(group, other_group)
+
+
+@pytest.mark.parametrize("number", range(300))
+def test_random_requests_agree_with_the_oracle(number: int) -> None:
+    chance = random.Random(SEED + number)
+    count = chance.choice([0, 1, 5, 40])
+    columns = columns_of(chance, count)
+    request = request_of(chance)
+    hits, places = hits_of(chance, count)
+
+    wanted = tree_of(request, ordered_hits(hits.lids.tolist(), hits.relevances.tolist(), places), ColumnSource(columns))
+    binding = binding_of(columns)
+    found = execute(bound_request(request, binding), hits)
+    assert_same(tree_from(found, request), wanted)
+    if places is None:
+        whole = execute(bound_request(request, binding), hits, cuts=False)
+        assert_same(tree_from(merged(request, [whole], binding), request), wanted)
+
+
+@pytest.mark.parametrize("number", range(100))
+def test_parts_that_are_merged_are_as_the_whole(number: int) -> None:
+    chance = random.Random(SEED + number)
+    count = chance.choice([2, 5, 40])
+    columns = columns_of(chance, count)
+    request = replace(request_of(chance), top_n=None)
+    lids = np.arange(count, dtype=np.uint32)
+    relevances = np.array(chance.sample(range(count), count), np.float64)
+    source = ColumnSource(columns)
+    wanted = tree_of(request, ordered_hits(lids.tolist(), relevances.tolist(), None), source)
+    binding = binding_of(columns)
+    bound = bound_request(request, binding)
+    cut = chance.randrange(count + 1)
+    parts = [execute(bound, Hits(lids[part], relevances[part]), cuts=False) for part in (slice(cut), slice(cut, None))]
+    assert_same(tree_from(merged(request, parts, binding), request), wanted)
+
+
+def test_a_container_cuts_to_max() -> None:
+    columns = {"long": (Kind.LONG, [3, 1, 2, 2, 3, 3])}
+    level = Level(
+        1,
+        attribute("long"),
+        max_groups=1,
+        precision=3,
+        order=(OrderKey(Expression("count"), False),),
+        aggregations=(Aggregation(2, Expression("count")),),
+    )
+    request = GroupingRequest(0, 0, levels=(level,))
+    binding = binding_of(columns)
+    found = execute(bound_request(request, binding), Hits(np.arange(6, dtype=np.uint32), np.zeros(6)))
+    assert found.levels[1].ids.data.tolist() == [3, 2, 1]
+    cut = merged(request, [found], binding, lambda level: level.max_groups)
+    assert cut.levels[1].ids.data.tolist() == [3]
+    assert cut.levels[1].states[0].shown() == [3]
+
+
+def test_groups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("paperwasp.grouping_limits.GROUPS", 3)
+    request = GroupingRequest(0, 0, levels=(Level(1, attribute("long")),))
+    bound = bound_request(request, binding_of({"long": (Kind.LONG, [1, 2, 3, 4])}))
+    execute(bound, Hits(np.arange(3, dtype=np.uint32), np.zeros(3)))
+    with pytest.raises(InvalidQuery, match="more than 3 groups"):
+        execute(bound, Hits(np.arange(4, dtype=np.uint32), np.zeros(4)))
+
+
+def test_no_number_and_both_zeros_are_one_group_each() -> None:
+    request = GroupingRequest(
+        0, 0, levels=(Level(1, attribute("x"), aggregations=(Aggregation(2, Expression("count")),)),)
+    )
+    bound = bound_request(request, binding_of({"x": (Kind.DOUBLE, [0.0, float("nan"), -0.0, -float("nan")])}))
+    groups = execute(bound, Hits(np.arange(4, dtype=np.uint32), np.zeros(4))).levels[1]
+    assert groups.states[0].shown() == [2, 2]
+    assert str(groups.ids.data.tolist()) == "[nan, 0.0]"
+
+
+def test_filters_leave_out_hits_of_a_level_or_of_all() -> None:
+    columns: dict[str, tuple[Kind, list[Any]]] = {
+        "longs": (Kind.LONG, [[1, 2], [2], [3, 1]]),
+        "text": (Kind.STRING, ["a", "b", "a"]),
+    }
+    count = (Aggregation(9, Expression("count")),)
+    only = Filter("in", attribute("text"), ("a",))
+    below = Level(1, attribute("longs"), filter=only, aggregations=count)
+    hits = Hits(np.arange(3, dtype=np.uint32), np.zeros(3))
+    for request, total in (
+        (GroupingRequest(0, 0, count, levels=(below,)), 3),
+        (GroupingRequest(0, 0, count, only, (replace(below, filter=None),)), 2),
+    ):
+        found = execute(bound_request(request, binding_of(columns)), hits)
+        assert found.levels[0].states[0].shown() == [total]
+        assert found.levels[1].ids.data.tolist() == [1, 2, 3]
+        assert found.levels[1].states[0].shown() == [2, 1, 1]

@@ -1,0 +1,124 @@
+"""States of aggregators: numbers of every type, and their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from paperwasp.grouping.aggregator import State, aggregator_of
+from paperwasp.grouping.aggregators.count import CountState
+from paperwasp.grouping.aggregators.max import MaxState
+from paperwasp.grouping.aggregators.summary import HitsState
+from paperwasp.grouping.elements import as_integers, as_numbers
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.node import Rows
+from paperwasp.grouping.request import Aggregation
+from paperwasp.grouping.values import Kind, ListTable, Values
+from tests.grouping.columns import ColumnNode, attribute
+
+COLUMNS: dict[str, tuple[Kind, list[Any]]] = {
+    "long": (Kind.LONG, [5, -2, 7, 7]),
+    "double": (Kind.DOUBLE, [0.5, -2.0, 1e300, 1e300]),
+    "text": (Kind.STRING, ["b", "é", "", "12x"]),
+    "raw": (Kind.RAW, [b"\x01", b"\xff", b"", b"a"]),
+}
+SUMMARY = Expression("summary", ("short",))
+
+
+def state_of(expression: Expression, max_hits: int | None = None) -> State:
+    rows = Rows(np.arange(4, dtype=np.uint32), np.array([0.5, 3.0, 2.0, 2.0]))
+    aggregator = aggregator_of(
+        Aggregation(0, expression, max_hits), lambda each: ColumnNode(*COLUMNS[str(each.arguments[0])])
+    )
+    return aggregator.collect(rows, np.array([0, 1, 1, 1], np.uint32), 2)
+
+
+ALL = [
+    (Expression("count"), [1, 3]),
+    (Expression("sum", (attribute("long"),)), [5, 12]),
+    (Expression("sum", (attribute("double"),)), [0.5, 2e300]),
+    (Expression("sum", (attribute("text"),)), [0.0, 12.0]),
+    (Expression("avg", (attribute("long"),)), [5.0, 4.0]),
+    (Expression("min", (attribute("long"),)), [5, -2]),
+    (Expression("max", (attribute("double"),)), [0.5, 1e300]),
+    (Expression("max", (attribute("text"),)), ["b", "é"]),
+    (Expression("min", (attribute("text"),)), ["b", ""]),
+    (Expression("max", (attribute("raw"),)), [b"\x01", b"\xff"]),
+]
+
+
+@pytest.mark.parametrize(("expression", "wanted"), ALL, ids=lambda each: str(getattr(each, "function", "")))
+def test_states_can_be_written_read_and_merged(expression: Expression, wanted: list[object]) -> None:
+    state = state_of(expression)
+    assert list(state.shown()) == wanted
+    read = type(state).from_arrays(dict(state.arrays()))
+    assert list(read.shown()) == wanted
+    assert list(state.selected(np.array([1, 0])).shown()) == wanted[::-1]
+    apart = [state.selected(np.array([0])), read.selected(np.array([1]))]
+    assert list(type(state).merged(apart, [np.array([1]), np.array([0])], 2).shown()) == wanted[::-1]
+
+
+def test_hits_of_equal_relevance_are_in_the_order_of_lids() -> None:
+    state = state_of(SUMMARY, 2)
+    assert isinstance(state, HitsState)
+    assert (state.offsets.tolist(), state.lids.tolist(), state.summary) == ([0, 1, 3], [0, 1, 2], "short")
+    read = HitsState.from_arrays(dict(state.arrays()))
+    merged = HitsState.merged([state, read], [np.array([0, 1]), np.array([0, 1])], 2)
+    assert (merged.offsets.tolist(), merged.lids.tolist()) == ([0, 2, 4], [0, 0, 1, 1])
+    assert merged.sources.tolist() == [0, 1, 0, 1]
+    written = merged.written(np.array(["a", "b", "c", "d"], np.object_))
+    assert written.selected(np.array([1, 0])).shown() == [["c", "d"], ["a", "b"]]
+    with pytest.raises(ValueError, match="not written"):
+        merged.shown()
+
+
+def test_arrays_that_are_no_state_are_refused() -> None:
+    cases: tuple[tuple[type[State], dict[str, Any]], ...] = (
+        (CountState, {}),
+        (CountState, {"counts": np.zeros(2, np.int32)}),
+        (CountState, {"counts": np.zeros((1, 2), np.int64)}),
+        (MaxState, {"numbers": np.zeros(2, np.int32)}),
+        (MaxState, {"text": np.zeros(2, np.uint8), "ends": np.array([3], np.uint64)}),
+        (MaxState, {"text": np.zeros(2, np.uint8), "ends": np.array([2, 1], np.uint64)}),
+        (HitsState, {**dict(state_of(SUMMARY).arrays()), "lids": np.zeros(3, np.uint32)}),
+        (HitsState, {**dict(state_of(SUMMARY).arrays()), "offsets": np.array([0, 5, 4])}),
+        (HitsState, {**dict(state_of(SUMMARY).arrays()), "lids": np.zeros(4, np.int64)}),
+    )
+    for state, arrays in cases:
+        with pytest.raises(ValueError, match="state"):
+            state.from_arrays(arrays)
+
+
+def test_numbers_of_text_are_read_as_c_reads_them() -> None:
+    texts = [" 12.5e1x", "-.5", "inf", "0x1f", "017", "", "x", "99999999999999999999", "-8", "08"]
+    values = Values(Kind.STRING, np.arange(len(texts), dtype=np.uint32), ListTable(texts))
+    assert as_numbers(values).tolist() == [125.0, -0.5, float("inf"), 31.0, 17.0, 0.0, 0.0, 1e20, -8.0, 8.0]
+    assert as_integers(values).tolist() == [12, 0, 0, 31, 15, 0, 0, (1 << 63) - 1, -8, 0]
+
+
+def test_floats_are_rounded_away_from_zero() -> None:
+    values = Values(Kind.DOUBLE, np.array([0.5, -0.5, 1.4, 2.5, 1e300]))
+    assert as_integers(values).tolist() == [1, -1, 1, 3, -(1 << 63)]
+
+
+def test_an_extreme_of_nothing_is_what_any_value_replaces() -> None:
+    empty: list[object] = [[], []]
+    rows = Rows(np.arange(2, dtype=np.uint32), np.zeros(2))
+    for kind, least, greatest in (
+        (Kind.LONG, -(1 << 63), (1 << 63) - 1),
+        (Kind.DOUBLE, -1.7976931348623157e308, 1.7976931348623157e308),
+        (Kind.STRING, "", "\ufffd"),
+        (Kind.RAW, b"", b"\xff"),
+    ):
+        node = ColumnNode(kind, empty)
+        for function, wanted in (("max", least), ("min", greatest)):
+            found = extreme_of_nothing(function, node, rows)
+            assert list(found) == [wanted]
+
+
+def extreme_of_nothing(function: str, node: ColumnNode, rows: Rows) -> Sequence[Any]:
+    aggregator = aggregator_of(Aggregation(0, Expression(function, (attribute("x"),))), lambda _: node)
+    return aggregator.collect(rows, np.zeros(len(rows.lids), np.uint32), 1).shown()
