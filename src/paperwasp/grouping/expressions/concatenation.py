@@ -1,0 +1,140 @@
+"""strcat, which joins texts; cat, which joins binary forms; and md5 and xorbit of the binary form of one argument.
+
+All values of an argument with several are joined. The binary form of a number is big-endian and has the size of its
+attribute's type; a double has 8 bytes, a bool 1; a text is itself; a bucket is its limits. In strcat a double has six
+digits, a bool is 0 or 1, and a negative long is written as the positive one with the same bits.
+Vespa: searchlib/expression/functionnodes.cpp, strcatserializer.cpp, catserializer.cpp
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.conversion import BUCKETS, TEXTS, constant_bytes, double_text
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.node import (
+    Computed,
+    Node,
+    Scope,
+    bind,
+    bind_arguments,
+    inner_constant,
+    inner_expression,
+    register,
+)
+from paperwasp.grouping.tables import InternedTable, TextTable, bytes_of, distinct, distinct_rows, in_pieces, values_of
+from paperwasp.grouping.values import Kind, Values
+
+_MOST_BITS: Final = 2**16
+_MD5_BYTES: Final = 16
+Form = Callable[[Any], bytes]
+
+
+@register("strcat")
+def _strcat(expression: Expression, scope: Scope) -> Node:
+    return _joined(bind_arguments(expression, scope), Kind.STRING, _text_form, TextTable(), bytes)
+
+
+@register("cat")
+def _cat(expression: Expression, scope: Scope) -> Node:
+    return _joined(bind_arguments(expression, scope), Kind.RAW, _binary_form, InternedTable(), bytes)
+
+
+@register("md5", "xorbit")
+def _digest(expression: Expression, scope: Scope) -> Node:
+    bits = inner_constant(expression, 1)
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 < bits <= _MOST_BITS:
+        raise InvalidQuery(f"The width of '{expression.function}' is a number of bits from 1 to {_MOST_BITS}")
+    size = (bits + 7) // 8
+    finish: Form = lambda form: hashlib.md5(form, usedforsecurity=False).digest()[: min(size, _MD5_BYTES)]  # noqa: E731
+    if expression.function == "xorbit":
+        finish = lambda form: _folded(form, size)  # noqa: E731
+    argument = bind(inner_expression(expression, 0), scope)
+    return _joined([argument], Kind.RAW, _binary_form, InternedTable(), finish)
+
+
+def _folded(form: bytes, size: int) -> bytes:
+    """The exclusive or of all whole pieces of `size` bytes; the rest takes the place of the first bytes."""
+    whole = len(form) // size * size
+    folded = np.bitwise_xor.reduce(np.frombuffer(form[:whole], np.uint8).reshape(-1, size), 0, initial=0)
+    rest: bytes = folded.astype(np.uint8).tobytes()[len(form) - whole :]
+    return form[whole:] + rest
+
+
+def _joined(
+    arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], Form], made: InternedTable, finish: Form
+) -> Node:
+    """What `finish` makes of the forms of all values of all arguments, joined."""
+    forms = [form_of(each) for each in arguments]
+    parts = [TextTable((b"",)) for _ in arguments]
+
+    def compute(values: Sequence[Values]) -> Values:
+        columns = [_codes(each, form, table) for each, form, table in zip(values, forms, parts, strict=True)]
+        first, places = distinct_rows(columns)
+        texts = [table.bytes_of(column[first]) for column, table in zip(columns, parts, strict=True)]
+        found = made.codes_of([finish(b"".join(row)) for row in in_pieces(list(zip(*texts, strict=True)))])
+        return Values(kind, found[places], made)
+
+    return Computed(kind, arguments, compute)
+
+
+def _codes(values: Values, form: Form, table: TextTable) -> NDArray[np.uint32]:
+    """For each row the code in `table` of the joined forms of its values."""
+    if values.kind in TEXTS:
+        found, places = distinct(values.data)
+        codes = table.codes_of([form(text) for text in in_pieces(bytes_of(values.table, found))])[places]
+    elif values.table is not None:
+        found, places = distinct(values.data)
+        codes = table.codes_of([form(value) for value in in_pieces(values_of(values.table, found))])[places]
+    else:
+        numbers = values.data.view(np.int64) if values.kind == Kind.DOUBLE else values.data.astype(np.int64)
+        found, places = distinct(numbers)
+        codes = table.codes_of([form(number) for number in in_pieces(found.tolist())])[places]
+    return codes if values.offsets is None else _rows_joined(codes, values.offsets, table)
+
+
+def _rows_joined(codes: NDArray[np.uint32], offsets: NDArray[np.uint32], table: TextTable) -> NDArray[np.uint32]:
+    """Joins the values of each row: step by step, of all rows that have so many."""
+    starts, lengths = offsets[:-1].astype(np.int64), np.diff(offsets.astype(np.int64))
+    joined = np.zeros(len(lengths), np.uint32)
+    rows = np.flatnonzero(lengths > 0)
+    step = 0
+    while len(rows):
+        added = codes[starts[rows] + step]
+        first, places = distinct_rows([joined[rows], added])
+        pairs = zip(table.bytes_of(joined[rows][first]), table.bytes_of(added[first]), strict=True)
+        joined[rows] = table.codes_of([one + other for one, other in in_pieces(list(pairs))])[places]
+        step += 1
+        rows = rows[lengths[rows] > step]
+    return joined
+
+
+def _text_form(node: Node) -> Form:
+    if node.kind in BUCKETS:
+        raise InvalidQuery("Function 'strcat' does not take buckets")
+    if node.kind == Kind.DOUBLE:
+        return lambda bits: double_text(struct.unpack("<d", struct.pack("<q", bits))[0])
+    return bytes if node.kind in TEXTS else lambda number: b"%d" % (number & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _binary_form(node: Node) -> Form:
+    match node.kind:
+        case Kind.STRING | Kind.RAW:
+            return bytes
+        case Kind.DOUBLE:
+            return lambda bits: struct.pack(">q", bits)
+        case Kind.LONG_BUCKET:
+            return lambda limits: struct.pack(">qq", *(limits or (0, 0)))
+        case Kind.DOUBLE_BUCKET:
+            return lambda limits: struct.pack(">dd", *(limits or (0.0, 0.0)))
+        case Kind.STRING_BUCKET | Kind.RAW_BUCKET:
+            return lambda limits: b"".join(constant_bytes(limit) for limit in limits or ())
+    size = 1 if node.kind == Kind.BOOL else node.size_bytes
+    return lambda number: number.to_bytes(8, "big", signed=True)[8 - size :]

@@ -1,0 +1,62 @@
+"""tolong, todouble, tostring and toraw; strlen, the size of a text in bytes; normalizesubject, a subject without its
+first Re: or Fwd:. Of several values the first counts.
+
+Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#type-conversion-expressions
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.conversion import BUCKETS, as_doubles, as_longs, as_texts, first_of
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
+from paperwasp.grouping.tables import InternedTable, TextTable, distinct, mapped
+from paperwasp.grouping.values import Kind, Table, Values
+
+_ANSWER: Final = re.compile(rb"R[eE]: |F[wW]: |F[wW][dD]: ")
+_RESULTS: Final = {
+    "tolong": Kind.LONG,
+    "todouble": Kind.DOUBLE,
+    "tostring": Kind.STRING,
+    "toraw": Kind.RAW,
+    "strlen": Kind.LONG,
+    "normalizesubject": Kind.STRING,
+}
+
+
+@register(*_RESULTS)
+def _conversion(expression: Expression, scope: Scope) -> Node:
+    function = expression.function
+    (argument,) = bind_arguments(expression, scope, 1, 1)
+    if argument.kind in BUCKETS:
+        raise InvalidQuery(f"Function '{function}' does not take buckets")
+    kind = _RESULTS[function]
+    texts = TextTable()
+    made: InternedTable = TextTable() if kind == Kind.STRING else InternedTable()
+    shown: Table = made
+
+    def compute(values: Sequence[Values]) -> Values:
+        first = first_of(values[0])
+        if function == "tolong":
+            return Values(kind, as_longs(first))
+        if function == "todouble":
+            return Values(kind, as_doubles(first))
+        found, places = distinct(as_texts(first, texts))
+        parts = texts.bytes_of(found)
+        if function == "strlen":
+            return Values(kind, np.array([len(text) for text in parts], np.int64)[places])
+        make: Any = _without_answer if function == "normalizesubject" else bytes
+        return Values(kind, mapped(make, parts, made)[places], shown)
+
+    return Computed(kind, [argument], compute)
+
+
+def _without_answer(subject: bytes) -> bytes:
+    found = _ANSWER.match(subject)
+    return subject if found is None else subject[found.end() :]
