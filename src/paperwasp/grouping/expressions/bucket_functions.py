@@ -1,0 +1,133 @@
+"""fixedwidth and predefined: the bucket that a value is in, low <= value < high.
+
+A value in none of the predefined buckets has the value None; values are converted to the type of the limits. The limits
+of the first and last longs do not go beyond 64 bits. NaN is in the first predefined bucket, as in Vespa.
+Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#bucket-expressions
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.conversion import BUCKETS, LEAST, MOST, WHOLE, as_doubles, as_longs, as_texts, constant_bytes
+from paperwasp.grouping.expression import Bucket, Expression, Infinite, Limit
+from paperwasp.grouping.node import Computed, Node, Scope, bind, inner_constant, inner_expression, register
+from paperwasp.grouping.tables import InternedTable, TextTable, distinct, mapped
+from paperwasp.grouping.values import Kind, Values
+
+
+@register("fixedwidth")
+def _fixed_width(expression: Expression, scope: Scope) -> Node:
+    argument = bind(inner_expression(expression, 0), scope)
+    width = inner_constant(expression, 1)
+    if not isinstance(width, int | float) or argument.kind not in (*WHOLE, Kind.DOUBLE):
+        raise InvalidQuery(f"fixedwidth takes numbers, not {argument.kind.value} values")
+    if argument.kind == Kind.DOUBLE:
+        return _bucketed(argument, Kind.DOUBLE_BUCKET, as_doubles, lambda number: _around(number, float(width)))
+    whole = math.floor(width + 0.5)
+    return _bucketed(argument, Kind.LONG_BUCKET, as_longs, lambda number: _around_long(number, whole))
+
+
+def _around(number: float, width: float) -> tuple[float, float]:
+    if width <= 0 or not math.isfinite(number):
+        return (number, number) if number == number else (math.nan, math.nan)
+    place = float(math.floor(number / width)) if math.isfinite(number / width) else number / width
+    return place * width, (place + 1) * width
+
+
+def _around_long(number: int, width: int) -> tuple[int, int]:
+    if width <= 0:
+        return number, number
+    low = number // width * width
+    if number >= 0:
+        return low, MOST if low >= MOST - width else low + width
+    high = low + width
+    return LEAST if high <= LEAST + width else low, high
+
+
+def _bucketed(argument: Node, kind: Kind, read: Callable[[Values], Any], bucket_of: Callable[[Any], Any]) -> Node:
+    table = InternedTable()
+
+    def compute(values: Sequence[Values]) -> Values:
+        numbers, places = distinct(read(values[0]))
+        codes = mapped(bucket_of, numbers.tolist(), table)
+        return Values(kind, codes[places], table, values[0].offsets)
+
+    return Computed(kind, [argument], compute, is_multi=argument.is_multi)
+
+
+@register("predefined")
+def _predefined(expression: Expression, scope: Scope) -> Node:
+    argument = bind(inner_expression(expression, 0), scope)
+    buckets = [each for each in expression.arguments[1:] if isinstance(each, Bucket)]
+    if not buckets or len(buckets) != len(expression.arguments) - 1 or argument.kind in BUCKETS:
+        raise InvalidQuery("predefined takes an expression that is no bucket, and buckets")
+    kind, limits = _limits_of(buckets)
+    if kind == Kind.LONG_BUCKET:
+        return _bucketed(argument, kind, as_longs, lambda number: _found(number, limits, limits))
+    if kind == Kind.DOUBLE_BUCKET:
+        return _bucketed(argument, kind, as_doubles, lambda number: _found(number, limits, limits))
+    return _of_texts(argument, kind, limits)
+
+
+def _limits_of(buckets: Sequence[Bucket]) -> tuple[Kind, list[tuple[Any, Any]]]:
+    """The kind of buckets, and their limits; an infinite high text is None."""
+    given = [limit for each in buckets for limit in (each.low, each.high) if not isinstance(limit, Infinite)]
+    kinds = {type(limit) for limit in given}
+    known = {int: (Kind.LONG_BUCKET, LEAST, MOST), float: (Kind.DOUBLE_BUCKET, -math.inf, math.inf),
+             str: (Kind.STRING_BUCKET, "", None), bytes: (Kind.RAW_BUCKET, b"", None)}  # fmt: skip
+    if len(kinds) != 1 or (of_type := known.get(next(iter(kinds)))) is None:
+        raise InvalidQuery("The limits of predefined buckets are all of one type: long, double, string or raw")
+    kind, least, most = of_type
+    return kind, [
+        (
+            least if isinstance(each.low, Infinite) else each.low if each.includes_low else _next(each.low),
+            most if isinstance(each.high, Infinite) else _next(each.high) if each.includes_high else each.high,
+        )
+        for each in buckets
+    ]
+
+
+def _next(limit: Limit) -> Any:
+    """The next larger value, as the language defines it."""
+    match limit:
+        case int():
+            return min(limit + 1, MOST)
+        case float():
+            return math.nextafter(limit, math.inf)
+        case str():
+            return limit + " "
+        case bytes():
+            return limit + b"\0"
+    return limit
+
+
+def _found(value: Any, limits: Sequence[tuple[Any, Any]], shown: Sequence[Any]) -> Any:
+    """What is shown of the bucket with the value; None: there is none."""
+    if value != value:
+        return shown[0]
+    place = bisect_right(limits, value, key=lambda each: each[0]) - 1
+    if place < 0:
+        return None
+    high = limits[place][1]
+    return shown[place] if high is None or value < high else None
+
+
+def _of_texts(argument: Node, kind: Kind, limits: Sequence[tuple[Any, Any]]) -> Node:
+    table = InternedTable()
+    found = [(constant_bytes(low), None if high is None else constant_bytes(high)) for low, high in limits]
+    shown = [(low, type(low)() if high is None else high) for low, high in limits]
+
+    def compute(values: Sequence[Values]) -> Values:
+        texts = TextTable()
+        codes, places = distinct(as_texts(values[0], texts))
+        made = mapped(lambda text: _found(text, found, shown), texts.bytes_of(codes), table)
+        return Values(kind, np.asarray(made[places], np.uint32), table, values[0].offsets)
+
+    return Computed(kind, [argument], compute, is_multi=argument.is_multi)
