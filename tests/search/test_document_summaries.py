@@ -35,6 +35,7 @@ from paperwasp.query import (
 )
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
+from paperwasp.search import summary
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
@@ -169,6 +170,30 @@ def test_attributes_alone_are_shown_without_reading_documents() -> None:
     assert orjson.loads(some.fields) == {"year": 1960}
     # Where one is not of the class, all are as `default` has them: PartialSummaryHandler.java.
     assert orjson.loads(other.fields).keys() == {"year", "title", "vector"}
+
+
+@pytest.mark.parametrize("form", ["short", "hex"])
+def test_attributes_are_shown_straight_from_columns_as_step_by_step(form: str) -> None:
+    """Both ways, over a document with all values and one without any, and classes that show what attributes have."""
+    empty = Put(DocumentId("n", "album", "2"), {})
+    for fields in (
+        ("year",),
+        ("genre", "price"),
+        ("styles", "labels", "codes"),
+        ("year", "vector"),
+        ("vector", "genre"),
+    ):
+        found = []
+        for straight in (True, False):
+            kept = summary._attributes if straight else (lambda _: None)
+            with node() as album, patch.object(summary, "_attributes", side_effect=kept) as chosen:
+                album.apply(empty)
+                request = query_of(TrueItem(), rank_profile="unranked", summary="memory", summary_fields=fields)
+                request = replace(request, show=replace(request.show, tensor_form=form))
+                found.append([hit.fields for hit in search(album.node.reader.view(), request, ServedSchemas()).hits])
+                assert chosen.called
+        assert found[0] == found[1]
+        assert max(found[0], key=len) != b"{}"
 
 
 def test_the_id_is_shown_by_classes_that_have_it() -> None:

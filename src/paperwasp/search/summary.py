@@ -33,6 +33,7 @@ from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.query import Query
+from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
 from paperwasp.search.summary_values import has_float_tensors, pairing_of, predicate_text, raw_text, widening_of
 from paperwasp.search.teaser import HI_TAGS, NO_TAGS
@@ -124,6 +125,8 @@ class SummaryForm:
     """Whether summary-features are left out."""
     members: Members | None
     """How to cut the summary out of a stored document; None: its values have to be read."""
+    attributes: tuple[ShownAttribute, ...] | None
+    """All that is shown, where that are the values of attributes as they are; None: it is more."""
     shows_empty: frozenset[str]
     """Fields that are shown where they are empty too: structs, tensors and teasers. As in Vespa, empty texts, arrays,
     maps and weighted sets are not."""
@@ -137,8 +140,10 @@ class SummaryWriter:
         form: SummaryForm,
         fields: Callable[[], Mapping[str, _Shown]],
         change_of: Callable[[SummaryField, Field], Marking | None],
+        columns: Mapping[str, ColumnView],
     ) -> None:
         self.form = form
+        self._columns = columns
         self._fields = fields
         self._change_of = change_of
 
@@ -153,6 +158,9 @@ class SummaryWriter:
 
     def write_attributes(self, lids: Sequence[int]) -> list[bytes]:
         """The summaries of documents that are not needed for them."""
+        attributes = self.form.attributes
+        if attributes is not None and all(attribute.name in self._columns for attribute in attributes):
+            return list(map(self._without_empty, attributes_json(attributes, self._columns, lids)))
         return [self._without_empty(self._write(b"{}", "", lid)) for lid in lids]
 
     def _without_empty(self, fields: bytes) -> bytes:
@@ -209,14 +217,14 @@ class SummaryForms:
         fields = partial(_shown_fields, query, space, elements)
         change_of = Markings(query.match.tree, space, query.show.bolding).of
         if known is not None:
-            return SummaryWriter(known[1], fields, change_of)
+            return SummaryWriter(known[1], fields, change_of, space.columns)
         shown = fields()
         form = _form(query, schema, shown)
         if form.members is not None:
             if len(self._known) >= limits.SUMMARY_FORMS:
                 self._known = {}
             self._known[key] = schema, form
-        return SummaryWriter(form, lambda: shown, change_of)
+        return SummaryWriter(form, lambda: shown, change_of, space.columns)
 
 
 def _asked(query: Query, schema: Schema) -> Mapping[str, SummaryField]:
@@ -249,6 +257,7 @@ def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryF
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
         marked=tuple(_marked_members(asked, schema)),
+        attributes=_attributes(shown),
         shows_empty=frozenset(
             name for name, field in shown.items() if asked[name].dynamic or _may_be_empty(field, schema)
         ),
@@ -303,6 +312,16 @@ def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
     required = [name not in of_documents or field.missing is not None for name, field in shown.items()]
     keys = [_key(name) for name in shown]
     return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
+
+
+def _attributes(shown: Mapping[str, _Shown]) -> tuple[ShownAttribute, ...] | None:
+    if not all(_is_cut(*item) and _is_attribute(item[1]) for item in shown.items()):
+        return None
+    return tuple(ShownAttribute(name, field.render, field.missing) for name, field in shown.items())
+
+
+def _is_attribute(field: _Shown) -> bool:
+    return field.column is not None and not field.needs_document and not field.steps and field.path[0] != DOCUMENT_ID
 
 
 def _shown(field: SummaryField, query: Query, space: SearchSpace, elements: ElementsOfHits) -> _Shown:

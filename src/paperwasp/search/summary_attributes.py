@@ -1,0 +1,41 @@
+"""Summaries that show attributes alone, each as it is under its own name: what is asked of most searches for vectors.
+
+They are written straight from the columns; `search.summary` writes all others, and these the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from paperwasp.attribute import ColumnView
+from paperwasp.document.output import Render
+
+
+class ShownAttribute(NamedTuple):
+    """An attribute that is shown under its own name."""
+
+    name: str
+    render: Render | None
+    """How its values become JSON; None: they are JSON."""
+    missing: object
+    """What is shown where it is unset; None: nothing is."""
+
+
+def attributes_json(
+    attributes: Iterable[ShownAttribute], columns: Mapping[str, ColumnView], lids: Sequence[int]
+) -> list[bytes]:
+    """The JSON object of these attributes of each document. All of them have columns."""
+    read = [(columns[attribute.name].get, *attribute) for attribute in attributes]
+    written = []
+    for lid in lids:
+        shown = {}
+        for get, name, render, missing in read:
+            value = get(lid)
+            found = missing if value is None else value if render is None else render(value)
+            if found is not None:
+                shown[name] = found
+        written.append(orjson.dumps(shown, option=orjson.OPT_SERIALIZE_NUMPY))
+    return written
