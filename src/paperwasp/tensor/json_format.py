@@ -92,12 +92,25 @@ def tensor_of(value: Any, type_: TensorType, *, is_lenient: bool = False) -> Ten
     """
     try:
         if (numbers := _dense_numbers(value, type_, is_lenient)) is not None:
-            return Tensor(type_, _ONE_SUBSPACE, as_cells(numbers.reshape(1, *type_.shape), type_.cell_type))
+            return _dense_tensor(numbers, type_)
         builder = TensorBuilder(type_)
         _Reader(builder, is_lenient).read(value)
         return builder.build()
     except ValueError as error:
         raise LanguageError(str(error)) from None
+
+
+def flat_tensor(values: Any, type_: TensorType) -> Tensor | None:
+    """The dense tensor whose cells are these numbers, all of them finite, in a decoded JSON array without nesting; None
+    where they are given otherwise, or may be wrong."""
+    numbers = _dense_numbers(values, type_, is_lenient=False) if type(values) is list else None
+    if numbers is None or not np.isfinite(numbers).all():
+        return None
+    return _dense_tensor(numbers, type_)
+
+
+def _dense_tensor(numbers: NDArray[np.float64], type_: TensorType) -> Tensor:
+    return Tensor(type_, _ONE_SUBSPACE, as_cells(numbers.reshape(1, *type_.shape), type_.cell_type))
 
 
 def _dense_numbers(value: Any, type_: TensorType, is_lenient: bool) -> NDArray[np.float64] | None:

@@ -16,12 +16,14 @@ from typing import Final
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.container.search.embedding import Embedding, is_call, not_set, read_call
+from paperwasp.container.search.values import SentArray
 from paperwasp.errors import InvalidQuery, LanguageError, TooLarge
 from paperwasp.indexing.components import Embedder
 from paperwasp.large_json import load_json
 from paperwasp.schema.model import Input, Schema
-from paperwasp.tensor.json_format import tensor_of
+from paperwasp.tensor.json_format import flat_tensor, tensor_of
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -102,6 +104,10 @@ def _describe(type_: TensorType | None) -> str:
 
 def _value(name: str, text: str, declared: Input | None, by_profile: TensorType | None) -> object:
     type_ = declared.type if declared is not None else by_profile
+    if type(text) is SentArray:
+        if (vector := _sent_vector(text, type_)) is not None:
+            return vector
+        text = str(text)  # orjson reads no other kind of text
     try:
         if declared is None and by_profile is None:
             return float(text.strip().rstrip("fFdD")) if _NUMBER.fullmatch(text) else text
@@ -115,6 +121,17 @@ def _value(name: str, text: str, declared: Input | None, by_profile: TensorType 
     if type_ is not None and str(type_) not in problem:
         problem += f" (it is to be a {_describe(type_)})"
     raise not_set(name, text, problem)
+
+
+def _sent_vector(text: SentArray, type_: TensorType | None) -> Tensor | None:
+    """The vector that was sent as a JSON array of numbers; None for what is to be read from its text."""
+    values = text.take()
+    if type_ is None or len(text) > limits.LANGUAGE_TEXT_BYTES:
+        return None
+    try:
+        return flat_tensor(values, type_)
+    except ValueError:  # who reads the text says what is wrong
+        return None
 
 
 def _tensor(text: str, type_: TensorType) -> object:

@@ -16,7 +16,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.container.lenient_json import lenient_json
-from paperwasp.container.search.values import renderer
+from paperwasp.container.search.values import SentArray, renderer
 from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
 from paperwasp.large_json import load_json
@@ -26,6 +26,7 @@ _FORM: Final = "application/x-www-form-urlencoded"
 _REMEMBERED_CHARACTERS: Final = 4096
 _SELECT: Final = ("select.where", "select.grouping")
 _RAW_GROUPS: Final = ("select.where", "select.grouping", "select.fields")
+_INPUT: Final = "input.query("
 MAX_BODY_DEPTH: Final = 32
 _WORDS: Final = {True: "true", False: "false", None: "null"}
 
@@ -180,7 +181,8 @@ def flatten(
             yield full, str(texts[name])
         else:
             try:
-                yield full, _text(value)
+                text = _text(value)
+                yield full, SentArray(text, value) if type(value) is list and full.startswith(_INPUT) else text
             except TypeError as error:  # orjson writes neither all that it reads, nor all that is read leniently
                 raise IllegalQuery(f"The JSON of '{full}' cannot be read: {error}") from None
 

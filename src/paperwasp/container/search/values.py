@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -29,6 +29,24 @@ _RENDERERS: Final = {
 }
 """Alias or id in lower case → the format."""
 INTEGER_BITS: Final = 31
+
+
+class SentArray(str):
+    """The text of a JSON array that is an input in a body, beside the array: a vector need not be read twice."""
+
+    __slots__ = ("values",)
+    values: list[Any]
+
+    def __new__(cls, text: str, values: list[Any]) -> SentArray:
+        made = super().__new__(cls, text)
+        made.values = values
+        return made
+
+    def take(self) -> list[Any]:
+        """The array, once: whoever keeps the text does not keep that. Afterwards an empty one."""
+        taken, self.values = self.values, []
+        return taken
+
 
 _UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
 _NUMBER: Final = re.compile(r"[0-9.]*")
