@@ -25,7 +25,7 @@ from paperwasp.core.nearest_hits import nearest_hits
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.errors import InvalidInput, InvalidQuery
+from paperwasp.errors import InvalidQuery
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, plan
 from paperwasp.query import (
     DotProductItem,
@@ -78,6 +78,7 @@ THING = "\n".join(
         ),
         "field many type tensor<float>(c{},x[2]) { indexing: attribute }",
         "field sparse type tensor<float>(c{}) { indexing: attribute }",
+        "field shown type tensor<float>(x[2]) { indexing: summary }",
         "field title type string { indexing: index }",
         "} }",
     ]
@@ -442,27 +443,6 @@ def test_the_nearest_vector_of_several_counts() -> None:
         within[0] = 0b1011
         assert lids_of(plan(NearestNeighborItem("many", "q", 1), space), space, within) == [0]
         assert found(NearestNeighborItem("many", "q", 1), space) == [0, 4]  # 4 is nearer than what was before it
-
-
-@pytest.mark.parametrize(
-    ("field", "given_input", "message"),
-    [
-        ("euclidean", None, "requires a tensor rank feature named 'query.q.' but this is not present"),
-        ("euclidean", 3.0, "to be a tensor, but it is the number"),
-        ("euclidean", tensor("tensor(x[3])", 1, 2, 3), r"Attribute tensor type \(tensor<float>\(x\[2\]\)\) and query"),
-        ("euclidean", tensor("tensor(y[2])", 1, 2), "not compatible"),
-        ("euclidean", mixed(a=(1, 2)), "is not a dense tensor"),
-        ("sparse", tensor("tensor(x[2])", 1, 2), "is not supported"),
-        ("int", tensor("tensor(x[2])", 1, 2), "Attribute is not a tensor"),
-        ("title", tensor("tensor(x[2])", 1, 2), "is not an attribute"),
-        ("euclidean", tensor("tensor(x[2])", 1, math.nan), r"'query\(q\)' has a cell that is not a finite number"),
-        ("angular", tensor("tensor(x[2])", -math.inf, 1), r"'query\(q\)' has a cell that is not a finite number"),
-    ],
-)
-def test_vectors_that_cannot_be_compared(field: str, given_input: object, message: str) -> None:
-    inputs = {} if given_input is None else {"q": given_input}
-    with space_with(thing(0), inputs=inputs) as space, pytest.raises(InvalidInput, match=message):
-        found(NearestNeighborItem(field, "q", 1), space)
 
 
 # ------------------------------------------------------------------------------------------------ positions

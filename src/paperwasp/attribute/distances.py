@@ -123,7 +123,7 @@ class Distances:
     def __init__(self, column: TensorView | ImportedView, query: Tensor, metric: str) -> None:
         tensors = column.innermost if isinstance(column, ImportedView) else column
         if not isinstance(tensors, TensorView):
-            raise ValueError("Attribute is not a tensor")
+            raise ValueError("field is not a tensor")
         _check(tensors.type, query.type, metric)
         self._imported = column if isinstance(column, ImportedView) else None
         self._column = tensors
@@ -226,13 +226,11 @@ class Distances:
 
 def _check(column: TensorType, query: TensorType, metric: str) -> None:
     if len(column.indexed) != 1:
-        raise ValueError(f"Attribute tensor type ({column}) is not supported")
-    if query.mapped or query.is_number:
-        raise ValueError(f"Query tensor type ({query}) is not a dense tensor")
-    if column.indexed != query.indexed:
-        raise ValueError(f"Attribute tensor type ({column}) and query tensor type ({query}) are not compatible")
+        raise ValueError(f"field type {column} is not supported by nearest neighbor searcher")
+    if query.mapped or column.indexed != query.indexed:
+        raise ValueError(f"field type {column} does not match query type {query}")
     if metric == "geodegrees" and column.indexed[0].size != 2:
-        raise ValueError(f"Attribute tensor type ({column}) has no latitude and longitude")
+        raise ValueError(f"field type {column} has no latitude and longitude")
 
 
 def _as_kept(query: Tensor, cell_type: str) -> NDArray[Any]:

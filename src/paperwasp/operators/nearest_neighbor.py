@@ -22,7 +22,7 @@ from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.tensor import TensorView
 from paperwasp.core import _core
-from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.errors import IllegalQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
@@ -215,23 +215,39 @@ class NearestNeighborOperator(BestOperator):
 
 @planner(NearestNeighborItem)
 def plan_nearest_neighbor(item: NearestNeighborItem, space: SearchSpace) -> Operator:
-    said = f"nearestNeighbor({item.index}, {item.tensor})"
+    """Errors: IllegalQuery, in the words of Vespa's ValidateNearestNeighborSearcher where that has such a check."""
+    said = _described(item)
     if item.target_hits < 1:
         raise IllegalQuery(f"{said} has invalid targetHits {item.target_hits}: Must be >= 1")
     tensor = space.inputs.get(item.tensor)
     name = f"'query({item.tensor})'"
-    if tensor is None:
-        raise IllegalQuery(f"{said} requires a tensor rank feature named {name} but this is not present")
     if not isinstance(tensor, Tensor):
-        what = "number" if isinstance(tensor, float) else "string"
-        given = f"to be a tensor, but it is the {what} '{tensor}'"
-        raise IllegalQuery(f"{said}: Expected {name} {given}: its type is declared by a rank profile")
+        problem = f"{said} requires a tensor rank feature named {name} but this is not present"
+        if tensor is not None:
+            what = "number" if isinstance(tensor, float) else "string"
+            problem += f": it is the {what} '{tensor}', since no rank profile declares its type"
+        raise IllegalQuery(problem)
     if item.distance_threshold is not None and math.isnan(item.distance_threshold):
         raise IllegalQuery(f"{said} has invalid distanceThreshold NaN: Must be a number")
     if not np.isfinite(tensor.cells).all():
-        raise IllegalQuery(f"{said}: {name} has a cell that is not a finite number")
+        raise IllegalQuery(f"{said} {name} has a cell that is not a finite number")
     matches = [_match(said, item, field, tensor, space) for field in fields_of(item.index, space)]
     return NearestNeighborOperator(space, matches, item.annotations)
+
+
+def _described(item: NearestNeighborItem) -> str:
+    """The item as messages have it. Vespa: NearestNeighborItem.toString."""
+    limit = item.distance_threshold
+    settings: dict[str, object] = {
+        "field": item.index,
+        "queryTensorName": item.tensor,
+        "hnsw.exploreAdditionalHits": item.explore_additional_hits,
+        "distanceThreshold": "Infinity" if limit is None else "NaN" if math.isnan(limit) else limit,
+        "approximate": str(item.approximate).lower(),
+        "targetHits": item.target_hits,
+        **dict(item.tuning),
+    }
+    return f"NEAREST_NEIGHBOR {{{','.join(f'{name}={value}' for name, value in settings.items())}}}"
 
 
 def _match(
@@ -239,11 +255,11 @@ def _match(
 ) -> NearestNeighborMatch:
     column = space.columns.get(field.name)
     if field.attribute is None or column is None:
-        raise InvalidQuery(f"{said}: field '{field.name}' is not an attribute")
+        raise IllegalQuery(f"{said} field is not an attribute")
     if not isinstance(column, TensorView | ImportedView):
-        raise IllegalQuery(f"{said}: Attribute is not a tensor, but of type {field.type}")
+        raise IllegalQuery(f"{said} field is not a tensor")
     try:
         distances = Distances(column, tensor, field.attribute.distance_metric)
     except ValueError as error:
-        raise IllegalQuery(f"{said}: {error}") from None
+        raise IllegalQuery(f"{said} {error}") from None
     return NearestNeighborMatch(space, field.name, distances, item)
