@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from paperwasp.embedders import mistral, openai, tei, voyage
 from paperwasp.embedders.base import FACTORIES, LocalOrRemote
-from paperwasp.embedders.http_batches import BatchSettings, HttpBatches
+from paperwasp.embedders.http_batches import BatchSettings
 from paperwasp.embedders.settings import Settings
 from paperwasp.errors import InvalidInput, NotFound, Overload, Unavailable
 from paperwasp.indexing.context import Context
@@ -240,97 +239,6 @@ def test_no_more_texts_at_once_than_a_service_takes(service: StandIn) -> None:
         vector_of(text) for text in texts
     ]
     assert [len(body["inputs"]) for body in service.bodies] == [32, 32, 6]
-
-
-# Texts of several calls
-
-
-def test_texts_of_several_calls_go_together() -> None:
-    batches = HttpBatches(BatchSettings(most=3, gathered=3, delay_seconds=60))
-    requests: list[list[str]] = []
-
-    def request(texts: Any) -> list[Any]:
-        requests.append(sorted(texts))
-        return [np.array([len(text)]) for text in texts]
-
-    found: dict[str, Any] = {}
-    texts = ("a", "bb", "ccc", "dddd", "eeeee", "ffffff")
-    threads = [
-        threading.Thread(target=lambda each=text: found.update({each: batches.make([each], "k", request)}))
-        for text in texts
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert {text: vector.tolist() for text, (vector,) in found.items()} == {text: [len(text)] for text in texts}
-    assert [len(each) for each in requests] == [3, 3] and sorted(requests[0] + requests[1]) == sorted(texts)
-
-
-def test_a_call_goes_alone_when_nobody_came() -> None:
-    batches = HttpBatches(BatchSettings(most=8, gathered=8, delay_seconds=0))
-    asked: list[Any] = []
-    assert batches.make(["a", "b"], "k", lambda texts: asked.append(texts) or [np.zeros(1)] * 2) == [np.zeros(1)] * 2  # type: ignore[func-returns-value]
-    assert asked == [["a", "b"]]
-
-
-def test_only_texts_of_the_same_kind_go_together() -> None:
-    batches = HttpBatches(BatchSettings(most=2, gathered=2, delay_seconds=0.01))
-    asked: list[tuple[str, list[str]]] = []
-
-    def run(key: str, text: str) -> None:
-        batches.make([text], key, lambda texts: asked.append((key, list(texts))) or [np.zeros(1)])  # type: ignore[func-returns-value]
-
-    threads = [threading.Thread(target=run, args=each) for each in (("query", "a"), ("document", "b"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(asked) == [("document", ["b"]), ("query", ["a"])]
-
-
-def test_a_text_that_is_refused_is_the_error_of_its_own_call() -> None:
-    batches = HttpBatches(BatchSettings(most=3, gathered=3, delay_seconds=60))
-
-    def request(texts: Any) -> list[Any]:
-        if "bad" in texts:
-            raise InvalidInput("too long")
-        return [np.array([len(text)]) for text in texts]
-
-    found: dict[str, Any] = {}
-
-    def run(text: str) -> None:
-        try:
-            found[text] = batches.make([text], "k", request)[0].tolist()
-        except InvalidInput as error:
-            found[text] = error.message
-
-    threads = [threading.Thread(target=run, args=(text,)) for text in ("a", "bad", "ccc")]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == {"a": [1], "bad": "too long", "ccc": [3]}
-
-
-def test_all_of_a_request_that_fails_are_told() -> None:
-    batches = HttpBatches(BatchSettings(most=2, gathered=2, delay_seconds=60))
-    told: list[str] = []
-
-    def request(texts: Any) -> list[Any]:
-        raise Unavailable("down")
-
-    def run(text: str) -> None:
-        with pytest.raises(Unavailable) as raised:
-            batches.make([text], "k", request)
-        told.append(raised.value.message)
-
-    threads = [threading.Thread(target=run, args=(text,)) for text in "ab"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert told == ["down", "down"]
 
 
 def test_the_settings_of_batching(service: StandIn) -> None:

@@ -11,7 +11,8 @@ Differs: a text's vector is remembered beyond its document or query; 429 is trie
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -22,7 +23,7 @@ from paperwasp.embedders.batches import Remembered
 from paperwasp.embedders.http_batches import BatchSettings, HttpBatches
 from paperwasp.embedders.http_vectors import Sent, read_vector, tensor_of
 from paperwasp.embedders.settings import Settings
-from paperwasp.errors import NotFound, Unavailable
+from paperwasp.errors import NotFound, Timeout, Unavailable
 from paperwasp.indexing.context import Context
 from paperwasp.remote.client import Endpoint, JsonClient
 from paperwasp.remote.secrets import find_secret, variable_of
@@ -87,7 +88,8 @@ class HttpEmbedder(ABC):
         key = tuple(texts), self.key(size, form, context)
         vectors = self._remembered.get(key)
         if vectors is None:
-            vectors = np.array(self._request(texts, size, form, context)).reshape(len(texts), size)
+            with self._timed(context) as seconds:
+                vectors = np.array(self._request(texts, size, form, context, seconds)).reshape(len(texts), size)
             self._remembered.put(key, vectors, sum(map(len, texts)))
         return [tensor_of(vector, type) for vector in vectors]
 
@@ -95,15 +97,33 @@ class HttpEmbedder(ABC):
         key = self.key(size, form, context)
         known = {text: self._remembered.get((text, key)) for text in texts}
         missing = [text for text, vector in known.items() if vector is None]
-        made = self._batches.make(missing, key, lambda asked: self._request(asked, size, form, context))
-        for text, vector in zip(missing, made, strict=True):
-            known[text] = vector
-            self._remembered.put((text, key), vector, len(text))
+        if missing:
+            with self._timed(context) as seconds:
+                made = self._batches.make(
+                    missing, key, lambda asked, left: self._request(asked, size, form, context, left), seconds
+                )
+            for text, vector in zip(missing, made, strict=True):
+                known[text] = vector
+                self._remembered.put((text, key), vector, len(text))
         return [vector for vector in (known[text] for text in texts) if vector is not None]
 
-    def _request(self, texts: Sequence[str], size: int, form: Sent, context: Context) -> list[NDArray[Any]]:
+    @contextmanager
+    def _timed(self, context: Context) -> Iterator[float]:
+        """The seconds that a call has. Errors: Timeout, in Vespa's words, where they are over before it has ended."""
+        seconds = min(context.timeout_seconds, self._client.endpoint.timeout_seconds)
+        if seconds <= 0:
+            raise Timeout(f"{self.name}: Request deadline exceeded before embedding API call")
+        try:
+            yield seconds
+        except (TimeoutError, Timeout):
+            after = f"Embedding API call timed out after {round(seconds * _MILLISECONDS)}ms"
+            raise Timeout(f"{self.name}: {after}: {self._client.endpoint.url} did not answer") from None
+
+    def _request(
+        self, texts: Sequence[str], size: int, form: Sent, context: Context, seconds: float
+    ) -> list[NDArray[Any]]:
         """The vectors of some texts, by one request."""
-        answer = self._client.post(self.body(texts, size, form, context), context.timeout_seconds)
+        answer = self._client.post(self.body(texts, size, form, context), seconds)
         sent = self.embeddings(answer)
         if len(sent) != len(texts):
             raise Unavailable(f"{self.name}: {len(sent)} embeddings were sent for {len(texts)} inputs.")
