@@ -7,7 +7,6 @@ loop; `run_eagerly` costs 0.4. Python 3.12 has eager tasks of its own, which mak
 from __future__ import annotations
 
 import asyncio
-import types
 from asyncio.tasks import _enter_task, _leave_task
 from collections.abc import Coroutine, Generator
 from typing import Any, Final, cast
@@ -52,25 +51,41 @@ def run_eagerly(loop: asyncio.AbstractEventLoop, work: Work) -> asyncio.Task[Non
         return None
     finally:
         _leave_task(loop, current)
-    turn.task = loop.create_task(_end(waited, work))
+    turn.task = loop.create_task(_Rest(waited, work))
     return turn.task
 
 
-async def _end(waited: object, work: Work) -> None:
-    """What a task takes, which is no generator."""
-    await _continue(waited, work)
+class _Rest(Coroutine[Any, Any, None]):
+    """The rest of a coroutine that waits for `waited`: what a task takes.
 
+    A task that is cancelled before its first step throws into its coroutine, and a coroutine that has not begun would
+    end there: the work would be waited for without end, and none of its `finally` would run. Here the cancellation
+    goes to what is waited for, as in any later step.
+    """
 
-@types.coroutine
-def _continue(waited: object, work: Work) -> Generator[Any, Any, None]:
-    """The rest of a coroutine that waits for `waited`."""
-    try:
-        yield waited
-    except BaseException as error:  # a cancellation
-        try:
-            waited = work.throw(error)
-        except StopIteration:
-            return
-        yield from _continue(waited, work)
-        return
-    yield from work.__await__()
+    __slots__ = ("_has_begun", "_waited", "_work")
+
+    def __init__(self, waited: object, work: Work) -> None:
+        self._waited = waited
+        self._work = work
+        self._has_begun = False
+
+    def send(self, value: Any) -> Any:
+        if self._has_begun:
+            return self._work.send(value)
+        self._has_begun = True
+        waited, self._waited = self._waited, None
+        return waited
+
+    def throw(self, error: Any, /, *more: Any) -> Any:
+        waited, self._waited = self._waited, None
+        has_begun, self._has_begun = self._has_begun, True
+        if not has_begun and isinstance(waited, asyncio.Future) and waited.cancel():
+            return waited
+        return self._work.throw(error, *more)
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._work.__await__()
