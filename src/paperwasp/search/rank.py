@@ -49,6 +49,28 @@ def rank(bound: BoundQuery, wanted: int) -> RankedHits:
     return _moved(bound, wanted)
 
 
+def rank_all(bound: BoundQuery) -> RankedHits:
+    """Return all hits in their order, with their scores. Raises OutOfTime where there was no time for any."""
+    matches = match(bound)
+    ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
+    if not bound.levels:
+        return ranked
+    ascending = np.argsort(ranked.lids)
+    known, scores = ranked.lids[ascending], ranked.scores[ascending]
+    limit = bound.setting.space.limit
+    bitmap = bitmap_of(known, limit)
+    lids = first_hits(bound.levels, bitmap, limit, len(known), lambda lids: scores[np.searchsorted(known, lids)])
+    return ranked.of(ascending[np.searchsorted(known, lids)])
+
+
+def page_of_all(bound: BoundQuery, ranked: RankedHits, wanted: int) -> RankedHits:
+    """The first `wanted` of all hits, or the first behind the page before."""
+    after = bound.query.order.after
+    if after is None or not bound.levels:
+        return _behind_page(bound, ranked).of(slice(wanted))
+    return _sorted_with_scores(bound, match(bound), wanted)
+
+
 def _moved(bound: BoundQuery, wanted: int) -> RankedHits:
     """The best, where hits move after the first phase, or those before the page are left out."""
     profile, after = bound.profile, bound.query.order.after

@@ -26,12 +26,13 @@ from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
 from paperwasp.search.global_phase import page_of
+from paperwasp.search.grouping import HitGroups
 from paperwasp.search.order import Level
 from paperwasp.search.page import Page, rendered_hits
 from paperwasp.search.paging import streamed_lid, within_batch
 from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.search.query_clock import QueryClock
-from paperwasp.search.rank import rank
+from paperwasp.search.rank import page_of_all, rank, rank_all
 from paperwasp.search.ranked import NO_LIDS, NO_SCORES, TIMEOUT, RankedHits
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.streaming_search import batches_of
@@ -67,11 +68,13 @@ class BoundSearch:
             self._indexed = [
                 bind(view, name, query, served, self._clock, self._trace) for name in indexed_types(view, query)
             ]
+        is_one = len(self._indexed) == 1 and not self._streamed
+        self._groups = HitGroups(query, served.summaries, is_one=is_one) if query.groupings else None
 
     @classmethod
     def if_short(cls, view: View, query: Query, served: ServedSchemas) -> BoundSearch | None:
         """Return the bound query if planning it is known to be short; None: it is to be planned on a worker thread."""
-        if query.observe.trace_level or query.order.hits > limits.INLINE_RANKED_HITS:
+        if query.groupings or query.observe.trace_level or query.order.hits > limits.INLINE_RANKED_HITS:
             return None
         if _written_hits(query) > limits.INLINE_QUERY_HITS:
             return None
@@ -96,6 +99,8 @@ class BoundSearch:
                 whole = self._among_indexed()
                 if self._streamed:
                     whole = _joined([whole, *map(self._among_streamed, self._streamed)], query)
+                if self._groups is not None:
+                    whole = replace(whole, groupings=self._groups.results())
         except OutOfTime:
             raise Timeout("the time was over before the hits were written") from None
         if "timeout" in whole.degraded and not query.deadline.is_soft:
@@ -110,7 +115,7 @@ class BoundSearch:
         written as well, to be merged with others."""
         order, clock = self._query.order, self._clock
         wanted = order.offset + order.hits
-        ranked = [self._ranked(bound, wanted) for bound in self._indexed]
+        ranked = [self._ranked(bound, wanted, self._view) for bound in self._indexed]
         clock.begin_writing()
         begun_ns, spent_ns = clock.now_ns(), time.thread_time_ns()
         rendered = self._rendered(ranked, slice(order.offset, wanted))
@@ -208,7 +213,7 @@ class BoundSearch:
             if after is not None:
                 query = replace(query, order=replace(query.order, after=within_batch(after, batch.gids)))
             bound = bind(batch.view, name, query, served, clock, self._trace, streamed=True)
-            ranked = self._ranked(bound, wanted)
+            ranked = self._ranked(bound, wanted, batch.view)
             numbers = range(len(ranked.lids))
             begun_ns = clock.now_ns()
             keys = _keys(ranked, bound.levels, numbers)
@@ -226,14 +231,21 @@ class BoundSearch:
         seen = round(documents / progress) if progress > 0 else documents
         return SearchResponse(total_count, seen, tuple(hits), progress, degraded=degraded, summary_ns=summary_ns)
 
-    def _ranked(self, bound: BoundQuery, wanted: int) -> RankedHits:
-        """The best documents of one type; none where there was no time for any."""
+    def _ranked(self, bound: BoundQuery, wanted: int, view: View) -> RankedHits:
+        """The best documents of one type; none where there was no time for any. Where there are groups, all are put
+        into these."""
+        groups, ranked = self._groups, None
         try:
             if not bound.is_late:
-                return _ranked_in_time(bound, wanted)
+                ranked = _ranked_in_time(bound, wanted if groups is None else None)
         except OutOfTime:
             pass
-        return RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, coverage=0.0, degraded=TIMEOUT)
+        if ranked is None:
+            ranked = RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, coverage=0.0, degraded=TIMEOUT)
+        if groups is None:
+            return ranked
+        groups.add(view, bound, ranked)
+        return page_of_all(bound, ranked, wanted)
 
 
 def _written_hits(query: Query) -> int:
@@ -242,10 +254,10 @@ def _written_hits(query: Query) -> int:
     return order.offset + order.hits if page is None else page.hits
 
 
-def _ranked_in_time(bound: BoundQuery, wanted: int) -> RankedHits:
-    """Raises OutOfTime where there was no time for any hit."""
+def _ranked_in_time(bound: BoundQuery, wanted: int | None) -> RankedHits:
+    """The first `wanted` hits, or all. Raises OutOfTime where there was no time for any hit."""
     bound.observer.begin(bound.setting.operator, bound.setting.space, bound.profile.name)
-    ranked = rank(bound, wanted)
+    ranked = rank_all(bound) if wanted is None else rank(bound, wanted)
     bound.observer.end(bound.setting.operator, bound.setting.space)
     return ranked
 

@@ -77,7 +77,6 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     grouping = prepare_grouping(parameters, statement, targets)
     if grouping is not None:
         answering = replace(answering, is_repeatable=answering.is_repeatable and grouping.is_repeatable)
-        raise InvalidQuery("Could not create query from YQL: grouping ('|') is not supported yet")
     trace, text = parameters.trace, parameters.text
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor

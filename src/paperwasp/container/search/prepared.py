@@ -141,7 +141,7 @@ class PreparedQuery:
             after,
             now_ns,
             Deadline(now_ns + int(timeout_ms * 1e6), deadline.is_soft, deadline.soft_share),
-            tuple([request for layout in layouts for request in layout.requests]),
+            tuple([request for layout in layouts for request in layout.requests]) if layouts else (),
         )
         if self.failure is not None:
             raise self.failure.error

@@ -158,7 +158,8 @@ def render_json(result: SearchResult, *, exact_tensors: bool = False) -> bytes:
     if result.errors:
         parts += (b',"errors":', orjson.dumps([_error(error) for error in result.errors]))
     if result.hit_count or result.groups:
-        parts += (b',"children":[', b",".join(_children(result, exact_tensors)), b"]")
+        children = _with_groups(result, exact_tensors) if result.groups else _page_of(result, exact_tensors)
+        parts += (b',"children":[', b",".join(children), b"]")
     parts.append(b"}}")
     return b"".join(parts)
 
@@ -194,12 +195,9 @@ def _error(error: SearchError) -> dict[str, Any]:
     return shown | {"message": error.message}
 
 
-def _children(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
+def _with_groups(result: SearchResult, exact_tensors: bool) -> Iterable[bytes]:
     """The hits as JSON objects, and the root groups where they stand among them."""
-    hits = _page_of(result, exact_tensors)
-    if not result.groups:
-        return hits
-    before, shown = hits_before_groups(result), list(hits)
+    before, shown = hits_before_groups(result), list(_page_of(result, exact_tensors))
     return [*shown[:before], *_groups(result, exact_tensors), *shown[before:]]
 
 
