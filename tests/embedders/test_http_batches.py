@@ -83,9 +83,9 @@ def test_a_text_that_is_refused_is_the_error_of_its_own_call() -> None:
     assert found == {"a": [1], "bad": "too long", "ccc": [3]}
 
 
-def test_all_of_a_request_that_fails_are_told() -> None:
+def test_all_of_a_request_that_fails_are_messages() -> None:
     batches = HttpBatches(BatchSettings(most=2, gathered=2, delay_seconds=60))
-    told: list[str] = []
+    messages: list[str] = []
 
     def request(texts: Any, _: float) -> list[Any]:
         raise Unavailable("down")
@@ -93,14 +93,14 @@ def test_all_of_a_request_that_fails_are_told() -> None:
     def run(text: str) -> None:
         with pytest.raises(Unavailable) as raised:
             batches.make([text], "k", request)
-        told.append(raised.value.message)
+        messages.append(raised.value.message)
 
     threads = [threading.Thread(target=run, args=(text,)) for text in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert told == ["down", "down"]
+    assert messages == ["down", "down"]
 
 
 @pytest.mark.parametrize("order", [("hasty", "patient"), ("patient", "hasty")])
@@ -143,12 +143,12 @@ def test_a_call_whose_time_ends_before_its_queue_is_sent() -> None:
     """Nobody waits any more, and the next call begins a queue of its own."""
     now = [0.0]
     batches = HttpBatches(BatchSettings(most=2, gathered=2, delay_seconds=60), lambda: now[0])
-    told: list[str] = []
+    messages: list[str] = []
 
     def run() -> None:
         with pytest.raises(TimeoutError):
             batches.make(["a"], "k", lambda texts, _: [np.zeros(1)] * len(texts), 50)
-        told.append("timeout")
+        messages.append("timeout")
 
     thread = threading.Thread(target=run)
     with batches._changed:
@@ -157,7 +157,7 @@ def test_a_call_whose_time_ends_before_its_queue_is_sent() -> None:
         now[0] = 50.0
         batches._changed.notify_all()
     thread.join(60)
-    assert told == ["timeout"] and batches._queues == {}
+    assert messages == ["timeout"] and batches._queues == {}
     assert batches.make(["b", "c"], "k", lambda texts, _: [np.array([ord(each)]) for each in texts]) == [98, 99]
 
 

@@ -12,7 +12,8 @@ from paperwasp.grouping.aggregator import State, aggregator_of
 from paperwasp.grouping.aggregators.count import CountState
 from paperwasp.grouping.aggregators.max import MaxState
 from paperwasp.grouping.aggregators.summary import HitsState
-from paperwasp.grouping.elements import as_integers, as_numbers
+from paperwasp.grouping.conversion import as_longs
+from paperwasp.grouping.elements import as_numbers
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.request import Aggregation
@@ -96,12 +97,12 @@ def test_numbers_of_text_are_read_as_c_reads_them() -> None:
     texts = [" 12.5e1x", "-.5", "inf", "0x1f", "017", "", "x", "99999999999999999999", "-8", "08"]
     values = Values(Kind.STRING, np.arange(len(texts), dtype=np.uint32), ListTable(texts))
     assert as_numbers(values).tolist() == [125.0, -0.5, float("inf"), 31.0, 17.0, 0.0, 0.0, 1e20, -8.0, 8.0]
-    assert as_integers(values).tolist() == [12, 0, 0, 31, 15, 0, 0, (1 << 63) - 1, -8, 0]
+    assert as_longs(values).tolist() == [12, 0, 0, 31, 15, 0, 0, (1 << 63) - 1, -8, 0]
 
 
 def test_floats_are_rounded_away_from_zero() -> None:
     values = Values(Kind.DOUBLE, np.array([0.5, -0.5, 1.4, 2.5, 1e300]))
-    assert as_integers(values).tolist() == [1, -1, 1, 3, -(1 << 63)]
+    assert as_longs(values).tolist() == [1, -1, 1, 3, -(1 << 63)]
 
 
 def test_an_extreme_of_nothing_is_what_any_value_replaces() -> None:

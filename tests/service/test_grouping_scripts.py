@@ -49,12 +49,12 @@ def grouped(url: str, statement: str, *parameters: str) -> str:
 
 
 def _tree(node: dict[str, Any], depth: int = 0) -> Iterator[str]:
-    yield "  " * depth + " ".join(_told(node))
+    yield "  " * depth + " ".join(_described(node))
     for child in node.get("children", ()):
         yield from _tree(child, depth + 1)
 
 
-def _told(node: dict[str, Any]) -> Iterator[str]:
+def _described(node: dict[str, Any]) -> Iterator[str]:
     name = str(node["id"])
     if name.startswith("index:"):  # a hit: its relevance says which
         yield f"hit {node['relevance']:g}"

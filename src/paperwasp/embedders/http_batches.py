@@ -99,7 +99,7 @@ class HttpBatches:
         return queue.made[start : start + len(texts)]
 
     def _joined(self, key: Hashable, count: int) -> _Queue:
-        """The queue of so many more texts. With the lock."""
+        """The queue that this many more texts join. The caller holds the lock."""
         queue = self._queues.get(key)
         if queue is not None and len(queue.texts) + count > self._settings.gathered:
             self._close(queue, key)

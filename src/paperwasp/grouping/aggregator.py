@@ -45,7 +45,7 @@ class State(ABC):
 
     @abstractmethod
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        """The state as arrays, to be written to another process: see docs/formats/grouping.md."""
+        """The state as arrays, to be written to another process."""
 
     @classmethod
     @abstractmethod

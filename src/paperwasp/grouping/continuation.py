@@ -113,7 +113,7 @@ class Pages:
     by_path: Mapping[Path, int] = field(default_factory=dict)
     """List → offset of its page."""
     by_tag: Mapping[int, int] = field(default_factory=dict)
-    """Tag → the largest offset among its lists: so many more groups or hits a content node gives."""
+    """Tag → the largest offset among its lists: a content node gives this many more groups or hits."""
     unstable: frozenset[Path] = frozenset()
     """Lists beneath which all others show their first pages."""
 

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.grouping.ragged import Numbers, numbers_within, offsets_of
+from paperwasp.attribute.elements import numbers_within
+from paperwasp.grouping.ragged import Numbers
 from paperwasp.grouping.request import GroupingRequest, Level
 from paperwasp.grouping.value_order import ranks_of
 from paperwasp.grouping.values import Values
@@ -47,7 +48,7 @@ def first_groups(parents: NDArray[Any], keys: Sequence[NDArray[Any]], most: int 
     if most is None:
         return order
     lengths = np.bincount(parents) if len(parents) else np.zeros(0, np.int64)
-    return order[numbers_within(offsets_of(lengths)) < most]
+    return order[numbers_within(lengths) < most]
 
 
 def has_more(parents: NDArray[Any], most: int | None) -> bool:

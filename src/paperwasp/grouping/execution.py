@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import grouping_limits as limits
+from paperwasp.attribute.elements import numbers_within
 from paperwasp.core.clock import check_time
 from paperwasp.core.grouping import group_extremes, group_rows
 from paperwasp.errors import InvalidQuery
@@ -23,7 +24,7 @@ from paperwasp.grouping.binding import BoundLevel, BoundRequest
 from paperwasp.grouping.cutting import first_groups, has_more, key_ranks, most_groups, takes_first
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.partial import Groups, PartialResult
-from paperwasp.grouping.ragged import Numbers, lengths_of, numbers_within
+from paperwasp.grouping.ragged import Numbers, lengths_of
 from paperwasp.grouping.value_order import group_keys, ranks_of
 from paperwasp.grouping.values import Kind, Values
 
@@ -139,7 +140,7 @@ def _values(level: BoundLevel, found: _Grouped) -> tuple[_Grouped, Values]:
     found = found.at(np.repeat(np.arange(len(found.groups)), lengths_of(values.offsets)))
     name = level.node.array
     if name is not None and name not in found.rows.elements:
-        elements = {**found.rows.elements, name: numbers_within(values.offsets).astype(np.uint32)}
+        elements = {**found.rows.elements, name: numbers_within(lengths_of(values.offsets)).astype(np.uint32)}
         rows = Rows(found.rows.lids, found.rows.relevances, elements)
         found = _Grouped(rows, found.groups, found.places)
     start, end = int(values.offsets[0]), int(values.offsets[-1])

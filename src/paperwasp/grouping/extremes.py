@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 from paperwasp.core.grouping import group_extremes
 from paperwasp.grouping.aggregator import Aggregator, Groups, Numbers, State
 from paperwasp.grouping.column_state import number_values
-from paperwasp.grouping.elements import GREATEST_LONG, LEAST_LONG, as_numbers, spread
+from paperwasp.grouping.conversion import LEAST, MOST, TEXTS
+from paperwasp.grouping.elements import as_numbers, spread
 from paperwasp.grouping.node import Node, Rows
+from paperwasp.grouping.tables import encoded
 from paperwasp.grouping.value_order import order_key
 from paperwasp.grouping.values import Kind, ListTable, Values
 
-_TEXT_KINDS: Final = frozenset({Kind.STRING, Kind.RAW})
 _GREATEST_DOUBLE: Final = float(np.finfo(np.float64).max)
 _BEHIND: Final = {Kind.STRING: "\ufffd", Kind.RAW: b"\xff"}
 _EMPTY: Final = {Kind.STRING: "", Kind.RAW: b""}
@@ -42,7 +43,7 @@ class ExtremeState(State):
     @classmethod
     def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
         kinds = {part.values.kind for part in parts}
-        if kinds <= _TEXT_KINDS and len(kinds) == 1:
+        if kinds <= TEXTS and len(kinds) == 1:
             return cls._merged_texts(kinds.pop(), parts, places, count)
         numbers = [as_numbers(part.values) for part in parts]
         dtype = np.dtype(np.int64) if all(part.dtype == np.int64 for part in numbers) else np.dtype(np.float64)
@@ -68,14 +69,14 @@ class ExtremeState(State):
         return self.values
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        if self.values.kind not in _TEXT_KINDS:
+        if self.values.kind not in TEXTS:
             return {"numbers": self.values.data}
         texts = self.shown()
-        encoded = [text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text for text in texts]
+        whole = [encoded(text) if isinstance(text, str) else text for text in texts]
         name = "text" if self.values.kind is Kind.STRING else "raw"
         return {
-            name: np.frombuffer(b"".join(encoded), np.uint8),
-            "ends": np.cumsum([len(text) for text in encoded], dtype=np.uint64),
+            name: np.frombuffer(b"".join(whole), np.uint8),
+            "ends": np.cumsum([len(text) for text in whole], dtype=np.uint64),
         }
 
     @classmethod
@@ -100,7 +101,7 @@ class Extreme(Aggregator):
     def collect(self, rows: Rows, groups: Groups, count: int) -> ExtremeState:
         values = self._node.values(rows)
         groups = spread(values, groups)
-        if values.kind in _TEXT_KINDS and values.table is not None:
+        if values.kind in TEXTS and values.table is not None:
             return self._state(_extreme_texts(values, groups, count, is_max=self._state.is_max))
         numbers = as_numbers(values)
         start = _number_start(numbers.dtype, is_max=self._state.is_max)
@@ -124,7 +125,7 @@ def _extreme_texts(values: Values, groups: Groups, count: int, *, is_max: bool) 
 
 def _number_start(dtype: np.dtype[Any], *, is_max: bool) -> float:
     if dtype == np.int64:
-        return LEAST_LONG if is_max else GREATEST_LONG
+        return LEAST if is_max else MOST
     return -_GREATEST_DOUBLE if is_max else _GREATEST_DOUBLE
 
 

@@ -16,8 +16,9 @@ from paperwasp.grouping.elements import as_numbers
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.ragged import Numbers
 from paperwasp.grouping.request import GroupingRequest, Level
+from paperwasp.grouping.tables import InternedTable
 from paperwasp.grouping.value_order import group_keys, ranks_of
-from paperwasp.grouping.values import Kind, ListTable, Values
+from paperwasp.grouping.values import Kind, Values
 
 _NUMBERS = frozenset({Kind.BOOL, Kind.LONG, Kind.DOUBLE})
 _GONE = -1
@@ -116,9 +117,9 @@ def unified(parts: Sequence[Values]) -> Values:
         empty: NDArray[Any] = np.zeros(0, {Kind.BOOL: np.bool_, Kind.LONG: np.int64}.get(kind, np.float64))
         return Values(kind, np.concatenate([empty, *data]))
     kind = kinds.pop() if len(kinds) == 1 else Kind.STRING
-    codes: dict[Any, int] = {}
-    found = [codes.setdefault(value, len(codes)) for part in parts for value in _texts(part, as_text=kind != part.kind)]
-    return Values(kind, np.array(found, np.uint32), ListTable(list(codes)))
+    table = InternedTable()
+    found = [table.codes_of(_texts(part, as_text=kind != part.kind)) for part in parts]
+    return Values(kind, np.concatenate(found), table)
 
 
 def _texts(values: Values, *, as_text: bool) -> Sequence[Any]:

@@ -72,7 +72,7 @@ class Scope:
     given: Mapping[Expression, Node] = field(default_factory=dict)
     """Expressions that are bound already: aggregates, where groups are ordered by them."""
     document_ids: Callable[[Lids], Sequence[str]] | None = None
-    """The ids of documents, where they are at hand: in streaming search."""
+    """The ids of documents, where they are known: in streaming search."""
 
     def within(self, array: str | None) -> Scope:
         """The scope of what is computed once for each element of `array`; None: the same scope."""

@@ -1,6 +1,6 @@
 """The partial result of a linear request: the groups of each level in columns, of one document type, node or cluster.
 
-It can be merged with others, and written as arrays (docs/formats/grouping.md).
+It can be merged with others, and its states written as arrays.
 """
 
 from __future__ import annotations

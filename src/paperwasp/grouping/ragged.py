@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.rows import spread
+
 Numbers = NDArray[np.int64]
 
 
@@ -21,15 +23,7 @@ def lengths_of(offsets: NDArray[Any]) -> Numbers:
     return ends[1:] - ends[:-1]
 
 
-def numbers_within(offsets: NDArray[Any]) -> Numbers:
-    """The number of each element within its part, from 0."""
-    lengths = lengths_of(offsets)
-    starts = offsets_of(lengths)
-    return np.arange(int(starts[-1]), dtype=np.int64) - np.repeat(starts[:-1], lengths)
-
-
 def parts_at(offsets: Numbers, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Pick parts: the offsets of those in `rows`, in this order, and the places of their elements before."""
     lengths = lengths_of(offsets)[rows]
-    picked = offsets_of(lengths)
-    return picked, np.repeat(offsets[:-1][rows], lengths) + numbers_within(picked)
+    return offsets_of(lengths), spread(offsets[:-1][rows], lengths)

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.grouping.tables import encoded
 from paperwasp.grouping.values import Values
 
 
 def order_key(value: Any) -> Any:
     """What values of one kind are compared by: text by its bytes, buckets by their limits, low before high."""
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass")
+        return encoded(value)
     if isinstance(value, tuple):
         return tuple(order_key(limit) for limit in value)
     return value

@@ -28,6 +28,8 @@ from paperwasp.search.query import Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForms
 
+Places = NDArray[np.intp]
+"""The numbers of hits, in the order of their lids."""
 _NO_SCOPE: Final = Scope()
 
 
@@ -43,9 +45,10 @@ class HitGroups:
 
     def add(self, view: View, bound: BoundQuery, ranked: RankedHits) -> None:
         """Group all hits of one document type, in their order. Errors: InvalidQuery, OutOfTime."""
-        hits = _hits(ranked, is_sorted=bool(bound.levels))
+        order = np.argsort(ranked.lids)
+        hits = Hits(ranked.lids[order], ranked.scores[order], order if bound.levels else None)
         found = (execute(_bound(request, bound), hits, cuts=self._is_one) for request in self._query.groupings)
-        self._parts.append(tuple(self._written(result, view, ranked) for result in found))
+        self._parts.append(tuple(self._written(result, view, ranked, order) for result in found))
 
     def results(self) -> tuple[PartialResult, ...]:
         """The groups of all hits that were added, one result for each request."""
@@ -56,7 +59,7 @@ class HitGroups:
             merged(request, of_types, _binding(_NO_SCOPE)) for request, of_types in zip(requests, parts, strict=True)
         )
 
-    def _written(self, result: PartialResult, view: View, ranked: RankedHits) -> PartialResult:
+    def _written(self, result: PartialResult, view: View, ranked: RankedHits, order: Places) -> PartialResult:
         """The result with the hits of its groups as they are shown."""
         levels = tuple(
             Groups(
@@ -64,30 +67,23 @@ class HitGroups:
                 level.parents,
                 level.ids,
                 level.relevances,
-                tuple(self._shown(state, view, ranked) for state in level.states),
+                tuple(self._shown(state, view, ranked, order) for state in level.states),
             )
             for level in result.levels
         )
         return replace(result, levels=levels)
 
-    def _shown(self, state: State, view: View, ranked: RankedHits) -> State:
+    def _shown(self, state: State, view: View, ranked: RankedHits, order: Places) -> State:
         if not isinstance(state, HitsState):
             return state
         query = self._query
         if state.summary:
             query = replace(query, show=replace(query.show, summary=state.summary))
         lids, places = np.unique(state.lids, return_inverse=True)
-        order = np.argsort(ranked.lids)
         numbers = order[np.searchsorted(ranked.lids[order], lids)]
         written = np.empty(len(lids), np.object_)
         written[:] = hits_of(view, query, ranked, numbers.tolist(), repeat(None), self._forms)
         return state.written(written[places])
-
-
-def _hits(ranked: RankedHits, *, is_sorted: bool) -> Hits:
-    order = np.argsort(ranked.lids)
-    places: NDArray[np.int64] | None = order.astype(np.int64) if is_sorted else None
-    return Hits(ranked.lids[order], ranked.scores[order], places)
 
 
 def _bound(request: GroupingRequest, bound: BoundQuery) -> BoundRequest:

@@ -24,6 +24,7 @@ from paperwasp.search.match import match
 from paperwasp.search.nearest import nearest
 from paperwasp.search.order import RELEVANCE, ScoresOf, first_hits
 from paperwasp.search.paging import ranked_behind, sorted_behind
+from paperwasp.search.query import SearchAfter
 from paperwasp.search.ranked import Matches, RankedHits, Scores
 from paperwasp.search.rescaling import NOT_RESCALED, Rescaling
 from paperwasp.search.second_phase import rerank, reranked_count
@@ -53,22 +54,15 @@ def rank_all(bound: BoundQuery) -> RankedHits:
     """Return all hits in their order, with their scores. Raises OutOfTime where there was no time for any."""
     matches = match(bound)
     ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
-    if not bound.levels:
-        return ranked
-    ascending = np.argsort(ranked.lids)
-    known, scores = ranked.lids[ascending], ranked.scores[ascending]
-    limit = bound.setting.space.limit
-    bitmap = bitmap_of(known, limit)
-    lids = first_hits(bound.levels, bitmap, limit, len(known), lambda lids: scores[np.searchsorted(known, lids)])
-    return ranked.of(ascending[np.searchsorted(known, lids)])
+    return _in_order(bound, ranked, len(ranked.lids), None) if bound.levels else ranked
 
 
 def page_of_all(bound: BoundQuery, ranked: RankedHits, wanted: int) -> RankedHits:
     """The first `wanted` of all hits, or the first behind the page before."""
     after = bound.query.order.after
-    if after is None or not bound.levels:
-        return _behind_page(bound, ranked).of(slice(wanted))
-    return _sorted_with_scores(bound, match(bound), wanted)
+    if after is not None and bound.levels:
+        return _in_order(bound, ranked, wanted, after)
+    return _behind_page(bound, ranked).of(slice(wanted))
 
 
 def _moved(bound: BoundQuery, wanted: int) -> RankedHits:
@@ -134,7 +128,7 @@ def _sorted(bound: BoundQuery, wanted: int) -> RankedHits:
     drops = bound.profile.rank_score_drop_limit is not None
     if drops or any(level.field == RELEVANCE for level in bound.levels):
         return _sorted_with_scores(bound, matches, wanted)
-    lids = _first(bound, matches.bitmap, wanted, _no_scores)
+    lids = _first(bound, matches.bitmap, wanted, _no_scores, bound.query.order.after)
     bound.observer.step("order", "kernel sorting")
     scores = _no_scores(lids)
     return RankedHits(bound, matches.count, lids, scores, scores, matches.coverage, matches.degraded)
@@ -142,16 +136,21 @@ def _sorted(bound: BoundQuery, wanted: int) -> RankedHits:
 
 def _sorted_with_scores(bound: BoundQuery, matches: Matches, wanted: int) -> RankedHits:
     ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
+    return _in_order(bound, ranked, wanted, bound.query.order.after)
+
+
+def _in_order(bound: BoundQuery, ranked: RankedHits, wanted: int, after: SearchAfter | None) -> RankedHits:
+    """The first of all hits in the order of the levels, or the first behind the page before."""
     ascending = np.argsort(ranked.lids)
     known, scores = ranked.lids[ascending], ranked.scores[ascending]
     bitmap = bitmap_of(known, bound.setting.space.limit)
-    lids = _first(bound, bitmap, wanted, lambda lids: scores[np.searchsorted(known, lids)])
+    lids = _first(bound, bitmap, wanted, lambda lids: scores[np.searchsorted(known, lids)], after)
     return ranked.of(ascending[np.searchsorted(known, lids)])
 
 
-def _first(bound: BoundQuery, matches: Bitmap, wanted: int, scores_of: ScoresOf) -> Lids:
-    """The first of the matches that the page is about."""
-    levels, limit, after = bound.levels, bound.setting.space.limit, bound.query.order.after
+def _first(bound: BoundQuery, matches: Bitmap, wanted: int, scores_of: ScoresOf, after: SearchAfter | None) -> Lids:
+    """The first of the matches, or the first behind the page before."""
+    levels, limit = bound.levels, bound.setting.space.limit
     if after is not None:
         lids = _core.bitmap_lids(matches, limit)
         matches = bitmap_of(lids[sorted_behind(levels, lids, scores_of, limit, after)], limit)

@@ -290,7 +290,8 @@ class SearchHandler:
             answers = await self._ask_all(asked)
             result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
             entries.extend(result.hits)
-            groups = groups or result.groups
+            if plan.layouts:  # groups are of all hits, whatever is shown
+                groups, plan = result.groups, plan.without_groups()
             summary_ns += result.summary_ns
             left = collapsed(entries, collapse)
             if result.errors or len(left) >= end or result.total_count < start + count or not count:

@@ -45,6 +45,10 @@ class ClusterQuery:
         wanted = min(hits if self.ranking is None else max(hits, self.ranking.rerank_count), self.limits.hits)
         return replace(self, query=replace(self.query, order=replace(self.query.order, offset=offset, hits=wanted)))
 
+    def without_groups(self) -> ClusterQuery:
+        """Return the same without groupings."""
+        return self if self.query is None else replace(self, query=replace(self.query, groupings=()))
+
     def showing(self, summary: str) -> ClusterQuery:
         """Return the same with all fields of another summary class."""
         if self.query is None:
@@ -98,6 +102,11 @@ class SearchPlan:
         window = (0, offset + hits) if self.answering.is_merged else (offset, hits)
         queries = tuple(query.in_window(*window) for query in self.queries)
         return replace(self, hits=hits, offset=offset, queries=queries)
+
+    def without_groups(self) -> SearchPlan:
+        """The same query without groupings."""
+        queries = tuple(query.without_groups() for query in self.queries)
+        return replace(self, queries=queries, layouts=())
 
     def showing(self, summary: str) -> SearchPlan:
         """The same query with another summary class, and all that it shows."""

@@ -13,9 +13,10 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.elements import numbers_within
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates
 from paperwasp.grouping.node import Rows
-from paperwasp.grouping.ragged import numbers_within, offsets_of, parts_at
+from paperwasp.grouping.ragged import offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, Values
 
@@ -126,7 +127,7 @@ def best_rows(groups: NDArray[Any], relevances: NDArray[np.float64], count: int,
     lengths = np.bincount(groups, minlength=count)
     if most == UNLIMITED:
         return offsets_of(lengths), order
-    kept = order[numbers_within(offsets_of(lengths)) < most]
+    kept = order[numbers_within(lengths) < most]
     return offsets_of(np.minimum(lengths, most)), kept
 
 

@@ -24,7 +24,7 @@ BOTH: Final = frozenset(("avg", "max", "min", "xor"))
 """Of one expression: an aggregator. Of more: a function."""
 NONE: Final = frozenset(("count", "docidnsspecific", "now", "relevance"))
 BITS: Final = {"md5": 128, "xorbit": 64}
-"""Of an expression and a number of bits, of which there are so many at most."""
+"""Of an expression and a number of bits, and the largest number of bits that each takes."""
 OF_ATTRIBUTES: Final = frozenset(("array.at", "interpolatedlookup"))
 """Of the name of an attribute and an expression."""
 OWN: Final = frozenset(
@@ -44,5 +44,5 @@ OF_HITS: Final = frozenset(
 
 
 def is_aggregator(function: str, arguments: int) -> bool:
-    """Whether a function with so many arguments is computed over the hits of a group."""
+    """Whether a function with this number of arguments is computed over the hits of a group."""
     return function in AGGREGATORS or (function in BOTH and arguments == 1)
