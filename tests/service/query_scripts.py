@@ -87,7 +87,7 @@ def _answered(service: Deployed, case: str, ask: Callable[..., str] | None) -> s
     if not lines:
         return case
     if ask is None:
-        ask = _whole if lines[0].split()[0] in ("GET", "POST") else in_short
+        ask = whole if lines[0].split()[0] in ("GET", "POST") else in_short
     return f"{question}\n---\n{ask(f'{service.url}/search/', *lines)}"
 
 
@@ -109,7 +109,8 @@ def _told(root: dict[str, object], ids_only: bool) -> str:
     return "\n".join([str(total), *(orjson.dumps(hit.get("fields", {})).decode() for hit in hits)])
 
 
-def _whole(url: str, request: str, *rest: str) -> str:
+def whole(url: str, request: str, *rest: str) -> str:
+    """The whole answer to a request that is written out."""
     method, _, query = request.partition(" ")
     said = [line for line in rest if not line.startswith("{")]
     headers = dict(line.split(": ", 1) for line in said if ": " in line)
