@@ -15,6 +15,8 @@ from bench import (
     feed,
     filters,
     front,
+    grouping,
+    grouping_http,
     hostile,
     http_load,
     http_query,
@@ -33,6 +35,8 @@ BENCHMARKS = (
     "top_k",
     "sorting",
     "filters",
+    "grouping",
+    "grouping_http",
     "ranking",
     "recall",
     "vectors",
@@ -76,6 +80,10 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         top_k.run(report, _top_k_options(arguments))
     elif name == "filters":
         filters.run(report, filters.Options())
+    elif name == "grouping":
+        grouping.run(report, _grouping_options(arguments))
+    elif name == "grouping_http":
+        grouping_http.run(report, grouping_http.Options(engines=_grouping_options(arguments).engines, **count))
     elif name == "sorting":
         sorting.run(report, sorting.Options(**count))
     elif name == "ranking":
@@ -135,6 +143,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")
     parser.add_argument("--width", type=int, default=150, help="columns of the table")
     return parser
+
+
+def _grouping_options(arguments: argparse.Namespace) -> grouping.Options:
+    usual = grouping.Options()
+    return grouping.Options(
+        rows_count=usual.rows_count if arguments.documents is None else arguments.documents,
+        passes=arguments.passes,
+        engines="none" if arguments.engines == "none" else usual.engines,
+        works=arguments.works,
+    )
 
 
 def _top_k_options(arguments: argparse.Namespace) -> top_k.Options:
