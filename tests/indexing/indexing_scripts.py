@@ -6,15 +6,18 @@ line
 `<document as JSON> → <value as JSON>`, `→ nothing` where the field is not set, or `→ ! <reason>` where the document is
 refused. In the place of documents, `! <message>` is what the deployment tells.
 
+Scripts of a file `embed.txt` have the embedders `EMBEDDERS`, others have none.
+
 The clock stands at 1700000000 seconds; `random` gives the highest number that it may.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 from paperwasp.document.ids import DocumentId
@@ -24,8 +27,12 @@ from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import Processor, check_scripts
 from paperwasp.indexing.compiler import compile_scripts
+from paperwasp.indexing.components import BUILT_IN, Components
+from paperwasp.indexing.context import Context
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ID = DocumentId.parse("id:mynamespace:music:g=jazz:kind/of:blue")
@@ -68,16 +75,55 @@ schema music {{
 """
 
 
+class Lengths:
+    """Embeds a text as its length and that of the first argument: two cells. Refuses "bad"."""
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        if type.shape != (2,):
+            raise ValueError(f"{type} is not two cells")
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
+        self.check_type(type, context)
+        if "bad" in texts:
+            raise ValueError("a bad text")
+        second = len(context.arguments[0]) if context.arguments else 0
+        cells = [np.array([[len(text), second]], np.float32) for text in texts]
+        return [Tensor(type, ((),), cell) for cell in cells]
+
+
+class Words:
+    """Embeds a text as its words: one at a label each, with the word's length and its place from 1."""
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Nothing."""
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
+        return [self._tensor(text.split(), type) for text in texts]
+
+    def _tensor(self, words: list[str], type: TensorType) -> Tensor:
+        (_,) = type.mapped
+        pairs = [[len(word), place] for place, word in enumerate(words, 1)]
+        cells = (
+            np.array(pairs, np.float32).reshape(-1, 2)
+            if type.indexed
+            else np.array([each[0] for each in pairs], np.float32)
+        )
+        return Tensor(type, tuple((word,) for word in words), cells)
+
+
+EMBEDDERS = Components({"words": Words(), "lengths": Lengths()}, BUILT_IN.chunkers)
+
+
 def schema_of(type_: str, script: str) -> Schema:
     """Errors: InvalidSchemas for what is wrong with it before types."""
     schema: Schema = parse_schemas({"schemas/music.sd": SCHEMA.format(type=type_, script=script)}).schemas["music"]
     return schema
 
 
-def processor(schema: Schema) -> Processor:
+def processor(schema: Schema, components: Components = BUILT_IN) -> Processor:
     """Of scripts that compile. Errors: the first LanguageError."""
     compiled = []
-    for script in compile_scripts(schema):
+    for script in compile_scripts(schema, components):
         if isinstance(script, LanguageError):
             raise script
         compiled.append(script)
@@ -99,36 +145,40 @@ def cases(script: Path) -> Iterator[tuple[str, str, list[str]]]:
 def run(path: Path) -> None:
     """Compares all answers with what the script says."""
     differences: list[str] = []
+    components = EMBEDDERS if path.stem == "embed" else BUILT_IN
     for type_, script, lines in cases(path):
         for line in lines:
-            found, expected = (deployment(type_, script), line) if line[0] == "!" else _asked(type_, script, line)
+            if line[0] == "!":
+                found, expected = deployment(type_, script, components), line
+            else:
+                found, expected = _asked(type_, script, line, components)
             if found != expected:
                 differences.append(f"{type_}: {script}\n{line}\nbut: {found}\n")
     assert not differences, "\n".join(differences)
 
 
-def _asked(type_: str, script: str, line: str) -> tuple[str, str]:
+def _asked(type_: str, script: str, line: str, components: Components) -> tuple[str, str]:
     """What a document gives, and what it should."""
     document, _, expected = line.partition(" → ")
     wanted = expected if expected == "nothing" or expected[0] == "!" else json_text(orjson.loads(expected))
-    return answer(schema_of(type_, script), orjson.loads(document)), wanted
+    return answer(schema_of(type_, script), orjson.loads(document), components), wanted
 
 
-def deployment(type_: str, script: str) -> str:
+def deployment(type_: str, script: str, components: Components = BUILT_IN) -> str:
     """What the deployment tells, without places and the names that all cases have."""
     try:
-        told = list(check_scripts(schema_of(type_, script)))
+        told = list(check_scripts(schema_of(type_, script), components))
     except InvalidInput as error:
         return "! " + error.message.partition(": ")[2]
     return "! " + "; ".join(finding.message.removeprefix("For schema 'music', field 'out': ") for finding in told)
 
 
-def answer(schema: Schema, document: Mapping[str, Any]) -> str:
+def answer(schema: Schema, document: Mapping[str, Any], components: Components) -> str:
     values = DocumentReader(schema.document).read_put(document)
-    if told := [str(finding) for finding in check_scripts(schema)]:
+    if told := [str(finding) for finding in check_scripts(schema, components) if finding.level == "ERROR"]:
         return "; ".join(told)
     try:
-        made = processor(schema).derived(ID, values)
+        made = processor(schema, components).derived(ID, values)
     except InvalidInput as error:
         prefix = f"In document '{ID.text}': Could not index field 'out': "
         assert error.message.startswith(prefix)

@@ -21,18 +21,7 @@ from paperwasp.indexing.context import Context
 from paperwasp.schema.model import Schema
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
-from tests.indexing.indexing_scripts import ID, NOW, deployment, schema_of
-
-
-class Lengths:
-    """Embeds a text as its length and that of the first argument."""
-
-    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
-        if "" in texts:
-            raise ValueError("nothing to embed")
-        second = len(context.arguments[0]) if context.arguments else 0
-        cells = [np.array([[len(text), second]], np.float32) for text in texts]
-        return [Tensor(type, ((),), cell) for cell in cells]
+from tests.indexing.indexing_scripts import ID, NOW, Lengths, Words, deployment, schema_of
 
 
 class Echo:
@@ -74,19 +63,6 @@ def test_embed_each_text_of_an_array() -> None:
     assert (found.labels, found.cells.tolist()) == ((("0",), ("1",)), [[1, 0], [2, 0]])
 
 
-class Words:
-    """Embeds a text as its words: one at a label each, with the word's length and its place from 1."""
-
-    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
-        return [self._tensor(text.split(), type) for text in texts]
-
-    def _tensor(self, words: list[str], type: TensorType) -> Tensor:
-        (_,) = type.mapped
-        pairs = [[len(word), place] for place, word in enumerate(words, 1)]
-        cells = np.array(pairs, np.float32).reshape(-1, 2) if type.indexed else np.array([each[0] for each in pairs])
-        return Tensor(type, tuple((word,) for word in words), cells)
-
-
 @pytest.mark.parametrize(("outer", "inner"), [("p", "t"), ("t", "p")])
 def test_the_argument_names_the_dimension_of_the_elements(outer: str, inner: str) -> None:
     """Of two mapped dimensions, the first or the last by name; a text without words has no cells."""
@@ -106,6 +82,9 @@ def test_the_argument_names_the_dimension_of_the_elements(outer: str, inner: str
 
 class Bits:
     """Embeds a text as a cell of 1 for each place of its letter "x", of the dimension that is needed."""
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Nothing."""
 
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
         (size,) = type.shape
@@ -135,8 +114,8 @@ def test_generate() -> None:
 
 
 def test_what_a_component_refuses_is_told() -> None:
-    with pytest.raises(InvalidInput, match="Could not index field 'out': nothing to embed"):
-        made(schema_of(VECTOR, "input a | embed mine | attribute"), a="")
+    with pytest.raises(InvalidInput, match="Could not index field 'out': a bad text"):
+        made(schema_of(VECTOR, "input a | embed mine | attribute"), a="bad")
 
 
 @pytest.mark.parametrize("kind", [InvalidInput, Overload, Timeout, Unavailable])
@@ -159,10 +138,10 @@ def test_the_field_is_told_of_what_happens_elsewhere(
         (
             VECTOR,
             "input a | embed e5",
-            "For expression 'embed e5': Can't find embedder 'e5': no embedders are configured",
+            "The 'embed' expression for field 'out' refers to an embedder with id 'e5'. No component with that id is",
         ),
-        (VECTOR, "input a | embed", "For expression 'embed': Can't find embedder any: no embedders are configured"),
-        ("string", "input a | generate g", "For expression 'generate g': Can't find generator 'g': no generators are"),
+        (VECTOR, "input a | embed", "For expression 'embed': No embedder has been configured"),
+        ("string", "input a | generate g", "For expression 'generate g': No generator has been configured"),
     ],
 )
 def test_a_component_that_is_not_there_is_told_at_the_deployment(type_: str, script: str, message: str) -> None:
@@ -172,7 +151,7 @@ def test_a_component_that_is_not_there_is_told_at_the_deployment(type_: str, scr
 @pytest.mark.parametrize(
     ("type_", "script", "message"),
     [
-        (VECTOR, "input a | embed other", "Can't find embedder 'other'. Valid embedders are 'mine'"),
+        (VECTOR, "input a | embed other", "refers to an embedder with id 'other'. No component with that id is"),
         ("string", "input a | embed mine", "embed makes a tensor, but type string is needed"),
         (VECTOR, "input n | embed mine", "This requires either a string or array<string> input type, but got int"),
         ("int", "input a | generate echo", "For expression 'generate echo': no numbers"),

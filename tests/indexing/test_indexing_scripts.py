@@ -14,7 +14,7 @@ from paperwasp.schema.indexing_tree import Expression
 from tests.indexing.indexing_scripts import SCRIPTS, cases, run
 
 FILES = sorted(SCRIPTS.glob("*.txt"))
-ELSEWHERE = {"embed", "generate"}
+ELSEWHERE = {"generate"}
 """What needs a component that an application configures: `test_components`."""
 
 

@@ -186,7 +186,29 @@ def test_an_embedder_that_is_not_there_is_told_at_the_deployment(service: Deploy
     url = f"{service.config_url}/application/v2/tenant/default/prepareandactivate"
     answer = web.post(url, content=content, headers=ZIP, timeout=60)
     assert answer.status_code == 412
-    assert "Can't find embedder 'other'. Valid embedders are 'tiny'" in answer.json()["message"]
+    said = "The 'embed' expression for field 'embedding' refers to an embedder with id 'other'. "
+    assert said + "No component with that id is configured." in answer.json()["message"]
+
+
+def test_a_type_that_no_text_fits_is_told_at_the_deployment(tmp_path: Path) -> None:
+    """The model makes 16 dimensions: 17 are too many, also of a query's input."""
+    problem = "Cannot quantize 16 dimensions into tensor<float>(x[17])"
+    with deployed_service(tmp_path) as service:
+        schema = SCHEMA
+        for tensor in ("embedding type", "query(q)"):
+            schema = schema.replace(f"{tensor} tensor<float>(x[16])", f"{tensor} tensor<float>(x[17])")
+        told = deploy(service, package(schema=schema))
+        (warning,) = (each for each in told["log"] if problem in each["message"])
+        assert warning["level"] == "WARNING"
+        said = "schema 't', field 'embedding': For expression 'embed tiny': no text can be embedded: " + problem
+        assert said in warning["message"]
+        answer = web.post(f"{service.url}/document/v1/n/t/docid/1", json={"fields": {"title": "blue"}})
+        assert answer.status_code == 400
+        assert f"Could not index field 'embedding': {problem}" in answer.json()["message"]
+        put(service, "2", {"title": " "})
+        assert set(fields_of(service, "2")) == {"title"}
+        (error,) = search(service, **{"input.query(q)": "embed(tiny, 'blue')"})["errors"]
+        assert error["message"].endswith(problem)
 
 
 def test_two_embedders_and_one_that_waits_for_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,10 +225,15 @@ def check_two_embedders(service: Deployed) -> None:
     put(service, "without", {"n": 1})
     missing = "url 'https://some.place/m.onnx' is not fetched, and there is no file '/nowhere/some.place/m.onnx'"
     assert any(missing in each["message"] for each in told["log"])
-    (error,) = search(service, **{"input.query(q)": "embed(blue)"})["errors"]
-    assert "Multiple embedders are provided but the string to embed is not quoted. Usage: embed(" in error["message"]
-    (error,) = search(service, **{"input.query(q)": "embed('blue')"})["errors"]
-    assert "Multiple embedders are provided but no embedder id is given." in error["message"]
+    ids = "Available embedder ids are 'far', 'tiny'."
+    for value, problem in (
+        ("embed(blue)", "Multiple embedders are provided but the string to embed is not quoted. "),
+        ("embed('blue')", "Multiple embedders are provided but no embedder id is given. "),
+        ("embed(near, 'blue')", "Can't find embedder 'near'. "),
+    ):
+        (error,) = search(service, **{"input.query(q)": value})["errors"]
+        usage = "Usage: embed(embedder-id, 'text'). " if "Multiple" in problem else ""
+        assert error["message"] == f"Could not set 'ranking.features.query(q)' to '{value}': {problem}{usage}{ids}"
     (error,) = search(service, **{"input.query(q)": "embed(far, 'blue')"})["errors"]
     assert missing in error["message"]
     answer = web.post(f"{service.url}/document/v1/n/t/docid/far", json={"fields": {"title": "blue"}})

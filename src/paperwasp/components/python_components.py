@@ -38,6 +38,9 @@ class PythonEmbedder:
     def load(self) -> None:
         """Nothing: it is ready."""
 
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Nothing: it gets the type with the texts."""
+
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
         """One tensor of the type for each text. Errors: ValueError."""
         call = _call(context, str(type), prod(type.shape))

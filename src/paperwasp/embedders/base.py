@@ -22,6 +22,9 @@ from paperwasp.tensor.value import Tensor
 class LocalOrRemote(Protocol):
     """An embedder as containers have it: `indexing.components.Embedder`, which is checked and made ready."""
 
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: ValueError for a type of which it makes no tensor, as far as it knows that without a text."""
+
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
         """One tensor of the type for each text. Blocks. Errors: ValueError; LanguageError; InternalError."""
 
@@ -85,7 +88,7 @@ class TextEmbedder(ABC, Generic[Item, Made]):
 
     @abstractmethod
     def check_type(self, type: TensorType, context: Context) -> None:
-        """Errors: ValueError for a type of tensor that it does not make."""
+        """Errors: ValueError for a type of which it makes no tensor, as far as it knows that without a text."""
 
     @abstractmethod
     def encode(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Item]:

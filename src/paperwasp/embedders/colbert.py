@@ -66,6 +66,8 @@ class ColBertEmbedder(TextEmbedder[Tokens, Output]):
             raise ValueError(f"{problem} Wanted a mixed 2-d mapped-indexed tensor, got {type}")
         if context.is_query and type.cell_type == "int8":
             raise ValueError("ColBert query embed does not accept int8 tensor value type")
+        if self._transformer.dimensions is not None:
+            _check_size(self._transformer.dimensions, type, context)
 
     def encode(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Tokens]:
         return [self._around(tokens.ids, is_query) for tokens in self._tokenizer.encode(texts)]
@@ -81,15 +83,8 @@ class ColBertEmbedder(TextEmbedder[Tokens, Output]):
 
     def tensor(self, made: Output, type: TensorType, context: Context) -> Tensor:
         check_finite(made)
-        size, given = type.shape[0], made.shape[1]
-        if type.cell_type == "int8":
-            if given != 8 * size:
-                raise ValueError(f"Not possible to pack {given} + dimensions into {size} dimensions")
-            cells = packed(made)
-        else:
-            if given != size:
-                raise ValueError(_other_size(given, size, context))
-            cells = as_cells(made.astype(np.float64), type.cell_type)
+        _check_size(made.shape[1], type, context)
+        cells = packed(made) if type.cell_type == "int8" else as_cells(made.astype(np.float64), type.cell_type)
         return Tensor(type, tuple((str(place),) for place in range(len(made))), cells)
 
     def _around(self, ids: Sequence[int], is_query: bool) -> Tokens:
@@ -102,10 +97,16 @@ class ColBertEmbedder(TextEmbedder[Tokens, Output]):
         return Tokens([*whole, *[self._mask] * added], mask, [0] * (len(whole) + added))
 
 
-def _other_size(given: int, size: int, context: Context) -> str:
-    if context.is_query:
-        return f"Token vector dimensionality does not match indexed dimensionality of {size}"
-    return f"Not possible to map token vector embedding with {given} dimensions into tensor with {size}"
+def _check_size(given: int, type_: TensorType, context: Context) -> None:
+    """Errors: ValueError for a type that does not fit token vectors of so many dimensions."""
+    size = type_.shape[0]
+    if type_.cell_type == "int8":
+        if given != 8 * size:
+            raise ValueError(f"Not possible to pack {given} + dimensions into {size} dimensions")
+    elif given != size:
+        if context.is_query:
+            raise ValueError(f"Token vector dimensionality does not match indexed dimensionality of {size}")
+        raise ValueError(f"Not possible to map token vector embedding with {given} dimensions into tensor with {size}")
 
 
 def _transformer(settings: Settings) -> Transformer:

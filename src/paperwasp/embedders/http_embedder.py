@@ -75,6 +75,10 @@ class HttpEmbedder(ABC):
     def load(self) -> None:  # noqa: B027 — there is nothing to load
         """Nothing: the service is elsewhere."""
 
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: ValueError for a type of which the service sends no vectors."""
+        self.form(type)
+
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
         """One tensor of the type for each text. Errors: ValueError, InvalidInput, Overload, Timeout, Unavailable."""
         form = self.form(type)

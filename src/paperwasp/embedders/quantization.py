@@ -25,6 +25,12 @@ def check_vector(type_: TensorType) -> None:
         raise ValueError(f"Error in embedding to type '{type_}': dimension should have a size.")
 
 
+def check_size(dimensions: int, type_: TensorType) -> None:
+    """Errors: ValueError for a type of one dense dimension with more cells than a vector of so many has."""
+    if type_.shape[0] > dimensions:
+        raise ValueError(f"Cannot quantize {dimensions} dimensions into {type_}")
+
+
 def vector_tensor(vector: Vector, type_: TensorType, *, normalize: bool) -> Tensor:
     """The first values of a vector, as many as the type has; of int8, bits where that is an eighth of them or less.
 
@@ -33,8 +39,7 @@ def vector_tensor(vector: Vector, type_: TensorType, *, normalize: bool) -> Tens
     size = type_.shape[0]
     if type_.cell_type == "int8" and size <= len(vector) // 8:
         return _tensor(type_, packed(vector[: 8 * size]))
-    if size > len(vector):
-        raise ValueError(f"Cannot quantize {len(vector)} dimensions into {type_}")
+    check_size(len(vector), type_)
     values = vector[:size].astype(np.float64)
     if normalize:
         length = float(np.sqrt(values @ values))

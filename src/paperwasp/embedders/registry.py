@@ -51,7 +51,10 @@ class Unavailable:
         raise ValueError(self._reason)
 
     def check(self) -> None:
-        """Nothing: a deployment has told it."""
+        """Nothing: a deployment has reported it."""
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Nothing: it makes tensors of no type."""
 
     def load(self) -> None:
         """Nothing."""

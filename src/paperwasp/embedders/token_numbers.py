@@ -32,9 +32,13 @@ class TokenNumbers:
 
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
         """One tensor of the type for each text. Errors: ValueError."""
+        self.check_type(type, context)
+        return [_tensor(tokens.ids, type) for tokens in self._tokenizer(context.language).encode(texts)]
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: ValueError for a type that is not one dense dimension."""
         if len(type.dimensions) != 1 or type.mapped:
             raise ValueError(f"Don't know how to embed with target tensor type {type}")
-        return [_tensor(tokens.ids, type) for tokens in self._tokenizer(context.language).encode(texts)]
 
     def check(self) -> None:
         """Nothing: all files are read before."""

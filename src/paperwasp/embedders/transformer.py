@@ -52,6 +52,9 @@ class Transformer:
         if unfilled:
             raise LanguageError(f"{file.name}: Model needs more inputs than an embedder has: {', '.join(unfilled)}")
         self.output_rank: Final = None if (sizes := outputs[output].sizes) is None else len(sizes)
+        last = sizes[-1] if (sizes := outputs[output].sizes) else None
+        self.dimensions: Final = last if isinstance(last, int) else None
+        """Of what the model makes of a token, or of a text; None: it does not say."""
         self._lock = threading.Lock()
         self._session: OnnxSession | None = None
         self._takes_batches: bool | None = None

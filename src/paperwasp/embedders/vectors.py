@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from paperwasp.embedders.base import TextEmbedder
 from paperwasp.embedders.pooling import Vector, check_finite, check_pooling, pooled
-from paperwasp.embedders.quantization import check_vector, vector_tensor
+from paperwasp.embedders.quantization import check_size, check_vector, vector_tensor
 from paperwasp.embedders.settings import Settings
 from paperwasp.embedders.text_tokenizer import Tokens
 from paperwasp.embedders.transformer import Transformer
@@ -33,6 +33,8 @@ class VectorEmbedder(TextEmbedder[Tokens, Vector]):
 
     def check_type(self, type: TensorType, context: Context) -> None:
         check_vector(type)
+        if self._transformer.dimensions is not None:
+            check_size(self._transformer.dimensions, type)
 
     def length(self, item: Tokens) -> int:
         return len(item.ids)

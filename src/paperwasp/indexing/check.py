@@ -11,7 +11,9 @@ from paperwasp.schema.model import Schema
 
 
 def check_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[Finding]:
-    """An error for every field whose script does not make a value of the field's type."""
+    """Errors of fields whose scripts do not make a value of the field's type, and warnings of those that never will."""
     for script in compile_scripts(schema, components):
         if isinstance(script, LanguageError):
             yield Finding(script.bare_message, script.position, "ERROR")
+        else:
+            yield from (Finding(each.bare_message, each.position, "WARNING") for each in script.warnings)

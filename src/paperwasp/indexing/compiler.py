@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from paperwasp.document.types import DataType
 from paperwasp.errors import LanguageError
@@ -42,6 +42,8 @@ class FieldScript:
     """The type of its one input; None: it has none, or several."""
     copies: bool
     """Whether the field is what its one input is."""
+    warnings: tuple[LanguageError, ...] = ()
+    """What a deployment warns of, placed in the schema's file."""
 
     def run(self, run: Run) -> None:
         """Runs the statements; of an update, those that take nothing or something that is there.
@@ -68,10 +70,16 @@ def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterat
     for field in in_order_of_execution(scripts):
         scope = Scope(field.name, field.type, types, components, schema.document.name)
         try:
-            yield _compile_script(field, _script(field), scope)
+            script = _compile_script(field, _script(field), scope)
+            yield replace(script, warnings=tuple(_placed(each, schema.name, field) for each in scope.warnings))
         except LanguageError as error:
-            problem = f"For schema '{schema.name}', field '{field.name}': {error.bare_message}"
-            yield LanguageError(problem, move_position(error.position, _script(field).position))
+            yield _placed(error, schema.name, field)
+
+
+def _placed(problem: LanguageError, schema: str, field: Field) -> LanguageError:
+    """A problem of a script, placed in the schema's file."""
+    message = f"For schema '{schema}', field '{field.name}': {problem.bare_message}"
+    return LanguageError(message, move_position(problem.position, _script(field).position))
 
 
 def has_effect(field: Field) -> bool:

@@ -20,6 +20,9 @@ from paperwasp.tensor.value import Tensor
 class Embedder(Protocol):
     """Makes vectors of text. Errors: ValueError for a text or a type that it cannot embed."""
 
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: ValueError for a type of which it makes no tensor, as far as it knows that without a text."""
+
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
         """One tensor of that type for each text."""
 

@@ -8,9 +8,11 @@ from typing import Final, TypeVar
 import numpy as np
 
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
+from paperwasp.errors import LanguageError
+from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
 from paperwasp.indexing.sources import unescape
-from paperwasp.indexing.values import is_text
+from paperwasp.indexing.values import is_blank, is_text
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -50,7 +52,11 @@ def _chunk(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
 def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
     """Compiles embed: of a text, or of each text of an array, along the mapped dimension that `array_dimension` names.
 
+    Blank texts have no vector: of one there is no value, and those of an array are left out.
+
     Vespa: EmbedExpression.java
+    Differs: a deployment warns of a type that no text can be embedded into; in Vespa documents are refused, or have
+    vectors that are filled up.
     """
     name, arguments = (expression.arguments[0] if expression.arguments else ""), _arguments(expression.arguments[1:])
     embedder = _component(expression, name, "embedder", scope.components.embedders, scope)
@@ -67,12 +73,19 @@ def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
         _check_rank(target, is_array)
     except ValueError as error:
         scope.fail(expression, str(error))
+    inner = inner_of(target, outer) if is_array else target
+    try:
+        embedder.check_type(inner, Context(scope.destination, arguments=arguments))
+    except ValueError as error:
+        scope.warn(expression, f"no text can be embedded: {error}")
 
     def embed(value: Value, run: Run) -> Value:
         context = scope.context(run, arguments)
-        if not is_array:
-            return embedder.embed([value], target, context)[0]
-        return stack(embedder.embed(value, inner_of(target, outer), context), target, outer)
+        texts = {place: text for place, text in enumerate(value if is_array else [value]) if not is_blank(text)}
+        tensors = embedder.embed([*texts.values()], inner, context) if texts else ()
+        if is_array:
+            return stack(dict(zip(texts, tensors, strict=True)), target, outer)
+        return tensors[0] if tensors else None
 
     return Compiled(embed, scope.type)
 
@@ -129,30 +142,31 @@ def inner_of(target: TensorType, outer: str) -> TensorType:
     return TensorType.of([each for each in target.dimensions if each.name != outer], target.cell_type)
 
 
-def stack(tensors: Sequence[Tensor], target: TensorType, outer: str) -> Tensor:
-    """Stacks the tensors of an array's texts to one, which are labelled by their places in the dimension `outer`."""
+def stack(tensors: Mapping[int, Tensor], target: TensorType, outer: str) -> Tensor:
+    """Stacks the tensors of an array's texts, by their places, to one. The places are the labels in `outer`."""
     at = [dimension.name for dimension in target.mapped].index(outer)
-    labels = tuple(
-        (*each[:at], str(place), *each[at:]) for place, tensor in enumerate(tensors) for each in tensor.labels
-    )
+    labels = tuple((*each[:at], str(place), *each[at:]) for place, tensor in tensors.items() for each in tensor.labels)
     empty = np.zeros((0, *target.shape))
-    cells = np.concatenate([tensor.cells for tensor in tensors]) if tensors else empty
+    cells = np.concatenate([tensor.cells for tensor in tensors.values()]) if tensors else empty
     return Tensor(target, labels, cells)
 
 
 def _component(expression: Expression, name: str, kind: str, known: Mapping[str, _T], scope: Scope) -> _T:
-    """The one of that name, or the only one. Errors: LanguageError that names those that there are."""
+    """The one of that name, or the only one. Errors: LanguageError that names those that there are.
+
+    Vespa: Components.java, EmbedExpressionValidator.java, Embedder.FailingEmbedder
+    """
     if not name and len(known) == 1:
         return next(iter(known.values()))
+    if name in known:
+        return known[name]
+    if name and kind == "embedder":
+        problem = f"The 'embed' expression for field '{scope.owner}' refers to an embedder with id '{name}'. "
+        raise LanguageError(f"{problem}No component with that id is configured.", expression.position)
     if not known:
-        what = f"'{name}'" if name else "any"
-        scope.fail(expression, f"Can't find {kind} {what}: no {kind}s are configured")
-    if name not in known:
-        listed = ", ".join(f"'{each}'" for each in known)
-        several = f"Multiple {kind}s are provided but no {kind} id is given"
-        problem = f"Can't find {kind} '{name}'" if name else several
-        scope.fail(expression, f"{problem}. Valid {kind}s are {listed}")
-    return known[name]
+        scope.fail(expression, f"No {kind} has been configured")
+    problem = f"Can't find {kind} '{name}'" if name else f"Multiple {kind}s are provided but no {kind} id is given"
+    scope.fail(expression, f"{problem}. Valid {kind}s are {', '.join(sorted(known))}")
 
 
 def _arguments(words: tuple[str, ...] | list[str]) -> tuple[str, ...]:

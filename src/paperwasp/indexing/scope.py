@@ -89,20 +89,31 @@ class Scope:
     components: Components = BUILT_IN
     document_type: str = ""
     variables: dict[str, DataType] = field(default_factory=dict)
+    warnings: list[LanguageError] = field(default_factory=list)
+    """Of a script that can be compiled and does not work as it is, placed in the script."""
 
     def compile(self, expression: Expression, type_: DataType | None) -> Compiled:
         """The expression after a value of `type_` (None: no value). Errors: LanguageError, placed in the script."""
         return COMPILERS[expression.keyword](expression, type_, self)
+
+    @property
+    def destination(self) -> str:
+        """The field that the script makes, with its document type."""
+        return f"{self.document_type}.{self.owner}"
 
     def context(self, run: Run, arguments: tuple[str, ...]) -> Context:
         """The context in which a component is called. Errors: Timeout where the time of the operation is over."""
         left = run.time_left()
         if left <= 0:
             raise Timeout("the operation's time is over")
-        return Context(f"{self.document_type}.{self.owner}", run.language, arguments, left)
+        return Context(self.destination, run.language, arguments, left)
 
     def fail(self, expression: Expression, message: str) -> NoReturn:
         raise LanguageError(f"For expression '{expression}': {message}", expression.position)
+
+    def warn(self, expression: Expression, message: str) -> None:
+        """Has a deployment warn of an expression."""
+        self.warnings.append(LanguageError(f"For expression '{expression}': {message}", expression.position))
 
     def expected(self, expression: Expression, what: str, type_: DataType | None) -> NoReturn:
         self.fail(expression, f"Expected {what} input, {f'got {type_}' if type_ else 'but no input is specified'}")

@@ -45,6 +45,17 @@ _WIDTHS: Final[dict[DataType, int]] = {BYTE: 0, INT: 1, LONG: 2, FLOAT16: 3, FLO
 _ROUNDED: Final[dict[DataType, Callable[[float], float]]] = {FLOAT16: half, FLOAT: single}
 
 
+_WHITESPACE: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680" + "".join(
+    map(chr, (*range(0x2000, 0x2007), *range(0x2008, 0x200B), 0x2028, 0x2029, 0x205F, 0x3000))
+)
+"""What Java's Character.isWhitespace is true of."""
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text is empty or all whitespace, as Java's String.isBlank says."""
+    return not text.strip(_WHITESPACE)
+
+
 def is_number(type_: DataType | None) -> bool:
     return isinstance(type_, NumericType) and type_ != BOOL
 

@@ -7,7 +7,7 @@ A plan is made without waiting for an embedder: it has an `Embedding` for each s
 before the query is sent.
 
 Vespa: https://docs.vespa.ai/en/rag/embedding.html#embedding-a-query-text, TensorConverter.java
-Differs: a quoted text may have line ends.
+Differs: a quoted text may have line ends. Without an embedder, Vespa names a class of its own as the only one.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _WITH_ID: Final = re.compile(r"""([A-Za-z0-9_@.-]+),\s*(["'].*["']|@.*)""", re.D
 _QUOTES: Final = ("'", '"')
 _REFERENCE: Final = "@"
 _SHOWN_CHARACTERS: Final = 100
+_NONE: Final = "No embedder has been configured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +86,11 @@ def read_call(written: str, embedders: Mapping[str, Embedder], given: Mapping[st
     named = _WITH_ID.fullmatch(argument)
     if named is not None:
         if named[1] not in embedders:
-            raise ValueError(f"Can't find embedder '{named[1]}'. {_ids(embedders)}")
+            known = _ids(embedders) if embedders else _NONE
+            raise ValueError(f"Can't find embedder '{named[1]}'. {known}")
         return embedders[named[1]], _text(named[2], given)
     if not embedders:
-        raise ValueError("No embedders provided")
+        raise ValueError(_NONE)
     if len(embedders) > 1:
         is_quoted = any(quote in argument for quote in _QUOTES)
         problem = "no embedder id is given" if is_quoted else "the string to embed is not quoted"
