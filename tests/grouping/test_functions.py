@@ -100,7 +100,9 @@ AI, AB = attribute("ai"), attribute("ab")
         (of("todouble", R), [struct.unpack(">d", b"\0\0\0\0\0\0\1\0")[0], 2.0]),
         (of("tostring", D), ["2.5", "-0.5"]),
         (of("tostring", T), ["true", "false"]),
-        (of("tostring", AI), ["1", "0"]),
+        (of("tostring", AI), ["1", ""]),
+        (of("tolong", AI), [1, _LEAST]),
+        (of("xor", AI, AB), [11, 5 ^ _LEAST]),
         (of("tostring", attribute("as")), ["x", ""]),
         (of("toraw", N), [b"7", b"-7"]),
         (of("strlen", of("strcat", "\u00e9", "a")), [3, 3]),
@@ -155,7 +157,9 @@ def _datetime(seconds: int) -> datetime:
 def test_times_of_arrays_and_of_what_is_unset() -> None:
     scope = scope_of({"t": column(array_of(LONG), [[0, 86_400], []]), "u": column(LONG, [None])})
     assert evaluated(of("time.dayofmonth", attribute("t")), scope, rows_of(2)) == [[1, 2], []]
-    assert evaluated(of("time.year", attribute("u")), scope, rows_of(1)) == [0]
+    assert evaluated(of("time.date", attribute("t")), scope, rows_of(2)) == ["1970-1-1", "--"]
+    # 2^63 seconds are 292277024626 years and 290 days; of the year before 1970 the lowest 32 bits are shown.
+    assert evaluated(of("time.year", attribute("u")), scope, rows_of(1)) == [(1970 - 292277024627) & 0xFFFFFFFF]
 
 
 def test_math_beyond_its_domain() -> None:

@@ -1,14 +1,16 @@
 """Values of one type as values of another, as Vespa's result nodes convert them.
 
-Of several values a function that takes one takes the first; of none, what is empty: 0, the empty string, false.
-Vespa: searchlib/expression/resultnodes.cpp (getInteger, getFloat, getString of each type)
-Differs: the first of no values is undefined there. A bucket has no value here: InvalidQuery; there it is 0 or garbage.
+Of several values a function that takes one takes the first; of none, what is unset: the least long, NaN, the empty
+string.
+Vespa: searchlib/expression/resultnodes.cpp (getInteger, getFloat, getString of each type), resultvector.h
+Differs: a bucket has no value here: InvalidQuery; there it is 0 or garbage.
 """
 
 from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -43,27 +45,38 @@ def dtype_of(kind: Kind) -> Any:
 
 def whole_of(text: bytes) -> int:
     """The integer that a text begins with, as strtoll with base 0 reads it; 0 where there is none."""
+    return min(MOST, max(LEAST, whole_in(text) or 0))
+
+
+def whole_in(text: bytes) -> int | None:
+    """The integer that a text begins with, however large; None: there is none."""
     found = _WHOLE.match(text)
     if found is None:
-        return 0
+        return None
     sign, hexadecimal, octal, decimal = found.groups()
     if hexadecimal is not None:
         number = int(hexadecimal, 16)
     else:
         number = int(octal, 8) if octal is not None else _decimal(decimal)
-    return max(LEAST, -number) if sign == b"-" else min(MOST, number)
+    return -number if sign == b"-" else number
 
 
 def _decimal(digits: bytes) -> int:
     """Thousands of digits, of which Python would read no number, are more than any long too."""
-    return int(digits) if len(digits) < 32 else MOST + 1
+    return int(digits) if len(digits) < 32 else MOST + 2
 
 
 def number_of(text: bytes) -> float:
     """The number that a text begins with, as strtod reads it; 0 where there is none."""
+    found = number_in(text)
+    return 0.0 if found is None else found
+
+
+def number_in(text: bytes) -> float | None:
+    """The number that a text begins with, as strtod reads it; None: there is none."""
     found = _NUMBER.match(text)
     if found is None:
-        return 0.0
+        return None
     number = found.group(1).decode()
     if "x" not in number.lower():
         return float(number)
@@ -135,28 +148,33 @@ def as_kind(values: Values, kind: Kind, table: TextTable) -> Values:
     return Values(kind, as_texts(values, table), table, values.offsets)
 
 
-def first_of(values: Values) -> Values:
-    """One value a row: the first; what is empty where a row has none. Its code may be of no value: see `_EMPTY`."""
+def first_longs(values: Values) -> Longs:
+    """The first value of each row as a long; of none the least long. Errors: InvalidQuery for buckets."""
+    return _of_first(values, as_longs, LEAST)
+
+
+def first_doubles(values: Values) -> Doubles:
+    """The first value of each row as a double; of none NaN. Errors: InvalidQuery for buckets."""
+    return _of_first(values, as_doubles, np.nan)
+
+
+def first_texts(values: Values, table: TextTable) -> NDArray[np.uint32]:
+    """The code in `table` of the first value of each row as text; of none the empty one. Errors: InvalidQuery for
+    buckets."""
+    return _of_first(values, lambda first: as_texts(first, table), int(table.codes_of((b"",))[0]))
+
+
+def _of_first(values: Values, convert: Callable[[Values], NDArray[Any]], unset: Any) -> NDArray[Any]:
     if values.offsets is None:
-        return values
+        return convert(values)
     starts, ends = values.offsets[:-1], values.offsets[1:]
     has = ends > starts
-    if has.all():
-        return Values(values.kind, values.data[starts], values.table)
-    if values.kind in TEXTS:
-        return _first_texts(values, starts, has)
-    _refuse_buckets(values.kind)
-    first = np.zeros(len(starts), values.data.dtype)
-    first[has] = values.data[starts[has]]
-    return Values(values.kind, first, values.table)
-
-
-def _first_texts(values: Values, starts: NDArray[np.uint32], has: NDArray[np.bool_]) -> Values:
-    table = TextTable((b"",))
-    codes = np.zeros(len(starts), np.uint32)
-    found, places = distinct(values.data[starts[has]])
-    codes[has] = table.codes_of(bytes_of(values.table, found))[places]
-    return Values(values.kind, codes, table)
+    found = convert(Values(values.kind, values.data[starts[has]], values.table))
+    if len(found) == len(starts):
+        return found
+    first = np.full(len(starts), unset, found.dtype)
+    first[has] = found
+    return first
 
 
 def double_text(number: float) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.conversion import BUCKETS, as_longs, first_of
+from paperwasp.grouping.conversion import BUCKETS, as_longs, first_longs
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.expressions.arithmetic import reduced
 from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
@@ -39,6 +39,6 @@ def _bits(expression: Expression, scope: Scope) -> Node:
             offsets = values[0].offsets
             assert offsets is not None
             return Values(Kind.LONG, reduced(combine, as_longs(values[0]), offsets, initial))
-        return Values(Kind.LONG, reduce(combine, [as_longs(first_of(each)) for each in values]))
+        return Values(Kind.LONG, reduce(combine, [first_longs(each) for each in values]))
 
     return Computed(Kind.LONG, arguments, compute)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.conversion import BUCKETS, as_doubles, as_longs, as_texts, first_of
+from paperwasp.grouping.conversion import BUCKETS, first_doubles, first_longs, first_texts
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
 from paperwasp.grouping.tables import InternedTable, TextTable, distinct, mapped
@@ -42,12 +42,11 @@ def _conversion(expression: Expression, scope: Scope) -> Node:
     shown: Table = made
 
     def compute(values: Sequence[Values]) -> Values:
-        first = first_of(values[0])
         if function == "tolong":
-            return Values(kind, as_longs(first))
+            return Values(kind, first_longs(values[0]))
         if function == "todouble":
-            return Values(kind, as_doubles(first))
-        found, places = distinct(as_texts(first, texts))
+            return Values(kind, first_doubles(values[0]))
+        found, places = distinct(first_texts(values[0], texts))
         parts = texts.bytes_of(found)
         if function == "strlen":
             return Values(kind, np.array([len(text) for text in parts], np.int64)[places])

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.conversion import BUCKETS, as_doubles, first_of
+from paperwasp.grouping.conversion import BUCKETS, first_doubles
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
 from paperwasp.grouping.values import Kind, Values
@@ -51,6 +51,6 @@ def _math(expression: Expression, scope: Scope) -> Node:
 
     def compute(values: Sequence[Values]) -> Values:
         with np.errstate(all="ignore"):
-            return Values(Kind.DOUBLE, function(*(as_doubles(first_of(each)) for each in values)))
+            return Values(Kind.DOUBLE, function(*map(first_doubles, values)))
 
     return Computed(Kind.DOUBLE, arguments, compute)

@@ -1,9 +1,9 @@
 """time.year, time.monthofyear, … : parts of a time in seconds since 1970, in the timezone of the query.
 
-Days of the week count from Sunday, 0; days of the year from 0. time.date is year-month-day without leading zeros.
-Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#time-expressions
-Differs: the page says that Monday is 0; the content node counts from Sunday, and so is done here. Of times whose year
-has no 32 bits all parts are 0; there they are undefined.
+Days of the week count from Sunday, 0; days of the year from 0. time.date is year-month-day without leading zeros, of
+the first of several values; of none it is "--". Of a year the lowest 32 bits are shown, without a sign.
+Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#time-expressions; toGmtDateAndTime
+Differs: the page says that Monday is 0; the content node counts from Sunday, and so is done here.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.conversion import BUCKETS, as_longs, first_of
+from paperwasp.grouping.conversion import BUCKETS, as_longs, first_longs
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Computed, Node, Scope, bind, bind_arguments, inner_expression, register
-from paperwasp.grouping.tables import TextTable, distinct
+from paperwasp.grouping.tables import TextTable, distinct, mapped
 from paperwasp.grouping.values import Kind, Values
 
 Longs = NDArray[np.int64]
 _DAY: Final = 86_400
-_MOST_SECONDS: Final = 67_767_976_233_532_799
-"""The last second of the last year that C's struct tm can say; the first is as far before 1970, but for a few years."""
-_LEAST_SECONDS: Final = -67_768_040_609_740_800
+_SHOWN: Final = 0xFFFF_FFFF
+_BEFORE_MONTH: Final = np.array((0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334))
+"""By month: the days of a common year before it."""
 
 
 def _civil(days: Longs) -> tuple[Longs, Longs, Longs]:
@@ -42,10 +42,10 @@ def _civil(days: Longs) -> tuple[Longs, Longs, Longs]:
 
 
 def _day_of_year(days: Longs) -> Longs:
-    year, _, _ = _civil(days)
-    before = year - 1
-    first = 365 * before + before // 4 - before // 100 + before // 400 - 719_162
-    return days - first
+    year, month, day = _civil(days)
+    shown = year.astype(np.int32)  # a year that these bits do not hold is a leap year if what they hold is one
+    is_leap = (shown % 4 == 0) & ((shown % 100 != 0) | (shown % 400 == 0))
+    return np.asarray(_BEFORE_MONTH[month] + day - 1 + ((month > 2) & is_leap), np.int64)
 
 
 _PARTS: Final[dict[str, Callable[[Longs], Longs]]] = {
@@ -66,10 +66,7 @@ def _part(expression: Expression, scope: Scope) -> Node:
     part = _PARTS[expression.function]
 
     def compute(values: Sequence[Values]) -> Values:
-        seconds = as_longs(values[0])
-        valid = (seconds >= _LEAST_SECONDS) & (seconds <= _MOST_SECONDS)
-        found = part(np.where(valid, seconds, 0))
-        return Values(Kind.LONG, np.where(valid, found & 0xFFFF_FFFF, 0), None, values[0].offsets)
+        return Values(Kind.LONG, part(as_longs(values[0])) & _SHOWN, None, values[0].offsets)
 
     return Computed(Kind.LONG, [argument], compute, is_multi=argument.is_multi)
 
@@ -80,13 +77,13 @@ def _date(expression: Expression, scope: Scope) -> Node:
     table = TextTable()
 
     def compute(values: Sequence[Values]) -> Values:
-        seconds = as_longs(first_of(values[0]))
-        valid = (seconds >= _LEAST_SECONDS) & (seconds <= _MOST_SECONDS)
-        days, places = distinct(np.where(valid, seconds // _DAY, np.iinfo(np.int64).max))
-        known = days < np.iinfo(np.int64).max
-        parts = zip(*(each.tolist() for each in _civil(days[known])), strict=True)
-        texts = [b"%d-%d-%d" % (year & 0xFFFF_FFFF, month, day) for year, month, day in parts]
-        return Values(Kind.STRING, table.codes_of(texts + [b"0-0-0"] * int((~known).sum()))[places], table)
+        days, places = distinct(first_longs(values[0]) // _DAY)
+        parts = zip(*(each.tolist() for each in _civil(days)), strict=True)
+        codes = mapped(lambda date: b"%d-%d-%d" % (date[0] & _SHOWN, *date[1:]), list(parts), table)[places]
+        offsets = values[0].offsets
+        if offsets is not None:
+            codes[offsets[1:] == offsets[:-1]] = table.codes_of((b"--",))[0]
+        return Values(Kind.STRING, codes, table)
 
     return Computed(Kind.STRING, [argument], compute)
 
