@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from paperwasp.document.types import DOUBLE, LONG, STRING, array_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Expression, Infinite
 from paperwasp.grouping.expressions import bind
+from paperwasp.grouping.value_order import ranks_of
+from paperwasp.grouping.values import Kind, ListTable, Values
 from tests.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
@@ -48,6 +51,33 @@ def test_buckets_of_a_width_of_doubles() -> None:
     found = evaluated(of("fixedwidth", D, 0.5), _SCOPE, rows_of(5))
     assert found[:3] == [(2.5, 3.0), (-0.5, 0.0), (1.0, 1.5)]
     assert all(map(math.isnan, found[3]))
+
+
+def test_a_bucket_without_width_has_no_value() -> None:
+    scope = scope_of({"d": column(DOUBLE, [1.5, math.inf, 1e300])})
+    assert evaluated(of("fixedwidth", N, 0), _SCOPE, rows_of(5)) == [None] * 5
+    assert evaluated(of("fixedwidth", D, -0.5), scope, rows_of(3)) == [None] * 3
+    # From 2^53 on the next number is more than 1 away.
+    assert evaluated(of("fixedwidth", D, 1.0), scope, rows_of(3)) == [(1.0, 2.0), None, None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "expected"),
+    [
+        (Kind.LONG_BUCKET, [(5, 10), None, (0, 5), (-5, 0)], [(-5, 0), None, (0, 5), (5, 10)]),
+        (Kind.DOUBLE_BUCKET, [None, (-0.5, 0.5), (0.0, 0.25)], [(-0.5, 0.5), None, (0.0, 0.25)]),
+        (Kind.DOUBLE_BUCKET, [(-math.inf, 0.0), (math.nan, math.nan)], [(math.nan, math.nan), (-math.inf, 0.0)]),
+        (Kind.STRING_BUCKET, [("b", "c"), ("", ""), None], [None, ("", ""), ("b", "c")]),
+        (Kind.RAW_BUCKET, [(b"b", b"c"), None, (b"b", b"b")], [None, (b"b", b"b"), (b"b", b"c")]),
+    ],
+)  # fmt: skip
+def test_a_value_in_no_bucket_stands_where_the_empty_bucket_does(
+    kind: Kind, values: list[Any], expected: list[Any]
+) -> None:
+    """That from 0 to 0, or of two empty texts; ("", "") is the bucket of all texts, which has no end."""
+    ranks = ranks_of(Values(kind, np.arange(len(values), dtype=np.uint32), ListTable(values))).tolist()
+    ordered = [value for _, value in sorted(zip(ranks, values, strict=True), key=lambda pair: pair[0])]
+    assert str(ordered) == str(expected)
 
 
 @pytest.mark.parametrize(

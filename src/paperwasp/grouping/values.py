@@ -30,7 +30,7 @@ class Table(Protocol):
     """What codes stand for. Equal values have equal codes."""
 
     def values_of(self, codes: NDArray[np.uint32]) -> Sequence[Any]:
-        """str, bytes, or (low, high) of a bucket, for each code."""
+        """str, bytes, or (low, high) of a bucket, for each code; None: a value in no bucket."""
 
 
 class ListTable:

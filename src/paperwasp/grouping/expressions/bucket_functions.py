@@ -1,8 +1,11 @@
 """fixedwidth and predefined: the bucket that a value is in, low <= value < high.
 
-A value in none of the predefined buckets has the value None; values are converted to the type of the limits. The limits
-of the first and last longs do not go beyond 64 bits. NaN is in the first predefined bucket, as in Vespa.
+A value in none of the predefined buckets has the value None, and so has one whose bucket of a fixed width is empty:
+where the width is not above 0, or too small for doubles so large. Values are converted to the type of the limits. The
+limits of the first and last longs do not go beyond 64 bits. NaN is in the first predefined bucket, as in Vespa.
 Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#bucket-expressions
+Differs: values with empty buckets are one group; there they are groups of their own, shown as one that has the
+aggregates of the second. A long in a bucket of texts is its decimal text; there it is the empty one.
 """
 
 from __future__ import annotations
@@ -34,16 +37,19 @@ def _fixed_width(expression: Expression, scope: Scope) -> Node:
     return _bucketed(argument, Kind.LONG_BUCKET, as_longs, lambda number: _around_long(number, whole))
 
 
-def _around(number: float, width: float) -> tuple[float, float]:
-    if width <= 0 or not math.isfinite(number):
-        return (number, number) if number == number else (math.nan, math.nan)
+def _around(number: float, width: float) -> tuple[float, float] | None:
+    if not width > 0:
+        return None
+    if number != number:
+        return math.nan, math.nan
     place = float(math.floor(number / width)) if math.isfinite(number / width) else number / width
-    return place * width, (place + 1) * width
+    low, high = place * width, (place + 1) * width
+    return None if low == high else (low, high)
 
 
-def _around_long(number: int, width: int) -> tuple[int, int]:
+def _around_long(number: int, width: int) -> tuple[int, int] | None:
     if width <= 0:
-        return number, number
+        return None
     low = number // width * width
     if number >= 0:
         return low, MOST if low >= MOST - width else low + width

@@ -35,14 +35,14 @@ class GroupIds:
 
 
 def ids_of(values: Values) -> GroupIds:
-    """The ids of groups that have these values, one each. An empty bucket is null."""
+    """The ids of groups that have these values, one each. A value in no bucket is null."""
     kind = values.kind
     if kind is Kind.NULL:
         return GroupIds(kind, [None] * len(values.data))
     shown = values_of(values)
     if kind not in BUCKETS:
         return GroupIds(kind, _texts(shown))
-    buckets = [(None, None) if bucket is None or bucket[0] == bucket[1] else bucket for bucket in shown]
+    buckets = [(None, None) if bucket is None else bucket for bucket in shown]
     return GroupIds(kind, _texts([low for low, _ in buckets]), _texts([high for _, high in buckets]))
 
 
