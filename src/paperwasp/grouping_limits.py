@@ -16,3 +16,5 @@ STATEMENTS: Final = 1_000
 """The statements of a query."""
 GROUPS: Final = 1 << 24
 """Groups of one level on one content node: they take about 100 bytes each, and 8 more for each aggregate."""
+WAIT_SECONDS: Final = 60.0
+"""The longest that debugwait waits for the rows of a level."""

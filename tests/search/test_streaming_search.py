@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest.mock import patch
@@ -21,6 +22,9 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import IllegalQuery, LanguageError, Timeout
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
+from paperwasp.grouping.result.ids import values_of
 from paperwasp.query import (
     AndItem,
     Annotations,
@@ -291,3 +295,17 @@ def test_words_are_matched_by_their_parts_where_the_field_says_so(match: str, wo
     with node_with(*(mail(name, subject=subject) for name, subject in subjects.items()), text=text) as node:
         assert "".join(sorted(names(ask(node, WordItem("subject", "éll"))))) == word
         assert "".join(sorted(names(ask(node, PhraseItem("subject", ("ell", "of")))))) == phrase
+
+
+def test_documents_are_grouped_by_what_users_chose_of_their_ids() -> None:
+    """In several batches; an index knows no ids while it groups."""
+    expression = Expression("docidnsspecific")
+    request = GroupingRequest(0, 1, levels=(Level(2, expression, aggregations=(Aggregation(3, Expression("count")),)),))
+    for mode, expected in (("streaming", ["a", "b", "c", "d", "e", "f"]), ("index", [""])):
+        with node_with(*MAILS, mode=mode) as node, patch.object(limits, "STREAMED_DOCUMENTS", 4):
+            asked = query_of(
+                TrueItem(), ("mail",), streaming=Streaming(selection="true") if mode == "streaming" else None
+            )
+            (found,) = search(node.node.reader.view(), replace(asked, groupings=(request,)), ServedSchemas()).groupings
+            assert sorted(values_of(found.levels[1].ids)) == expected
+            assert sum(found.levels[1].states[0].shown()) == len(MAILS)

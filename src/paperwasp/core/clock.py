@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Final
 
 from paperwasp.core import _core
@@ -12,6 +13,8 @@ OutOfTime = _core.OutOfTime
 check_time = _core.check_time
 
 _OF_THREAD: Final = threading.local()
+_BETWEEN_LOOKS_SECONDS: Final = 0.005
+"""So long is waited before the time of the thread is looked at again."""
 
 
 def end_work_at(monotonic_ns: int) -> None:
@@ -26,4 +29,17 @@ def work_ends_at() -> int:
     return found
 
 
-__all__ = ["OutOfTime", "check_time", "end_work_at", "work_ends_at"]
+def wait(seconds: float, *, is_busy: bool) -> float:
+    """Wait, and say how many seconds it was. is_busy: the processor is kept busy meanwhile.
+
+    Errors: OutOfTime as soon as the time of the thread is over.
+    """
+    begun = time.perf_counter()
+    while (elapsed := time.perf_counter() - begun) < seconds:
+        if not is_busy:
+            time.sleep(min(seconds - elapsed, _BETWEEN_LOOKS_SECONDS))
+        check_time()
+    return time.perf_counter() - begun
+
+
+__all__ = ["OutOfTime", "check_time", "end_work_at", "wait", "work_ends_at"]

@@ -7,20 +7,15 @@ Vespa: searchlib's debug_wait and debug_attribute_wait; its reference of rank fe
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 
-from paperwasp.core.clock import check_time
+from paperwasp.core.clock import wait
 from paperwasp.document.types import ArrayType
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, register
-
-_BETWEEN_CLOCKS_SECONDS: Final = 0.005
-"""So long is waited before the time of the query is looked at again."""
 
 
 @register("debugWait", "name", "name")
@@ -60,16 +55,6 @@ def _compute(seconds: Callable[[Block], float], busy: str) -> Compute:
     def compute(block: Block) -> Floats:
         if len(block.lids) > 1:  # hit by hit: those that are waited for in time are ranked
             raise TooLarge("one hit is waited for at a time")
-        return np.array([_waited(seconds(block), is_busy)])
+        return np.array([wait(seconds(block), is_busy=is_busy)])
 
     return compute
-
-
-def _waited(seconds: float, is_busy: bool) -> float:
-    """Raises OutOfTime when the query's time is over."""
-    begun = time.perf_counter()
-    while (elapsed := time.perf_counter() - begun) < seconds:
-        if not is_busy:
-            time.sleep(min(seconds - elapsed, _BETWEEN_CLOCKS_SECONDS))
-        check_time()
-    return time.perf_counter() - begun

@@ -58,11 +58,11 @@ class AttributeColumn:
             if self.kind != Kind.BOOL:
                 self.undefined = np.nan if self.kind == Kind.DOUBLE else int(np.iinfo(inner.values.dtype).min)
 
-    @property
-    def is_float(self) -> bool:
-        """Whether its numbers have single precision."""
+    def code_of(self, text: str) -> int | None:
+        """The code of a string; None: no document has it. Only of strings."""
         inner = self._inner
-        return isinstance(inner, NumericView | ArrayView) and inner.values.dtype == np.float32
+        assert isinstance(inner, StringView | ArrayView) and inner.dictionary is not None
+        return inner.dictionary.find(text)
 
     def single(self, lids: Lids) -> Values:
         """The single value of each row."""

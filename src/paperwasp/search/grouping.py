@@ -5,6 +5,7 @@ All matches are grouped, with the scores that ranking gives them in the end. Ves
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Final
@@ -20,6 +21,7 @@ from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
 from paperwasp.grouping.filters import bind_filter
 from paperwasp.grouping.merging import merged
+from paperwasp.grouping.node import Lids
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.request import GroupingRequest
 from paperwasp.search.bound import BoundQuery
@@ -28,6 +30,7 @@ from paperwasp.search.query import Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForms
 
+DocumentIds = Callable[[Lids], Sequence[str]]
 Places = NDArray[np.intp]
 """The numbers of hits, in the order of their lids."""
 _NO_SCOPE: Final = Scope()
@@ -47,7 +50,8 @@ class HitGroups:
         """Group all hits of one document type, in their order. Errors: InvalidQuery, OutOfTime."""
         order = np.argsort(ranked.lids)
         hits = Hits(ranked.lids[order], ranked.scores[order], order if bound.levels else None)
-        found = (execute(_bound(request, bound), hits, cuts=self._is_one) for request in self._query.groupings)
+        ids = None if view.own_lids is None else lambda lids: _ids_of(view, lids)
+        found = (execute(_bound(request, bound, ids), hits, cuts=self._is_one) for request in self._query.groupings)
         self._parts.append(tuple(self._written(result, view, ranked, order) for result in found))
 
     def results(self) -> tuple[PartialResult, ...]:
@@ -86,10 +90,18 @@ class HitGroups:
         return state.written(written[places])
 
 
-def _bound(request: GroupingRequest, bound: BoundQuery) -> BoundRequest:
+def _bound(request: GroupingRequest, bound: BoundQuery, document_ids: DocumentIds | None) -> BoundRequest:
     setting = bound.setting
-    scope = Scope(setting.space.columns, request.time_offset_seconds, int(setting.now_seconds))
+    scope = Scope(
+        setting.space.columns, request.time_offset_seconds, int(setting.now_seconds), document_ids=document_ids
+    )
     return bound_request(request, _binding(scope))
+
+
+def _ids_of(batch: View, lids: Lids) -> list[str]:
+    """The ids of documents that were read for a streaming search."""
+    found = batch.store.multi_get([gid.tobytes() for gid in batch.gids[lids]])
+    return ["" if document is None else document.id for document in found]
 
 
 def _binding(scope: Scope) -> Binding:

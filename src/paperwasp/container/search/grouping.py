@@ -67,9 +67,10 @@ class PreparedGrouping:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether the answer does not depend on the time: time zones have other offsets in summer."""
+        """Whether the answer does not depend on the time: time zones have other offsets in summer. What is to be
+        waited for is waited for each time."""
         return not self.has_parameters and not any(
-            each.function == "now" or each.function.startswith("time.")
+            each.function in ("now", "debugwait") or each.function.startswith("time.")
             for layout in self.layouts
             for request in layout.requests
             for each in _expressions_of(request)
