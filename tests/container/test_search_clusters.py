@@ -92,7 +92,7 @@ def test_a_cluster_that_cannot_sort_so_says_it_beside_the_hits_of_the_other(serv
 
 
 NOT_EXECUTED = (
-    "rank profile 'partly' of schema 'book': not executed yet: xgboost(\"trees.json\"), whose file is not at hand"
+    "rank profile 'partly' of schema 'book': not executed yet: xgboost(\"trees.json\"), whose file is not available"
 )
 
 

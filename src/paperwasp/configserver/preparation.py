@@ -109,7 +109,7 @@ class Preparation:
         except InvalidInput as error:
             if session.ignore_validation_errors:
                 return None
-            unknown = f"What is lost with the active package of {application} cannot be told, since it is not valid"
+            unknown = f"What is lost with the active package of {application} is unknown, since it is not valid"
             raise InvalidPackage(
                 f"{unknown} any more; ignoreValidationErrors=true replaces it: {error.message}"
             ) from error

@@ -212,7 +212,7 @@ class _Answers:
 
         try:
             if self._tries > limits.REINDEX_TRIES:
-                raise Overload("documents change faster than they are indexed anew: reindexing waits")
+                raise Overload("documents change faster than they are indexed again: reindexing waits")
             if self._is_slow:
                 self._process_beside(view, documents, take_count)
             else:

@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t LEAST_MATCH = 4, LITERAL_END = 5, LAST_MATCH_START = 12, FARTHEST = 65535;
 constexpr size_t TOKEN_MOST = 15, WIDE = 16;
-constexpr size_t CHANCE_MATCH = 6;            // so many equal digits, or fewer, are equal by chance
-constexpr size_t SHORT_MATCH_WORTH = 4;       // of such a length other bytes are a match, which outweighs so many places without one
+constexpr size_t CHANCE_MATCH = 6;            // of at most this many equal digits it is assumed that chance made them so
+constexpr size_t SHORT_MATCH_WORTH = 4;       // other bytes are a match from this length on, which outweighs as many places without a match
 constexpr int HASH_BITS = 12, SKIP_BITS = 6;  // a step grows by one each 64 places without a match
 
 uint32_t word_at(const uint8_t* at) {

@@ -7,7 +7,7 @@
 // and least: (n, m) the least number of bits in which token and row differ. NaN is passed over; without rows it is -infinity, or the most
 // that there is.
 //
-// Sums are added up cell by cell, each product fused with the sum before it: a number hangs on its two vectors alone, wherever they stand,
+// Sums are added up cell by cell, each product fused with the sum before it: a number depends on its two vectors alone,
 // and is the same on all machines. Those without the instruction for it take the C library's fma, which is right and slow.
 #include <algorithm>
 #include <cmath>

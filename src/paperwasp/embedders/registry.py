@@ -123,7 +123,7 @@ def _without_effect(component: Component) -> Iterator[tuple[str, str]]:
 
 
 def _has_its_files(component: Component, files: Files) -> bool:
-    """Whether all files of the package that it names are there: others are told of elsewhere."""
+    """Whether all files of the package that it names are there: the check of references reports others."""
     return all(path in files for path in _paths(component))
 
 
@@ -135,8 +135,8 @@ def _paths(component: Component) -> list[str]:
 def _usable(component: Component, files: Files) -> LocalOrRemote:
     what = f"{component.kind} '{component.id}'"
     if not is_executed(component.type):
-        told = f"of type '{component.type}'" if component.type else f"of class '{component.class_name}'"
-        return Unavailable(f"{what} {told} is not executed yet")
+        kind = f"of type '{component.type}'" if component.type else f"of class '{component.class_name}'"
+        return Unavailable(f"{what} {kind} is not executed yet")
     try:
         return _shared(component, files)
     except (PaperwaspError, ValueError) as error:

@@ -46,7 +46,7 @@ class RankSetup:
     schema: Schema
     profile: RankProfile
     declarations: Declarations = field(default_factory=Declarations)
-    """Constants and models, with the files of the package if they are at hand."""
+    """Constants and models, with the files of the package if they are available."""
 
     def described(self, name: str) -> Field | SubField | None:
         """A field, or a part of one by its path (`items.price`)."""

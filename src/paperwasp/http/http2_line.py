@@ -36,7 +36,7 @@ class _Body:
         self.exchange: Exchange | None = exchange
         """None: it was refused."""
         self.left_bytes = limits.HTTP_DISCARDED_BYTES
-        """Of a refused body, how much more is thrown away before the client is told to stop."""
+        """Of a refused body, how much more is thrown away before the client is asked to stop."""
         self.since = monotonic()
 
 

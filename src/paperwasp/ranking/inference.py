@@ -381,7 +381,7 @@ class TypeInference:
         try:
             return work(self.names, node, scope, self.type_of)
         except FileNotAvailable:
-            self._pending(f"{node}, whose file is not at hand")
+            self._pending(f"{node}, whose file is not available")
         except LanguageError as error:
             self._add_error(node, scope, error)
         return None

@@ -88,7 +88,7 @@ class ModelCompiler:
         name = argument_text(node.arguments[0], scope) or ""
         forest = self._models.forest(node.name, name)
         if forest is None:
-            scope.fail(node, f"the file {name!r} is not at hand")
+            scope.fail(node, f"the file {name!r} is not available")
         operands = self._compile_feeds(node, scope, forest_sources(node, scope, forest))
 
         def work(block: Block) -> TensorBatch:
@@ -107,7 +107,7 @@ class ModelCompiler:
         texts = [argument_text(argument, scope) or "" for argument in node.arguments]
         model = self._models.model(texts[0])
         if model.signature is None:
-            scope.fail(node, f"the file of onnx-model {model.name!r} is not at hand")
+            scope.fail(node, f"the file of onnx-model {model.name!r} is not available")
         output = chosen_output(model, model.signature, node.output or (texts[1] if len(texts) > 1 else ""))
         operands = self._compile_feeds(node, scope, feeds(model, model.signature, self._functions))
         type_ = output_type(model, output.name, [operand.type for operand in operands])

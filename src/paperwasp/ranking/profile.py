@@ -361,7 +361,7 @@ class _ProfileCompiler:
         if problem is not None:
             raise problem
         if value is None:
-            raise LanguageError(f"constant {name!r} is in a file that is not at hand")
+            raise LanguageError(f"constant {name!r} is in a file that is not available")
         return value
 
     def runnable(self, compiler: ExpressionCompiler, source: Source) -> RankValue | None:

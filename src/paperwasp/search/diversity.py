@@ -45,8 +45,8 @@ class Diversifier:
     def chosen_of(self, groups: NDArray[np.int64], most: int, cutoff_groups: int) -> NDArray[np.bool_]:
         """Which places are chosen, by the group of what stands there.
 
-        No group has more than `most / min_groups` of them. Once `cutoff_groups` groups are seen, groups are no longer
-        told apart: what comes then is chosen, where the cutoff is strict only if its group has not been seen.
+        No group has more than `most / min_groups` of them. Once `cutoff_groups` groups are seen, no groups are
+        distinguished: what comes then is chosen, where the cutoff is strict only if its group has not been seen.
         """
         most_of_group = max(1, most // max(1, self.min_groups))
         _, first, numbers = np.unique(groups, return_index=True, return_inverse=True)

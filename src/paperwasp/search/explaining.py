@@ -118,7 +118,7 @@ class _Explaining:
         return told
 
     def _global_values(self) -> list[tuple[NodeValue, ...] | None]:
-        """What the nodes of the global phase's expression are here: all that does not hang on other hits."""
+        """What the nodes of the global phase's expression are here: all that does not depend on other hits."""
         ranked, places = self._ranked, self._places
         wanted = places < self._query.rank.global_hits
         if ranked.bound.profile.global_phase is None or not wanted.any():

@@ -1,5 +1,5 @@
 """match-phase: where there are too many matches, only those documents are ranked that have the best values of an
-attribute. What that leaves out is told as a coverage below 1, with the reason "match-phase".
+attribute. What that leaves out is reported as a coverage below 1, with the reason "match-phase".
 
 Vespa estimates the share of documents that match from the first of them; here all of them are counted, so the outcome
 does not depend on where the documents lie.

@@ -194,7 +194,7 @@ class _TimedFeature:
             return self._feature.compute(block)
 
     def _operands(self, node: TensorNode, block: Block) -> None:
-        """Works what a tensor is made of before it, so that each is timed; of a choice, only what it hangs on."""
+        """Computes what a tensor is made of before it, so that each is timed; of a choice, only its condition."""
         operands: Sequence[TensorNode] = node.operands[:1] if node.key[0] == "if" else node.operands
         for operand in operands:
             if operand.folded is None and not operand.levels and operand not in block.known:

@@ -197,8 +197,8 @@ class Observe:
     trace_level: int = 0
     """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
     explain_level: int = 0
-    """From 1 the plan is told at every trace level above 0, and why hits score what they do; from 2 with the time that
-    each operator took."""
+    """From 1 every trace level above 0 shows the plan, and why hits have their scores; from 2 with the time that each
+    operator took."""
     profiling: Profiling = NO_PROFILING
 
     @property
@@ -239,7 +239,7 @@ class HitExplanation(NamedTuple):
     note: str = ""
     """Why there are none."""
     global_values: tuple[NodeValue, ...] | None = None
-    """What the nodes of the global phase's expression are, as far as that hangs on the hit alone."""
+    """What the nodes of the global phase's expression are, as far as that depends on the hit alone."""
 
 
 class Hit(NamedTuple):

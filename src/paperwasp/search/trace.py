@@ -18,7 +18,7 @@ from paperwasp.env import Environment
 from paperwasp.operators import Operator, SearchSpace, TermOperator
 
 PLAN_LEVEL: Final = 6
-"""Of the trace: from here on the plan is told, without an explain level too."""
+"""Of the trace: from here on it shows the plan, also without an explain level."""
 MOST_OPERATORS: Final = 500
 """Told of in a plan."""
 
@@ -69,7 +69,7 @@ class QueryTrace:
         return round((self.env.monotonic_ns() - self._start_ns) / 1e6, 3)
 
     def explain(self, operator: Operator, space: SearchSpace) -> dict[str, Any]:
-        """The plan. From explain level 2 on each operator is run once more, alone, and told how long that took."""
+        """The plan. From explain level 2 on each operator is run once more, alone, and its time is shown."""
         left = [MOST_OPERATORS]
         operator.bitmap()  # what looks for a number of hits tells how it did so within what the others leave
         details = dict(_details(operator))

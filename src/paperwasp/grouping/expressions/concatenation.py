@@ -101,7 +101,7 @@ def _codes(values: Values, form: Form, table: TextTable) -> NDArray[np.uint32]:
 
 
 def _rows_joined(codes: NDArray[np.uint32], offsets: NDArray[np.uint32], table: TextTable) -> NDArray[np.uint32]:
-    """Joins the values of each row: step by step, of all rows that have so many."""
+    """Joins the values of each row: in each step the next value of all rows that have one."""
     starts, lengths = offsets[:-1].astype(np.int64), np.diff(offsets.astype(np.int64))
     joined = np.zeros(len(lengths), np.uint32)
     rows = np.flatnonzero(lengths > 0)
