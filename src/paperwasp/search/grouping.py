@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.content.view import View
+from paperwasp.core import _core
+from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.aggregators.summary import HitsState
 from paperwasp.grouping.binding import Binding, BoundRequest, bound_request
@@ -33,6 +35,8 @@ from paperwasp.search.summary import SummaryForms
 DocumentIds = Callable[[Lids], Sequence[str]]
 Places = NDArray[np.intp]
 """The numbers of hits, in the order of their lids."""
+HITS: Final = "summary"
+"""The aggregator that collects hits."""
 _NO_SCOPE: Final = Scope()
 
 
@@ -47,21 +51,25 @@ class HitGroups:
         self._parts: list[tuple[PartialResult, ...]] = []
 
     def add(self, view: View, bound: BoundQuery, ranked: RankedHits) -> None:
-        """Group all hits of one document type, in their order. Errors: InvalidQuery, OutOfTime."""
+        """Group all hits of one document type, in their order; of documents that are streamed, those of a batch.
+
+        Errors: InvalidQuery, OutOfTime.
+        """
         order = np.argsort(ranked.lids)
         hits = Hits(ranked.lids[order], ranked.scores[order], order if bound.levels else None)
         ids = None if view.own_lids is None else lambda lids: _ids_of(view, lids)
-        found = (execute(_bound(request, bound, ids), hits, cuts=self._is_one) for request in self._query.groupings)
+        found = []
+        for request in self._query.groupings:
+            grouped = _all(request, bound) if request.is_all and view.own_lids is not None else hits
+            found.append(execute(_bound(request, bound, ids), grouped, cuts=self._is_one))
+        bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
         self._parts.append(tuple(self._written(result, view, ranked, order) for result in found))
 
     def results(self) -> tuple[PartialResult, ...]:
         """The groups of all hits that were added, one result for each request."""
         if self._is_one or not self._parts:
             return self._parts[0] if self._parts else ()
-        requests, parts = self._query.groupings, zip(*self._parts, strict=True)
-        return tuple(
-            merged(request, of_types, _binding(_NO_SCOPE)) for request, of_types in zip(requests, parts, strict=True)
-        )
+        return merged_results(self._query.groupings, self._parts)
 
     def _written(self, result: PartialResult, view: View, ranked: RankedHits, order: Places) -> PartialResult:
         """The result with the hits of its groups as they are shown."""
@@ -88,6 +96,29 @@ class HitGroups:
         written = np.empty(len(lids), np.object_)
         written[:] = hits_of(view, query, ranked, numbers.tolist(), repeat(None), self._forms)
         return state.written(written[places])
+
+
+def merged_results(
+    requests: Sequence[GroupingRequest], parts: Sequence[tuple[PartialResult, ...]]
+) -> tuple[PartialResult, ...]:
+    """One result for each request, of the results for each in all parts (at least one)."""
+    return tuple(
+        merged(request, of_parts, _binding(_NO_SCOPE))
+        for request, of_parts in zip(requests, zip(*parts, strict=True), strict=True)
+    )
+
+
+def _all(request: GroupingRequest, bound: BoundQuery) -> Hits:
+    """All documents of a batch, for `where(true)`. Errors: InvalidQuery where their hits are to be shown.
+
+    Vespa: searchvisitor.cpp (`group`); where documents are indexed it groups those that match.
+    """
+    aggregations = chain(request.aggregations, *(level.aggregations for level in request.levels))
+    if any(each.expression.function == HITS for each in aggregations):
+        raise InvalidQuery("You can not collect hits with an all aggregator yet.")
+    space = bound.setting.space
+    lids = _core.bitmap_lids(space.accept, space.limit)
+    return Hits(lids, np.zeros(len(lids)))
 
 
 def _bound(request: GroupingRequest, bound: BoundQuery, document_ids: DocumentIds | None) -> BoundRequest:

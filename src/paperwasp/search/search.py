@@ -244,7 +244,10 @@ class BoundSearch:
             ranked = RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, coverage=0.0, degraded=TIMEOUT)
         if groups is None:
             return ranked
+        self._clock.begin_writing()  # what was found in time is put into groups
         groups.add(view, bound, ranked)
+        if view is self._view:  # kernels work on a batch for as long as somebody waits for the answer
+            self._clock.begin_matching()
         return page_of_all(bound, ranked, wanted)
 
 

@@ -117,6 +117,7 @@ def _layouts(
     for step in _steps(statement, settings, given):
         for operation in _operations(step, given):
             _check_attributes(operation, targets)
+            _check_summaries(operation, targets)
             try:
                 layout = layout_of(operation, number, requests, step.positions, defaults)
             except LanguageError as error:
@@ -223,6 +224,14 @@ def _check_attributes(operation: Operation, targets: Sequence[Target]) -> None:
                 )
         for expression in sources:
             _check_key_source(target, expression)
+
+
+def _check_summaries(operation: Operation, targets: Sequence[Target]) -> None:
+    """Errors: InvalidQuery for a summary class that no document type has."""
+    known = {name for target in targets for schema in target.schemas for name in schema.summaries}
+    for expression in _expressions(operation):
+        if expression.function == "summary" and (name := str(expression.arguments[0])) and name not in known:
+            raise InvalidQuery(f"unknown summary class: {name}")
 
 
 def _check_key_source(target: Target, expression: Expression) -> None:

@@ -16,7 +16,9 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.plan import ClusterQuery, SearchPlan
 from paperwasp.container.search.rendering import Coverage, SearchError, SearchResult
 from paperwasp.errors import InvalidQuery
+from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.result.shown import ShownRoot, shown
+from paperwasp.search.grouping import merged_results
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 
 TIMED_OUT: Final = 12
@@ -77,10 +79,19 @@ def _result(
 def _groups(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[tuple[str, ShownRoot]]:
     """The root groups, statement by statement. Each cluster has its own, as in Vespa, where groups are made in the
     chain of a cluster (GroupingExecutor.java, BlendingSearcher.java)."""
+    by_cluster: dict[str, list[tuple[PartialResult, ...]]] = {}
+    for cluster, answer in found:  # a global phase asks for each document type on its own
+        if answer.groupings:
+            by_cluster.setdefault(cluster, []).append(answer.groupings)
+    requests = [request for layout in plan.layouts for request in layout.requests]
+    results = [
+        (cluster, parts[0] if len(parts) == 1 else merged_results(requests, parts))
+        for cluster, parts in by_cluster.items()
+    ]
     roots = []
     for layout in plan.layouts:
-        for cluster, answer in found:
-            root = shown(layout, {result.number: result for result in answer.groupings})
+        for cluster, of_cluster in results:
+            root = shown(layout, {result.number: result for result in of_cluster})
             if root is not None:
                 roots.append((cluster, root))
     return roots

@@ -31,6 +31,8 @@ def trace_of(
     steps += rule_steps(plan, parameters)
     if parameters.yql and parameters.trace.level >= 2 and parameters.trace.query:
         steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
+    if plan.layouts and parameters.trace.level >= 3:
+        steps.append(_step(parameters, 0, "Grouping in 1 passes."))  # Vespa has one more for each level
     asked = list(_of_clusters(plan, parameters, answers, elapsed_ms))
     if parameters.trace.level >= 2:
         shown = f"{result.hit_count} hits of {result.total_count} merged, {len(result.errors)} errors"

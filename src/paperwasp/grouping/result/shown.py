@@ -136,6 +136,7 @@ class _Pager:
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
+        self._is_uneven = len({request.top_n for request in layout.requests}) > 1
         self._turned: list[tuple[tuple[float, ...], PagePosition]] = []
         """Lists that do not show their first page, with their order in a continuation: what is below a list comes
         before it, and of one group the lists of hits before those of groups."""
@@ -156,16 +157,21 @@ class _Pager:
         return ShownGroups(node.ids_at(rows), relevances, outputs, hit_lists, self._group_lists(node, rows, places))
 
     def _columns(self, node: Node, rows: Rows) -> Iterable[tuple[Aggregation, Sequence[Any]]]:
-        """Each aggregation that is shown with its values, each value of the first request that has it."""
+        """Each aggregation that is shown with its values: of each group that of the second request which has the
+        group, if there are two. They only differ where requests group different hits."""
         found: dict[int, tuple[Aggregation, Sequence[Any]]] = {}
+        columns: dict[int, list[Sequence[Any]]] = {}
         for part in node.parts:
             for aggregation, state in zip(part.aggregations, part.groups.states, strict=False):
                 tag = aggregation.tag
-                if tag not in found and tag in self._layout.labels:
+                if tag not in self._layout.labels:
+                    continue
+                if tag not in found:
                     found[tag] = aggregation, part.column(rows, state)
-                elif tag in found and node.is_uneven:
-                    pairs = zip(found[tag][1], part.column(rows, state), strict=True)
-                    found[tag] = aggregation, [new if value is None else value for value, new in pairs]
+                elif self._is_uneven or node.is_uneven:
+                    columns.setdefault(tag, [found[tag][1]]).append(part.column(rows, state))
+        for tag, several in columns.items():
+            found[tag] = found[tag][0], [_second(values) for values in zip(*several, strict=True)]
         return found.values()
 
     def _corrected(self, node: Node, aggregation: Aggregation, rows: Rows, values: Sequence[Any]) -> Sequence[Any]:
@@ -250,3 +256,9 @@ class _Pager:
             following = encode([PagePosition(path, tag, last, UNSTABLE)]) if last < counts[place] else None
             turns[place] = Turn(following, prev)
         return turns
+
+
+def _second(values: Sequence[Any]) -> Any:
+    """The second value that is there, or else the only one."""
+    there = [value for value in values if value is not None]
+    return there[min(1, len(there) - 1)] if there else None

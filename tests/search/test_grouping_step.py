@@ -1,0 +1,180 @@
+"""The step that groups hits: which hits are grouped, with which relevance, and what else of the answer it leaves alone.
+
+Authority: https://docs.vespa.ai/en/querying/grouping.html, and of a timeout
+https://docs.vespa.ai/en/performance/graceful-degradation.html; values are worked by hand.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put, Remove
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.errors import Timeout
+from paperwasp.grouping.language import parse_grouping
+from paperwasp.grouping.partial import PartialResult
+from paperwasp.grouping.requests import layout_of
+from paperwasp.query import Item, RangeItem, TrueItem
+from paperwasp.schema import parse_schemas
+from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey
+from paperwasp.search.search import search
+from paperwasp.search.served import ServedSchemas
+from tests.content.nodes import TestNode, started
+from tests.search.queries import query_of
+
+COLOR = "field color type string { indexing: attribute | summary }"
+FIELDS = f"""{COLOR}
+  field size type int {{ indexing: attribute | summary
+    attribute: fast-search }}"""
+SCHEMAS = parse_schemas(
+    {
+        "schemas/shirt.sd": f"""schema shirt {{ document shirt {{ {FIELDS} }}
+          rank-profile size {{ first-phase {{ expression: attribute(size) }} }}
+          rank-profile again inherits size {{
+            second-phase {{ expression: -attribute(size)
+              rerank-count: 3 }} }} }}""",
+        "schemas/hat.sd": f"""schema hat {{ document hat {{ {FIELDS} }}
+          rank-profile size {{ first-phase {{ expression: 100 * attribute(size) }} }} }}""",
+    }
+).schemas
+COLORS = ("red", "green", "blue", "red", "green", "red")
+ROOT = 0
+BY_COLOR = "all(group(color) each(output(count(), max(relevance()))))"
+
+
+def puts(kind: str, colors: tuple[str, ...] = COLORS) -> list[Put]:
+    """The size of each is its number."""
+    return [Put(DocumentId("n", kind, str(n)), {"color": color, "size": n}) for n, color in enumerate(colors)]
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Iterator[TestNode]:
+    with started(tmp_path, dict(SCHEMAS)) as node:
+        node.apply(*puts("shirt"))
+        yield node
+
+
+def ask(
+    node: TestNode,
+    statement: str = BY_COLOR,
+    tree: Item | None = None,
+    kind: str = "shirt",
+    env: Environment = SYSTEM,
+    **named: Any,
+) -> SearchResponse:
+    query = query_of(tree or TrueItem(), (kind,) if kind else (), named.pop("profile", "size"), **named)
+    layout = layout_of(parse_grouping(statement)[0], 0)
+    query = replace(query, groupings=layout.requests)
+    return search(node.node.reader.view(), query, ServedSchemas(), env)
+
+
+def groups(answer: SearchResponse, level: int = 1) -> dict[Any, list[Any]]:
+    """The outputs of each group of a level, in their order."""
+    result: PartialResult = answer.groupings[0]
+    found = result.levels[level]
+    table = found.ids.table
+    ids = found.ids.data.tolist() if table is None else table.values_of(found.ids.data)
+    columns = [state.shown() for state in found.states]
+    return {name: [column[row] for column in columns] for row, name in enumerate(ids)}
+
+
+def test_all_hits_are_grouped_whatever_is_shown(node: TestNode) -> None:
+    """And the hits, their number and the coverage are those without groups."""
+    for hits, offset in ((0, 0), (2, 0), (2, 3), (400, 0)):
+        answer = ask(node, hits=hits, offset=offset)
+        assert groups(answer) == {"red": [3, 5.0], "green": [2, 4.0], "blue": [1, 2.0]}
+        plain = query_of(TrueItem(), ("shirt",), "size", hits=hits, offset=offset)
+        without = search(node.node.reader.view(), plain, ServedSchemas())
+        assert [hit.relevance for hit in answer.hits] == [5.0, 4.0, 3.0, 2.0, 1.0, 0.0][offset : offset + hits]
+        assert (without.total_count, without.coverage, without.documents) == (6, 1.0, 6)
+        assert (answer.total_count, answer.coverage, answer.documents) == (6, 1.0, 6)
+
+
+def test_only_matches_are_grouped(node: TestNode) -> None:
+    assert groups(ask(node, tree=RangeItem("size", 3, 4))) == {"green": [1, 4.0], "red": [1, 3.0]}
+    nothing = ask(node, "all(output(count()) all(group(color) each(output(count()))))", RangeItem("size", 9, 9))
+    assert groups(nothing, 0) == {ROOT: [0]} and nothing.total_count == 0
+
+
+def test_what_is_written_meanwhile_is_grouped(node: TestNode) -> None:
+    node.apply(Remove(DocumentId("n", "shirt", "5")), Put(DocumentId("n", "shirt", "0"), {"color": "grey", "size": 7}))
+    expected = {"grey": [1, 7.0], "green": [2, 4.0], "red": [1, 3.0], "blue": [1, 2.0]}
+    found = groups(ask(node))
+    assert found == expected and list(found) == list(expected)
+
+
+def test_groups_of_all_types_are_one(node: TestNode) -> None:
+    node.apply(*puts("hat", ("red", "grey")))
+    assert groups(ask(node, kind="")) == {"grey": [1, 100.0], "red": [4, 5.0], "green": [2, 4.0], "blue": [1, 2.0]}
+    assert groups(ask(node, kind="hat")) == {"grey": [1, 100.0], "red": [1, 0.0]}
+
+
+def test_relevance_is_that_of_the_last_phase(node: TestNode) -> None:
+    """The second phase ranks 5, 4 and 3 as -5, -4 and -3, and the others come behind these."""
+    found = groups(ask(node, profile="again"))
+    assert (found["red"], found["green"]) == ([3, -3.0], [2, -4.0])
+    assert found["blue"][1] < -5
+
+
+def test_what_a_limit_drops_is_not_grouped(node: TestNode) -> None:
+    answer = ask(node, ranking=RankingOverride(rank_score_drop_limit=2.0))
+    assert groups(answer) == {"red": [2, 5.0], "green": [1, 4.0]} and answer.total_count == 3
+
+
+def test_the_best_hits_are_the_first_of_a_sorting(node: TestNode) -> None:
+    best = "all(max(2) all(group(color) each(output(count()))))"
+    assert groups(ask(node, best)) == {"red": [1], "green": [1]}
+    assert groups(ask(node, best, order_by=(SortKey("size"),))) == {"green": [1], "red": [1]}
+    assert groups(ask(node, best, order_by=(SortKey("color"),))) == {"blue": [1], "green": [1]}
+
+
+def test_what_match_phase_leaves_is_grouped(tmp_path: Path) -> None:
+    """128 are looked at, since there are never fewer."""
+    with started(tmp_path, dict(SCHEMAS)) as node:
+        node.apply(*puts("shirt", ("red", "green") * 500))
+        answer = ask(node, match_phase=MatchPhaseOverride("size", False, 100, 1.0))
+        assert groups(answer) == {"green": [64, 999.0], "red": [64, 998.0]}
+        assert answer.degraded == {"match-phase"} and answer.total_count == 128
+
+
+def test_a_soft_timeout_groups_what_was_ranked(node: TestNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock on which a millisecond passes each time that it is asked, blocks of two are ranked."""
+    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 2)
+    seen = set()
+    for milliseconds in range(2, 30):
+        ticks = count(1_000_000, 1_000_000)
+        clock = Environment(monotonic_ns=lambda ticks=ticks: next(ticks))  # type: ignore[misc]
+        deadline = clock.monotonic_ns() + milliseconds * 1_000_000
+        answer = ask(node, "all(output(count(), sum(size)))", hits=400, env=clock, deadline_ns=deadline)
+        number = answer.total_count
+        seen.add(number)
+        sizes = [hit.relevance for hit in answer.hits]
+        assert groups(answer, 0) == {ROOT: [number, sum(sizes)]} and number == len(sizes)
+        assert (answer.degraded == {"timeout"}) == (number < 6)
+    assert seen == {0, 2, 4, 6}
+
+
+def test_what_was_found_is_grouped_when_the_soft_timeout_is_over(node: TestNode) -> None:
+    """Kernels that group work until the query ends: here no time is left to match, and all of it to group."""
+    statement = "all(output(count()) all(group(color) each(output(count()))))"
+    deadline = time.monotonic_ns() + 60_000_000_000
+    answer = ask(node, statement, deadline_ns=deadline, soft_timeout_factor=0.0)
+    assert groups(answer, 0) == {ROOT: [0]} and groups(answer) == {}
+    assert answer.degraded == {"timeout"} and answer.coverage == 0
+    with pytest.raises(Timeout):
+        ask(node, soft_timeout=False, deadline_ns=time.monotonic_ns() + 1)
+
+
+def test_the_trace_says_how_many_groups_there_are(node: TestNode) -> None:
+    answer = ask(node, "all(group(color) each(group(size) each(output(count()))))", trace_level=1)
+    assert answer.trace is not None
+    (told,) = (each for each in answer.trace[0]["traces"] if each.get("tag") == "grouping")  # type: ignore[index]
+    assert told["groups"] == [[1, 3, 6]]
