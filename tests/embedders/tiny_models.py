@@ -88,7 +88,7 @@ def tiny_masked_bert() -> bytes:
     return bytes(made.SerializeToString())
 
 
-def tiny_tokenizer(**changes: Any) -> bytes:
+def tiny_tokenizer(vocabulary: Sequence[str] = VOCABULARY, **changes: Any) -> bytes:
     """A `tokenizer.json` of word pieces in lower case, [CLS] before and [SEP] after them."""
     special = [
         {
@@ -125,7 +125,7 @@ def tiny_tokenizer(**changes: Any) -> bytes:
             "unk_token": "[UNK]",
             "continuing_subword_prefix": "##",
             "max_input_chars_per_word": 100,
-            "vocab": {word: number for number, word in enumerate(VOCABULARY)},
+            "vocab": {word: number for number, word in enumerate(vocabulary)},
         },
     }
     return json.dumps(told | changes).encode()

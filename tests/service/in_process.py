@@ -35,12 +35,14 @@ class Deployed:
         """Of the front: the port of the command line."""
         return f"http://{HOST}:{self.service.containers.front_port}"
 
-    def deploy(self, files: Mapping[str, str], name: str = "default.default.default", **options: str) -> httpx.Response:
+    def deploy(
+        self, files: Mapping[str, str | bytes], name: str = "default.default.default", **options: str
+    ) -> httpx.Response:
         tenant, application, instance = name.split(".")
         return web.post(
             f"{self.config_url}/application/v2/tenant/{tenant}/prepareandactivate",
             params={"applicationName": application, "instance": instance, **options},
-            content=package(dict(files)),
+            content=package(files),
             headers=ZIP,
             timeout=60,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 SERVICES = """<services version="1.0">
@@ -32,7 +33,7 @@ SCHEMA = """schema music {
 FILES = {"services.xml": SERVICES, "schemas/music.sd": SCHEMA}
 
 
-def package(files: dict[str, str] = FILES) -> bytes:
+def package(files: Mapping[str, str | bytes] = FILES) -> bytes:
     """The application as a zip."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
