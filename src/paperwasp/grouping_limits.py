@@ -18,3 +18,5 @@ GROUPS: Final = 1 << 24
 """Groups of one level on one content node: they take about 100 bytes each, and 8 more for each aggregate."""
 WAIT_SECONDS: Final = 60.0
 """The longest that debugwait waits for the rows of a level."""
+MEMORY_BYTES: Final = 1 << 30
+"""What all groups of a query may take on one content node, with their aggregates, hits and sketches."""

@@ -89,3 +89,6 @@ class ColumnSource:
 
     def kind(self, expression: Expression) -> Kind:
         return self._columns[str(expression.arguments[0])][0]
+
+    def is_multi(self, expression: Expression) -> bool:
+        return any(isinstance(value, list) for value in self._columns[str(expression.arguments[0])][1])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
+import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -13,7 +17,7 @@ from paperwasp.grouping.cutting import most_groups
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
-from paperwasp.grouping.values import Kind
+from paperwasp.grouping.values import Kind, Null
 
 
 class Source(Protocol):
@@ -24,6 +28,9 @@ class Source(Protocol):
 
     def kind(self, expression: Expression) -> Kind:
         """Their type."""
+
+    def is_multi(self, expression: Expression) -> bool:
+        """Whether a hit has a list of them."""
 
 
 GREATEST_LONG = (1 << 63) - 1
@@ -137,9 +144,13 @@ def aggregate(aggregation: Aggregation, hits: Sequence[OracleHit], source: Sourc
         return [(hit.lid, hit.relevance) for hit in best[: aggregation.max_hits]]
     argument = expression.arguments[0]
     assert isinstance(argument, Expression)
+    if expression.function in PICKED:
+        return PICKED[expression.function](expression, hits, source)
     values = [value for hit in sorted(hits, key=lambda hit: hit.lid) for value in source.values(argument, hit.lid)]
     if expression.function in ("min", "max") and not values:
         return EXTREMES[expression.function, source.kind(argument)]
+    if expression.function == "quantiles":
+        return _quantiles(values, expression.arguments[1:])
     return AGGREGATES[expression.function](values)
 
 
@@ -153,6 +164,47 @@ def _avg(values: list[Any]) -> float:
     return float(_sum(values)) / len(values) if values else 0.0
 
 
+def _stddev(values: list[Any]) -> float:
+    return statistics.pstdev(values) if values else 0.0
+
+
+def _xor(values: list[Any]) -> int:
+    return functools.reduce(operator.xor, (int(value) for value in values), 0)
+
+
+def _quantiles(values: list[Any], wanted: Sequence[Any]) -> list[dict[str, float]]:
+    """Each is the least value of which at least this part of all is not greater."""
+    found = []
+    for quantile in wanted:
+        fitting = [
+            value
+            for value in sorted(values)
+            if sum(each <= value for each in values) >= Fraction(quantile) * len(values)
+        ]
+        found.append({"quantile": quantile, "value": float(fitting[0]) if fitting else 0.0})
+    return found
+
+
+def _first(expression: Expression, hits: Sequence[OracleHit], source: Source) -> Any:
+    argument = expression.arguments[0]
+    assert isinstance(argument, Expression)
+    found = [(-hit.relevance, hit.lid) for hit in hits if source.values(argument, hit.lid)]
+    return source.values(argument, min(found)[1])[0] if found else EMPTY[source.kind(argument)]
+
+
+def _argmin(expression: Expression, hits: Sequence[OracleHit], source: Source) -> Any:
+    key, value = expression.arguments
+    assert isinstance(key, Expression)
+    assert isinstance(value, Expression)
+    found = [(min(keys), hit.lid) for hit in hits if (keys := source.values(key, hit.lid))]
+    if not found:
+        return Null.NULL
+    values = source.values(value, min(found)[1])
+    return values if source.is_multi(value) else values[0]
+
+
+EMPTY = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: ""}
+PICKED = {"first": _first, "argmin": _argmin}
 EXTREMES = {
     ("min", Kind.LONG): GREATEST_LONG,
     ("max", Kind.LONG): -GREATEST_LONG - 1,
@@ -165,6 +217,9 @@ EXTREMES = {
 AGGREGATES: dict[str, Callable[[list[Any]], Any]] = {
     "sum": _sum,
     "avg": _avg,
+    "stddev": _stddev,
+    "xor": _xor,
+    "count_groups": lambda values: len({_identity(value) for value in values}),
     "min": lambda values: min(values, key=_order),
     "max": lambda values: max(values, key=_order),
 }

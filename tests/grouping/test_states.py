@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from paperwasp.grouping.elements import as_numbers
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.request import Aggregation
-from paperwasp.grouping.values import Kind, ListTable, Values
+from paperwasp.grouping.values import Kind, ListTable, Null, Values
 from tests.grouping.columns import ColumnNode, attribute
 
 COLUMNS: dict[str, tuple[Kind, list[Any]]] = {
@@ -25,6 +26,9 @@ COLUMNS: dict[str, tuple[Kind, list[Any]]] = {
     "double": (Kind.DOUBLE, [0.5, -2.0, 1e300, 1e300]),
     "text": (Kind.STRING, ["b", "é", "", "12x"]),
     "raw": (Kind.RAW, [b"\x01", b"\xff", b"", b"a"]),
+    "tenths": (Kind.DOUBLE, [0.1, 0.1, 0.1, 0.1]),
+    "many": (Kind.LONG, [[1, 2], [], [4, 3], [3, 4]]),
+    "unset": (Kind.LONG, [-(1 << 63), -(1 << 63), 8, 8]),
 }
 SUMMARY = Expression("summary", ("short",))
 
@@ -37,7 +41,11 @@ def state_of(expression: Expression, max_hits: int | None = None) -> State:
     return aggregator.collect(rows, np.array([0, 1, 1, 1], np.uint32), 2)
 
 
-ALL = [
+def listed(*pairs: tuple[float, float]) -> list[dict[str, float]]:
+    return [{"quantile": quantile, "value": value} for quantile, value in pairs]
+
+
+ALL: list[tuple[Expression, list[Any]]] = [
     (Expression("count"), [1, 3]),
     (Expression("sum", (attribute("long"),)), [5, 12]),
     (Expression("sum", (attribute("double"),)), [0.5, 2e300]),
@@ -48,6 +56,23 @@ ALL = [
     (Expression("max", (attribute("text"),)), ["b", "é"]),
     (Expression("min", (attribute("text"),)), ["b", ""]),
     (Expression("max", (attribute("raw"),)), [b"\x01", b"\xff"]),
+    (Expression("stddev", (attribute("long"),)), [0.0, math.sqrt(18.0)]),
+    (Expression("stddev", (attribute("tenths"),)), [0.0, 0.0]),
+    (Expression("xor", (attribute("long"),)), [5, -2]),
+    (Expression("xor", (attribute("text"),)), [0, 12]),
+    (Expression("first", (attribute("text"),)), ["b", "é"]),
+    (Expression("first", (attribute("many"),)), [1, 4]),
+    (Expression("argmin", (attribute("long"), attribute("text"))), ["b", "é"]),
+    (Expression("argmin", (attribute("double"), attribute("many"))), [[1, 2], []]),
+    (Expression("argmin", (attribute("many"), attribute("raw"))), [b"\x01", b""]),
+    (Expression("argmin", (attribute("unset"), attribute("long"))), [Null.NULL, 7]),
+    (
+        Expression("quantiles", (attribute("long"), 0.0, 0.5)),
+        [listed((0.0, 5.0), (0.5, 5.0)), listed((0.0, -2.0), (0.5, 7.0))],
+    ),
+    (Expression("count_groups", (attribute("long"),)), [1, 2]),
+    (Expression("count_groups", (attribute("text"),)), [1, 3]),
+    (Expression("count_groups", (attribute("many"),)), [1, 2]),
 ]
 
 

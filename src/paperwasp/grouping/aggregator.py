@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.language.functions import BOTH
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
@@ -24,6 +25,9 @@ Groups = NDArray[np.uint32]
 
 class State(ABC):
     """The aggregate of the groups of one level, a row a group."""
+
+    form: ClassVar[str] = ""
+    """The name of its arrays in a partial result that is written as bytes."""
 
     @abstractmethod
     def selected(self, rows: Numbers) -> Self:
@@ -53,6 +57,29 @@ class State(ABC):
         """Errors: ValueError for arrays that are no such state."""
 
 
+_S = TypeVar("_S", bound=State)
+_STATES: Final[dict[str, type[State]]] = {}
+
+
+def written_as(form: str) -> Callable[[type[_S]], type[_S]]:
+    """Register a state under the name that its arrays have in bytes."""
+
+    def register(state: type[_S]) -> type[_S]:
+        state.form = form
+        _STATES[form] = state
+        return state
+
+    return register
+
+
+def state_of_form(form: str) -> type[State]:
+    """The state that is written under this name. Errors: ValueError where there is none."""
+    found = _STATES.get(form)
+    if found is None:
+        raise ValueError(f"there is no state of an aggregate '{form}'")
+    return found
+
+
 class Aggregator(ABC):
     """A bound aggregate of one level, for the documents of one type."""
 
@@ -80,7 +107,7 @@ def aggregates(name: str) -> Callable[[Maker], Maker]:
 
 def is_aggregate(expression: Expression) -> bool:
     """Whether an expression is an aggregate, as opposed to a function of a hit."""
-    return expression.function in _MAKERS
+    return expression.function in _MAKERS and (expression.function not in BOTH or len(expression.arguments) == 1)
 
 
 def aggregator_names() -> frozenset[str]:

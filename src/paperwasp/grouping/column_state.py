@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -36,7 +36,7 @@ class ColumnState(State):
         return cls(*members)
 
 
-def added(parts: list[NDArray[Any]], places: list[Numbers] | tuple[Numbers, ...], count: int) -> NDArray[Any]:
+def added(parts: Sequence[NDArray[Any]], places: Sequence[Numbers], count: int) -> NDArray[Any]:
     """The sums of what parts have of each of `count` groups. Integers wrap; with a float among them all are floats."""
     dtype = np.result_type(*parts) if parts else np.dtype(np.int64)
     sums = np.zeros(count, dtype)

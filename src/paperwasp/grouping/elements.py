@@ -27,3 +27,15 @@ def as_numbers(values: Values) -> NDArray[Any]:
     if values.kind in WHOLE:
         return as_longs(values)
     return np.zeros(len(values.data)) if values.kind in BUCKETS else as_doubles(values)
+
+
+def as_integers(values: Values) -> NDArray[np.int64]:
+    """The values as int64: floats rounded, buckets 0. Vespa: the `getInteger` of result nodes."""
+    return np.zeros(len(values.data), np.int64) if values.kind in BUCKETS else as_longs(values)
+
+
+def valid_doubles(values: Values, groups: Groups) -> tuple[NDArray[np.float64], Groups]:
+    """The values as float64 without those that are NaN, and the groups of those that are left."""
+    numbers = as_numbers(values).astype(np.float64, copy=False)
+    is_valid = ~np.isnan(numbers)
+    return (numbers, groups) if is_valid.all() else (numbers[is_valid], groups[is_valid])

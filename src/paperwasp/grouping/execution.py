@@ -22,6 +22,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.binding import BoundLevel, BoundRequest
 from paperwasp.grouping.cutting import first_groups, has_more, key_ranks, most_groups, takes_first
+from paperwasp.grouping.memory import check_memory, held_bytes
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.ragged import Numbers, lengths_of
@@ -81,6 +82,7 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
         check_time()
         groups, found = _grouped(bound, level, found, cuts=cuts)
         levels.append(groups)
+        check_memory(held_bytes(tuple(levels)))
     return PartialResult(request.number, tuple(levels))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -20,13 +19,14 @@ from paperwasp.grouping.column_state import number_values
 from paperwasp.grouping.conversion import LEAST, MOST, TEXTS
 from paperwasp.grouping.elements import as_numbers, spread
 from paperwasp.grouping.node import Node, Rows
-from paperwasp.grouping.tables import encoded
+from paperwasp.grouping.value_arrays import arrays_of, values_from
 from paperwasp.grouping.value_order import order_key
 from paperwasp.grouping.values import Kind, ListTable, Values
 
 _GREATEST_DOUBLE: Final = float(np.finfo(np.float64).max)
 _BEHIND: Final = {Kind.STRING: "\ufffd", Kind.RAW: b"\xff"}
 _EMPTY: Final = {Kind.STRING: "", Kind.RAW: b""}
+_KINDS: Final = TEXTS | {Kind.LONG, Kind.DOUBLE}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,26 +69,14 @@ class ExtremeState(State):
         return self.values
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        if self.values.kind not in TEXTS:
-            return {"numbers": self.values.data}
-        texts = self.shown()
-        whole = [encoded(text) if isinstance(text, str) else text for text in texts]
-        name = "text" if self.values.kind is Kind.STRING else "raw"
-        return {
-            name: np.frombuffer(b"".join(whole), np.uint8),
-            "ends": np.cumsum([len(text) for text in whole], dtype=np.uint64),
-        }
+        return arrays_of(self.values)
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        if set(arrays) == {"numbers"} and arrays["numbers"].dtype in (np.int64, np.float64):
-            return cls(number_values(arrays["numbers"]))
-        kind = {frozenset({"text", "ends"}): Kind.STRING, frozenset({"raw", "ends"}): Kind.RAW}.get(frozenset(arrays))
-        if kind is None:
-            raise ValueError(f"the state of an extreme has {sorted(arrays)}")
-        texts = _texts_of(arrays["raw" if kind is Kind.RAW else "text"], arrays["ends"])
-        found: Sequence[Any] = texts if kind is Kind.RAW else [text.decode("utf-8", "surrogatepass") for text in texts]
-        return cls(Values(kind, np.arange(len(found), dtype=np.uint32), ListTable(found)))
+        values = values_from(arrays)
+        if values.kind not in _KINDS:
+            raise ValueError(f"the state of an extreme has values of the type {values.kind.value}")
+        return cls(values)
 
 
 class Extreme(Aggregator):
@@ -127,12 +115,3 @@ def _number_start(dtype: np.dtype[Any], *, is_max: bool) -> float:
     if dtype == np.int64:
         return LEAST if is_max else MOST
     return -_GREATEST_DOUBLE if is_max else _GREATEST_DOUBLE
-
-
-def _texts_of(text: NDArray[Any], ends: NDArray[Any]) -> list[bytes]:
-    """Raises ValueError for ends that are not those of parts of the text."""
-    bounds = [0, *ends.tolist()]
-    if any(low > high for low, high in pairwise(bounds)) or bounds[-1] != len(text):
-        raise ValueError("the texts of a state do not end where they should")
-    whole = text.tobytes()
-    return [whole[low:high] for low, high in pairwise(bounds)]

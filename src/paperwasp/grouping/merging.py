@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +11,13 @@ from paperwasp.core.grouping import group_extremes, group_rows
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.binding import Binding, order_of
 from paperwasp.grouping.cutting import first_groups, has_more, key_ranks, most_groups, takes_first
-from paperwasp.grouping.elements import as_numbers
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.ragged import Numbers
 from paperwasp.grouping.request import GroupingRequest, Level
-from paperwasp.grouping.tables import InternedTable
 from paperwasp.grouping.value_order import group_keys, ranks_of
-from paperwasp.grouping.values import Kind, Values
+from paperwasp.grouping.value_parts import unified, values_at
+from paperwasp.grouping.values import Values
 
-_NUMBERS = frozenset({Kind.BOOL, Kind.LONG, Kind.DOUBLE})
 _GONE = -1
 """Instead of the number of a group: it was cut."""
 
@@ -62,14 +59,14 @@ def _level(
     parents = np.concatenate(
         [numbers[part.parents[rows]] for part, numbers, rows in zip(parts, above, left, strict=True)]
     ).astype(np.uint32)
-    ids = unified([_at(part.ids, rows) for part, rows in zip(parts, left, strict=True)])
+    ids = unified([values_at(part.ids, rows) for part, rows in zip(parts, left, strict=True)])
     relevances = np.concatenate([part.relevances[rows] for part, rows in zip(parts, left, strict=True)])
     grouped = group_rows(parents, group_keys(ids))
     count = len(grouped.first)
     of_parts = np.split(grouped.groups.astype(np.int64), np.cumsum([len(rows) for rows in left])[:-1])
     chosen = [tuple(state.selected(rows) for state in part.states) for part, rows in zip(parts, left, strict=True)]
     states = _states(chosen, of_parts, count)
-    parents, ids = parents[grouped.first], _at(ids, grouped.first)
+    parents, ids = parents[grouped.first], values_at(ids, grouped.first)
     relevances = group_extremes(relevances, grouped.groups, count, -np.inf, is_max=True)
     kept = _kept(request, level, parents, ids, relevances, states, binding, most)
     renumbered = np.full(count, _GONE)
@@ -80,7 +77,7 @@ def _level(
         number[rows] = renumbered[own]
         numbers.append(number)
     selected = tuple(state.selected(kept) for state in states)
-    return Groups(level.tag, parents[kept], _at(ids, kept), relevances[kept], selected), numbers
+    return Groups(level.tag, parents[kept], values_at(ids, kept), relevances[kept], selected), numbers
 
 
 def _kept(
@@ -99,33 +96,9 @@ def _kept(
     kept = np.arange(len(parents))
     if has_more(parents, most):
         kept = first_groups(parents, [-relevances] if takes_first(request) else [*columns, -relevances], most)
-    keys = [*(column[kept] for column in columns), -relevances[kept], ranks_of(_at(ids, kept))]
+    keys = [*(column[kept] for column in columns), -relevances[kept], ranks_of(values_at(ids, kept))]
     return kept[first_groups(parents[kept], keys, None)]
 
 
 def _states(parts: Sequence[Sequence[State]], places: Sequence[Numbers], count: int) -> tuple[State, ...]:
     return tuple(type(states[0]).merged(states, places, count) for states in zip(*parts, strict=True))
-
-
-def unified(parts: Sequence[Values]) -> Values:
-    """Single values of several parts as one column. Of different types they become floats or, where not all are
-    numbers, text."""
-    kinds = {part.kind for part in parts if len(part.data)} or {parts[0].kind}
-    if kinds <= _NUMBERS:
-        kind = kinds.pop() if len(kinds) == 1 else Kind.DOUBLE if Kind.DOUBLE in kinds else Kind.LONG
-        data = [part.data if kind is part.kind else as_numbers(part) for part in parts if len(part.data)]
-        empty: NDArray[Any] = np.zeros(0, {Kind.BOOL: np.bool_, Kind.LONG: np.int64}.get(kind, np.float64))
-        return Values(kind, np.concatenate([empty, *data]))
-    kind = kinds.pop() if len(kinds) == 1 else Kind.STRING
-    table = InternedTable()
-    found = [table.codes_of(_texts(part, as_text=kind != part.kind)) for part in parts]
-    return Values(kind, np.concatenate(found), table)
-
-
-def _texts(values: Values, *, as_text: bool) -> Sequence[Any]:
-    found = values.data.tolist() if values.table is None else values.table.values_of(values.data)
-    return [str(value) for value in found] if as_text else found
-
-
-def _at(values: Values, rows: NDArray[Any]) -> Values:
-    return Values(values.kind, values.data[rows], values.table)

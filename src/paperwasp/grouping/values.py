@@ -26,6 +26,12 @@ class Kind(Enum):
     RAW_BUCKET = "raw_bucket"
 
 
+class Null(Enum):
+    """The value of an aggregate of which a group has none, and that is shown as such."""
+
+    NULL = "null"
+
+
 class Table(Protocol):
     """What codes stand for. Equal values have equal codes."""
 

@@ -22,6 +22,7 @@ from paperwasp.grouping.binding import Binding, BoundRequest, bound_request
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
 from paperwasp.grouping.filters import bind_filter
+from paperwasp.grouping.memory import check_memory, held_bytes
 from paperwasp.grouping.merging import merged
 from paperwasp.grouping.node import Lids
 from paperwasp.grouping.partial import Groups, PartialResult
@@ -49,6 +50,7 @@ class HitGroups:
         self._forms = forms
         self._is_one = is_one
         self._parts: list[tuple[PartialResult, ...]] = []
+        self._held_bytes = 0
 
     def add(self, view: View, bound: BoundQuery, ranked: RankedHits) -> None:
         """Group all hits of one document type, in their order; of documents that are streamed, those of a batch.
@@ -61,9 +63,12 @@ class HitGroups:
         found = []
         for request in self._query.groupings:
             grouped = _all(request, bound) if request.is_all and view.own_lids is not None else hits
-            found.append(execute(_bound(request, bound, ids), grouped, cuts=self._is_one))
+            result = execute(_bound(request, bound, ids), grouped, cuts=self._is_one)
+            found.append(self._written(result, view, ranked, order))
+            self._held_bytes += held_bytes(found[-1])
+            check_memory(self._held_bytes)
         bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
-        self._parts.append(tuple(self._written(result, view, ranked, order) for result in found))
+        self._parts.append(tuple(found))
 
     def results(self) -> tuple[PartialResult, ...]:
         """The groups of all hits that were added, one result for each request."""

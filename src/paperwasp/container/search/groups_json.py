@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from paperwasp.document.float_text import double_text
 from paperwasp.grouping.result.ids import BUCKETS, GroupIds, raw_text
 from paperwasp.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
-from paperwasp.grouping.values import Kind
+from paperwasp.grouping.values import Kind, Null
 
 Written = Sequence[bytes | None]
 """The JSON of each value; None where there is none to show."""
@@ -183,6 +183,8 @@ def values_json(values: Sequence[Any]) -> Written:
 
 
 def _scalar(value: Any) -> bytes:
+    if value is Null.NULL:
+        return b"null"
     if isinstance(value, float) and not isfinite(value):
         return b'"%b"' % double_text(value).encode()
     if isinstance(value, str):

@@ -12,6 +12,7 @@ from paperwasp.container.search.groups_json import turns_of, values_json
 from paperwasp.container.search.xml_elements import attributes_of, element, escaped, leaf
 from paperwasp.grouping.result.ids import BUCKETS, GroupIds, text_of
 from paperwasp.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
+from paperwasp.grouping.values import Null
 
 RenderHit = Callable[[Any, int], str]
 """A hit as XML, on this level."""
@@ -43,7 +44,7 @@ def _output(value: Any) -> str:
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         (written,) = values_json([value])
         return (written or b"").decode()
-    return text_of(value) or ""
+    return "" if value is Null.NULL else text_of(value) or ""
 
 
 def _group_list(lists: GroupLists, place: int, level: int, render: RenderHit) -> str:

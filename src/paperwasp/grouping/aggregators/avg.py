@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core.grouping import group_sums
-from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument
+from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
 from paperwasp.grouping.column_state import ColumnState, added, number_values
 from paperwasp.grouping.elements import as_numbers, spread
 from paperwasp.grouping.node import Node, Rows
@@ -21,6 +21,7 @@ from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
 
+@written_as("avg")
 @dataclass(frozen=True, slots=True, eq=False)
 class AvgState(ColumnState):
     """The sum of each group, and how many values it is of."""

@@ -12,13 +12,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates
+from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, written_as
 from paperwasp.grouping.column_state import ColumnState, added, number_values
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
 
+@written_as("count")
 @dataclass(frozen=True, slots=True, eq=False)
 class CountState(ColumnState):
     """How many hits each group has."""

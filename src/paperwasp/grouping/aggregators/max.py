@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from paperwasp.grouping.aggregator import Binder, aggregates, argument
+from paperwasp.grouping.aggregator import Binder, aggregates, argument, written_as
 from paperwasp.grouping.extremes import Extreme, ExtremeState
 from paperwasp.grouping.request import Aggregation
 
 
+@written_as("max")
 @dataclass(frozen=True, slots=True, eq=False)
 class MaxState(ExtremeState):
     """The greatest value of each group."""

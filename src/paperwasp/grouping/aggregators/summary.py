@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.elements import numbers_within
-from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates
+from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, written_as
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.ragged import offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
@@ -23,6 +23,7 @@ from paperwasp.grouping.values import Kind, Values
 UNLIMITED: Final = -1
 
 
+@written_as("hits")
 @dataclass(frozen=True, slots=True, eq=False)
 class HitsState(State):
     """The best hits of each group, best first: group i has those numbered offsets[i]:offsets[i + 1]."""
