@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -82,6 +83,93 @@ def test_threads_share_runs() -> None:
         thread.join()
     assert found == {number: [2 * number] for number in range(8)}
     assert runs == [[0], list(range(1, 8))]
+
+
+class Stepped:
+    """Doubles numbers, a run for each call of `step`."""
+
+    def __init__(self) -> None:
+        self.runs: list[list[int]] = []
+        self._begun, self._steps = threading.Semaphore(0), threading.Semaphore(0)
+
+    def __call__(self, items: Sequence[int]) -> list[int]:
+        self.runs.append(sorted(items))
+        self._begun.release()
+        assert self._steps.acquire(timeout=30)
+        return [2 * item for item in items]
+
+    def begun(self) -> None:
+        """Returns when one more run is under way."""
+        assert self._begun.acquire(timeout=30)
+
+    def step(self) -> None:
+        """Ends a run."""
+        self._steps.release()
+
+
+def test_a_caller_waits_no_longer_than_its_time() -> None:
+    """What waited for its turn is in no run then."""
+    model = Stepped()
+    lane = Lane(model, lambda item: 1)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(lane.make, [1])
+        model.begun()
+        other = pool.submit(lane.make, [2])
+        while not lane.waiting():
+            pass
+        with pytest.raises(TimeoutError):
+            lane.make([3], 0.0)
+        model.step()
+        model.begun()
+        model.step()
+        assert (first.result(30), other.result(30)) == ([2], [4])
+    assert model.runs == [[1], [2]]
+
+
+def test_a_caller_does_not_wait_for_the_run_that_it_is_in() -> None:
+    has_left = threading.Event()
+
+    def run(items: Sequence[int]) -> list[int]:
+        assert has_left.wait(30)
+        return [2 * item for item in items]
+
+    lane = Lane(run, lambda item: 1)
+    with pytest.raises(TimeoutError):
+        lane.make([1], 0.01)
+    has_left.set()
+    assert lane.make([2]) == [4]
+
+
+def test_a_caller_has_its_values_before_the_runs_of_others_end() -> None:
+    """Short texts are run before long ones, in runs of their own."""
+    model = Stepped()
+    lane = Lane(model, lambda item: item, 100)
+    with ThreadPoolExecutor() as pool:
+        first = pool.submit(lane.make, [1])
+        model.begun()
+        long, short = pool.submit(lane.make, [90]), pool.submit(lane.make, [2])
+        while len(lane.waiting()) < 2:
+            pass
+        model.step()
+        model.begun()
+        model.step()
+        model.begun()
+        assert (first.result(30), short.result(30), long.done()) == ([2], [4], False)
+        model.step()
+        assert long.result(30) == [180]
+    assert model.runs == [[1], [2], [90]]
+
+
+def test_a_lane_goes_on_after_what_no_run_should_raise() -> None:
+    def run(items: Sequence[int]) -> list[int]:
+        if 0 in items:
+            raise SystemExit("over")
+        return [2 * item for item in items]
+
+    lane = Lane(run, lambda item: 1)
+    with pytest.raises(RuntimeError, match="the run of the model was broken off: over"):
+        lane.make([0])
+    assert lane.make([1]) == [2]
 
 
 def test_what_is_remembered_is_bounded() -> None:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import concurrent.futures
 import io
+import threading
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from paperwasp.embedders.text_tokenizer import Tokens
+from paperwasp.embedders.transformer import Output, Transformer
 from tests import web
 from tests.embedders.tiny_models import assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
 from tests.service.in_process import ZIP, Deployed, active, deployed_service
@@ -179,6 +182,36 @@ def test_many_at_once_and_one_document_in_order(service: Deployed) -> None:
         list(pool.map(lambda n: put(service, f"many-{n}", {"title": " ".join(texts[n])}), texts))
     for name, said in texts.items():
         assert_near(fields_of(service, f"many-{name}")["embedding"]["values"], mean(*said))
+
+
+def test_who_has_no_time_left_is_answered_while_the_model_runs(
+    service: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the texts of those that were answered are in no later run."""
+    begun, go_on = threading.Event(), threading.Event()
+    texts: list[int] = []
+    run = Transformer.run
+
+    def blocked(self: Transformer, items: Sequence[Tokens]) -> list[Output]:
+        texts.extend(len(item.ids) for item in items)
+        begun.set()
+        assert go_on.wait(60)
+        return run(self, items)
+
+    monkeypatch.setattr(Transformer, "run", blocked)
+    document = f"{service.url}/document/v1/n/t/docid/late"
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        first = pool.submit(search, service, **{"input.query(q)": "embed(dog)", "timeout": "60s"})
+        assert begun.wait(30)
+        late = search(service, **{"input.query(q)": "embed(dog dog dog)", "timeout": "50ms"})
+        assert [error["code"] for error in late["errors"]] == [12]
+        answer = web.post(document, params={"timeout": "50ms"}, json={"fields": {"title": "dog dog"}})
+        assert answer.status_code == 504
+        go_on.set()
+        assert_near(query_vector(first.result(30)), mean("query:", "dog"))
+    assert_near(query_vector(search(service, **{"input.query(q)": "embed(sky)"})), mean("query:", "sky"))
+    assert len(tokens_of("query:", "dog", "dog", "dog")) not in texts
+    assert web.get(document).status_code == 404
 
 
 def test_an_embedder_that_is_not_there_is_told_at_the_deployment(service: Deployed) -> None:

@@ -14,6 +14,7 @@ from typing import ClassVar, Final, Generic, Protocol, TypeVar
 from paperwasp import embedding_limits
 from paperwasp.embedders.batches import Item, Lane, Made, Remembered
 from paperwasp.embedders.settings import Settings
+from paperwasp.errors import Timeout
 from paperwasp.indexing.context import Context
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -26,7 +27,7 @@ class LocalOrRemote(Protocol):
         """Errors: ValueError for a type of which it makes no tensor, as far as it knows that without a text."""
 
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
-        """One tensor of the type for each text. Blocks. Errors: ValueError; LanguageError; InternalError."""
+        """One tensor of the type for each text. Blocks. Errors: ValueError; LanguageError; InternalError; Timeout."""
 
     def check(self) -> None:
         """Errors: LanguageError, ValueError, at a deployment, for what cannot work. May take seconds."""
@@ -54,7 +55,7 @@ class TextEmbedder(ABC, Generic[Item, Made]):
         self._remembered = Remembered[Made](self.size_bytes)
 
     def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
-        """One tensor of the type for each text. Errors: ValueError, also for a type that it does not make."""
+        """One tensor of the type for each text. Errors: ValueError, also for a type that it does not make; Timeout."""
         self.check_type(type, context)
         return [
             self.tensor(made, type, context) for made in self._make([self.prepend(t, context) for t in texts], context)
@@ -79,7 +80,11 @@ class TextEmbedder(ABC, Generic[Item, Made]):
         known = {text: self._remembered.get((is_query, text)) for text in texts}
         missing = [text for text, made in known.items() if made is None]
         if missing:
-            new = self._lanes[is_query].make(self.encode(missing, is_query=is_query))
+            items = self.encode(missing, is_query=is_query)
+            try:
+                new = self._lanes[is_query].make(items, context.timeout_seconds)
+            except TimeoutError:
+                raise Timeout(f"component '{self.id}': the time was over before the text was embedded") from None
             for text, made in zip(missing, new, strict=True):
                 known[text] = made
                 self._remembered.put((is_query, text), made, len(text))

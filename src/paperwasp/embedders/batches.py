@@ -1,20 +1,25 @@
 """Texts of all threads that wait, run together: a model works on many in little more time than on few.
 
-Nobody waits for others to come. Whoever finds no run under way runs what waits; what comes meanwhile is the next run.
-The texts of one run are of about the same length, since each is padded to the longest. Queries have a lane of their
-own, so that none waits behind documents. What was made of a text is remembered.
+Nobody waits for others to come: where no run is under way, what waits is run. What comes meanwhile is the next run. The
+texts of one run are of about the same length, since each is padded to the longest. Queries have a lane of their own, so
+that none waits behind documents. What was made of a text is remembered.
+
+Runs are on a thread of the lane. Each caller has its values as soon as its own texts are done, and waits no longer than
+its time: a run that is under way goes on for the others, and texts whose caller has left are in no later one.
 
 What a run fails with is the error of that text alone which causes it: each is tried again by itself.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from paperwasp import embedding_limits
+from paperwasp.daemon_threads import DaemonThreads
 
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -42,25 +47,22 @@ class Lane(Generic[Item, Made]):
         self._tries_alone = tries_alone
         self._lock = threading.Lock()
         self._waiting: list[_Job[Item, Made]] = []
-        self._is_led = False
+        self._is_running = False
+        self._thread = DaemonThreads(1, "model-run")
 
-    def make(self, items: Sequence[Item]) -> list[Made]:
-        """One value of each item. Errors: the first that `run` raises for one of them."""
+    def make(self, items: Sequence[Item], timeout_seconds: float = math.inf) -> list[Made]:
+        """One value of each item. Errors: the first that `run` raises for one of them; TimeoutError."""
+        if not items:
+            return []
         waiter = _Waiter(len(items))
         jobs = [_Job[Item, Made](item, waiter) for item in items]
         with self._lock:
             self._waiting.extend(jobs)
-            leads, self._is_led = not self._is_led, True
-        try:
-            while waiter.left:
-                if leads:
-                    self._run_waiting()
-                else:
-                    waiter.wait()
-                    leads = waiter.left > 0
-        finally:
-            if leads:
-                self._hand_over()
+            begins, self._is_running = not self._is_running, True
+        if begins:
+            self._thread.submit(self._run_waiting)
+        if not waiter.wait(timeout_seconds):
+            raise TimeoutError
         return [job.value() for job in jobs]
 
     def waiting(self) -> list[Item]:
@@ -68,24 +70,25 @@ class Lane(Generic[Item, Made]):
         with self._lock:
             return [job.item for job in self._waiting]
 
-    def _hand_over(self) -> None:
-        """Has one of those that wait run what waits."""
-        with self._lock:
-            if self._waiting:
-                self._waiting[0].waiter.wake()
-            else:
-                self._is_led = False
-
     def _run_waiting(self) -> None:
+        """Runs what waits, until nothing does. On the lane's thread."""
+        while taken := self._take():
+            try:
+                for batch in self._batches(taken):
+                    wanted = [job for job in batch if not job.waiter.has_left]
+                    if wanted:
+                        self._run_batch(wanted)
+            except BaseException as error:  # one that no run should raise
+                for job in taken:
+                    if not job.is_done:
+                        job.fail(RuntimeError(f"the run of the model was broken off: {error}"))
+
+    def _take(self) -> list[_Job[Item, Made]]:
+        """All that waits. If that is nothing, the next caller begins."""
         with self._lock:
             taken, self._waiting = self._waiting, []
-        try:
-            for batch in self._batches(taken):
-                self._run_batch(batch)
-        finally:
-            left = [job for job in taken if not job.is_done]
-            for job in left:  # an error that no run should raise
-                job.fail(RuntimeError("the run of the model was broken off"))
+            self._is_running = bool(taken)
+            return taken
 
     def _batches(self, jobs: Sequence[_Job[Item, Made]]) -> Iterator[list[_Job[Item, Made]]]:
         """Jobs of about the same length, together no more than a run should have."""
@@ -122,25 +125,28 @@ def _most_padding(filled: int) -> float:
 
 
 class _Waiter:
-    """A thread that waits for its jobs, or until it is to run what waits."""
+    """A caller that waits for its jobs."""
 
-    __slots__ = ("_woken", "left")
+    __slots__ = ("_done", "_left", "has_left")
 
     def __init__(self, jobs_count: int) -> None:
-        self.left = jobs_count
-        self._woken = threading.Semaphore(0)
+        self._left = jobs_count
+        self.has_left = False
+        """Whether its time was over."""
+        self._done = threading.Lock()
+        self._done.acquire()
 
-    def wait(self) -> None:
-        self._woken.acquire()
-
-    def wake(self) -> None:
-        self._woken.release()
+    def wait(self, seconds: float) -> bool:
+        """Whether all jobs were done in that time."""
+        most = threading.TIMEOUT_MAX
+        self.has_left = not self._done.acquire(timeout=max(0.0, seconds) if seconds < most else -1)
+        return not self.has_left
 
     def count_down(self) -> None:
-        """One of its jobs is done. In one thread at a time."""
-        self.left -= 1
-        if self.left == 0:
-            self.wake()
+        """One of its jobs is done. On the lane's thread."""
+        self._left -= 1
+        if self._left == 0:
+            self._done.release()
 
 
 class _Job(Generic[Item, Made]):
