@@ -43,6 +43,10 @@ QUERIES: tuple[tuple[str, dict[str, str]], ...] = (
     ("open socket connection timeout", {"filter": "package contains 'python' and kind contains 'method'"}),
 )
 
+FACETS = ("kind", "package", "module")
+"""Attributes by which all matches of a query are counted beside its hits."""
+FACET_VALUES = 4
+
 console = Console()
 
 
@@ -125,9 +129,10 @@ def operations() -> Iterator[FeedOperation]:
 
 
 def show(url: str, text: str, extra: dict[str, str]) -> None:
-    """One query and its best hits."""
+    """One query with its best hits, and how many matches there are of each kind, package and module."""
     condition = f" and ({extra['filter']})" if "filter" in extra else ""
-    yql = f"select * from pydoc where userQuery(){condition}"
+    statements = [f"all(group({name}) max({FACET_VALUES}) order(-count()) each(output(count())))" for name in FACETS]
+    yql = " | ".join([f"select * from pydoc where userQuery(){condition}", *statements])
     parameters = {"yql": yql, "query": text, "hits": str(HITS_SHOWN), "timeout": "5s", "type": "any"}
     started = time.perf_counter()
     answer = search(url, parameters)
@@ -139,7 +144,22 @@ def show(url: str, text: str, extra: dict[str, str]) -> None:
     title = Text.assemble((text, "bold"), (f"{condition}   {found}", "dim"))
     console.print()
     console.print(title)
-    console.print(table(root.get("children", [])))
+    children = root.get("children", [])
+    console.print(facets([child for child in children if child["id"].startswith("group:root:")]))
+    console.print(table([child for child in children if "source" in child]))
+
+
+def facets(roots: list[dict[str, Any]]) -> Table:
+    """A line for each attribute: its values with the most matches. Dots stand for more of them."""
+    shown = Table(box=None, show_header=False, padding=(0, 1, 0, 1))
+    shown.add_column(justify="right", style="cyan", no_wrap=True)
+    shown.add_column(ratio=1, style="dim")
+    for root in roots:
+        for found in root.get("children", []):
+            counts = [f"{group['value']} {group['fields']['count()']}" for group in found["children"]]
+            more = ["…"] if "next" in found.get("continuation", {}) else []
+            shown.add_row(found["label"], " · ".join(counts + more))
+    return shown
 
 
 def table(hits: list[dict[str, Any]]) -> Table:

@@ -56,5 +56,20 @@ def test_lists_with_pages_hits_and_outputs_of_all() -> None:
     assert ["all", "9"] in rows
     assert ["0", "…", "10", "1"] in rows
     assert ["null", "text"] in rows
-    assert ["•", "id:n:song::1"] in rows
+    assert ["•", "2.000", "id:n:song::1"] in rows
     assert rows[-1] == ["9", "matches,", "1", "shown"]
+
+
+def test_hits_of_groups_are_one_line() -> None:
+    long = {"id": "b", "relevance": 1.5, "fields": {"sddocname": "song", "year": 1959, "text": "word " * 100}}
+    titled = {"id": "a", "relevance": 2.25, "fields": {"year": 1960, "title": "<hi>Blue</hi> Train"}}
+    jazz = group("jazz", {"count()": 2}, listed("hits", titled, long, kind="hitlist"))
+    lines = shown(root(listed("genre", jazz)))
+    assert [line.split() for line in lines[:3]] == [["group", "count()"], ["jazz", "2"], "• 2.250 Blue Train".split()]
+    assert lines[3].startswith("  • 1.500 year: 1959, text: word word") and lines[3].endswith("word …")
+    assert len(lines) == 5
+
+
+def test_long_values_leave_room_for_outputs() -> None:
+    lines = shown(root(listed("text", group("word " * 100, {"count()": 2, "sum(price)": 3.5}))))
+    assert len(lines) == 3 and lines[1].split()[-3:] == ["w…", "2", "3.5"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -13,9 +13,13 @@ _ROOT: Final = "group:root:"
 _STEP: Final = "  "
 
 
+Describe = Callable[[Mapping[str, Any]], Text]
+"""One line about a hit."""
+
+
 class _Row(NamedTuple):
     depth: int
-    name: str
+    name: Text
     outputs: Mapping[str, Any]
 
 
@@ -24,36 +28,36 @@ def is_root(child: Mapping[str, Any]) -> bool:
     return str(child.get("id", "")).startswith(_ROOT)
 
 
-def groups_table(root: Mapping[str, Any]) -> Table:
-    """The groups below a root group, one row each, with a column an output."""
-    rows = list(_rows(root, 0))
+def groups_table(root: Mapping[str, Any], describe: Describe) -> Table:
+    """The groups below a root group, one row each, with a column an output; and their hits."""
+    rows = list(_rows(root, 0, describe))
     if outputs := root.get("fields"):
-        rows.insert(0, _Row(0, "all", outputs))
+        rows.insert(0, _Row(0, Text("all"), outputs))
     names = list(dict.fromkeys(name for row in rows for name in row.outputs))
     table = Table(show_header=True, header_style="dim", box=None, padding=(0, 2, 0, 0))
     table.add_column("group")
     for name in names:
-        table.add_column(name, justify="right", style="cyan")
+        table.add_column(name, justify="right", style="cyan", no_wrap=True)
     for row in rows:
         shown = [_text(row.outputs[name]) if name in row.outputs else "" for name in names]
-        table.add_row(Text(_STEP * row.depth + row.name), *map(Text, shown))
+        table.add_row(Text(_STEP * row.depth, no_wrap=True, overflow="ellipsis") + row.name, *map(Text, shown))
     return table
 
 
-def _rows(group: Mapping[str, Any], depth: int) -> Iterator[_Row]:
+def _rows(group: Mapping[str, Any], depth: int, describe: Describe) -> Iterator[_Row]:
     """The lists of a group. A list is named where there are several, or where it has other pages."""
     lists = group.get("children", ())
     for each in lists:
         inner = depth
         if len(lists) > 1 or "continuation" in each:
-            yield _Row(depth, _list_name(each), {})
+            yield _Row(depth, Text(_list_name(each), "dim"), {})
             inner += 1
         for child in each.get("children", ()):
             if str(each["id"]).startswith("hitlist:"):
-                yield _Row(inner, f"• {child['id']}", {})
+                yield _Row(inner, Text("• ") + describe(child), {})
             else:
-                yield _Row(inner, _group_name(child), child.get("fields", {}))
-                yield from _rows(child, inner + 1)
+                yield _Row(inner, Text(_group_name(child)), child.get("fields", {}))
+                yield from _rows(child, inner + 1, describe)
 
 
 def _list_name(each: Mapping[str, Any]) -> str:

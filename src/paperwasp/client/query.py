@@ -23,6 +23,7 @@ _OPEN, _CLOSE = "<hi>", "</hi>"
 _TITLES: Final = ("title", "qualified_name", "name", "headline", "subject")
 _HIDDEN: Final = frozenset(("sddocname", "documentid", "matchfeatures", "summaryfeatures", "rankfeatures"))
 _EXCERPT_CHARACTERS: Final = 200
+_LINE_CHARACTERS: Final = 60
 _BEFORE_CHARACTERS: Final = 60
 _HIGHLIGHT: Final = "bold yellow"
 
@@ -72,7 +73,7 @@ def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
             console.print(explanation_tree(number, hit))
     for child in children:
         if is_root(child):
-            console.print(groups_table(child))
+            console.print(groups_table(child, _in_one_line))
     documents = root.get("coverage", {}).get("documents")
     searched = f" of {documents} documents" if documents is not None else ""
     console.print(f"{total} matches{searched}, {len(hits)} shown", style="dim")
@@ -113,6 +114,14 @@ def _describe(hit: Mapping[str, Any]) -> Group:
         if name not in _HIDDEN and name != title_field:
             lines.append(Text(f"{name}: ", "dim") + highlight(excerpt(_as_text(value))))
     return Group(*lines)
+
+
+def _in_one_line(hit: Mapping[str, Any]) -> Text:
+    """A hit of a group: its score, and its title or else its fields."""
+    fields = {name: _as_text(value) for name, value in hit.get("fields", {}).items() if name not in _HIDDEN}
+    title = next((fields[name] for name in _TITLES if fields.get(name)), None)
+    shown = title or ", ".join(f"{name}: {text}" for name, text in fields.items()) or str(hit["id"])
+    return Text(f"{float(hit['relevance']):.3f} ", "cyan") + highlight(excerpt(shown, _LINE_CHARACTERS))
 
 
 def _as_text(value: object) -> str:
