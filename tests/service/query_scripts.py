@@ -120,8 +120,8 @@ def whole(url: str, request: str, *rest: str) -> str:
     kind = answer.headers.get("content-type", "")
     if kind == "application/cbor":
         content = cbor2.loads(answer.content)
-    elif answer.text.endswith(");"):
-        return f"{answer.status_code} {kind}\n{answer.text}"
+    elif answer.text.endswith(");") or "xml" in kind:
+        return f"{answer.status_code} {kind}\n{answer.text.rstrip()}"
     else:
         content = answer.json()
     return f"{answer.status_code} {kind}\n{orjson.dumps(_timeless(content), option=orjson.OPT_INDENT_2).decode()}"

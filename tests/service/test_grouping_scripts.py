@@ -4,7 +4,7 @@ A case is a statement over all documents, a whole query, or `query` where parame
 further parameters. The answer is the HTTP status, then a line for each group, list of groups, list of hits and hit, as
 deep as it stands in the tree: of a group its id, relevance and outputs, of a list its label and which pages there are
 beside this one; or `400 error CODE: message`, of which one line is shown. Cases are parted by blank lines; lines that
-begin with `#` are remarks. A case `GET parameters` or `POST parameters` is as those of `query_scripts.py`.
+begin with `#` are remarks. A case `GET parameters` is as those of `query_scripts.py`.
 
 In `grouping_scripts/` and `purchase_scripts/` are the scripts, an application and its documents: of the first ranked by
 price; of the second those of Vespa's guide (https://docs.vespa.ai/en/querying/grouping.html), which are searched by
@@ -59,8 +59,8 @@ def test_purchases(shop: tuple[Deployed, str], script: Path) -> None:
 
 def grouped(url: str, statement: str, *parameters: str) -> str:
     """The answer to a statement over all documents."""
-    if statement.startswith(("GET ", "POST ")):
-        return whole(url, statement, *parameters)
+    if statement.startswith("GET "):
+        return whole(url, "&".join([statement, *parameters]))
     body = {"timeout": "20s", "hits": "0", **dict(line.split("=", 1) for line in parameters)}
     if statement.startswith("select "):
         body["yql"] = statement
