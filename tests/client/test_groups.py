@@ -65,7 +65,11 @@ def test_hits_of_groups_are_one_line() -> None:
     titled = {"id": "a", "relevance": 2.25, "fields": {"year": 1960, "title": "<hi>Blue</hi> Train"}}
     jazz = group("jazz", {"count()": 2}, listed("hits", titled, long, kind="hitlist"))
     lines = shown(root(listed("genre", jazz)))
-    assert [line.split() for line in lines[:3]] == [["group", "count()"], ["jazz", "2"], "• 2.250 Blue Train".split()]
+    assert [line.split() for line in lines[:3]] == [
+        ["group", "count()"],
+        ["jazz", "2"],
+        ["•", "2.250", "Blue", "Train"],
+    ]
     assert lines[3].startswith("  • 1.500 year: 1959, text: word word") and lines[3].endswith("word …")
     assert len(lines) == 5
 

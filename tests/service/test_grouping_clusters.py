@@ -140,3 +140,16 @@ def test_every_cluster_must_have_the_attribute(service: Deployed) -> None:
     assert error["code"] == 4 and error["message"] == (
         "Grouping request references attribute 'isbn' which is not available in cluster 'screen'."
     )
+
+
+def test_a_type_without_the_attribute_is_left_out(service: Deployed) -> None:
+    """Papers have no isbn; that of books is not set, which is a value of its own."""
+    (root,) = ask(service, "print", "all(output(count()) all(group(isbn) each(output(count()))))")["children"]
+    assert root["fields"] == {"count()": 3}
+    (group,) = root["children"][0]["children"]
+    assert group["fields"] == {"count()": 3}
+    counted = ask(service, "print", f"all(group(isbn) each(output(count()))) | {BY_TOPIC}", ranking="pages")
+    assert [(each["id"], len(each["children"][0]["children"])) for each in counted["children"]] == [
+        ("group:root:0", 1),
+        ("group:root:1", 3),
+    ]

@@ -112,13 +112,17 @@ class AttributeColumn:
         return _data_of(self.kind, inner.values[rows])
 
 
+class MissingAttribute(InvalidQuery):
+    """A document type does not have an attribute."""
+
+
 def column_of(name: str, scope: Scope) -> AttributeColumn:
-    """The column of the attribute of this name. Errors: InvalidQuery where there is none, or none to group by."""
+    """The column of the attribute of this name. Errors: MissingAttribute; InvalidQuery for none to group by."""
     view = scope.columns.get(name)
     if view is None and name.endswith(Z_CURVE_SUFFIX):
         view = scope.columns.get(name.removesuffix(Z_CURVE_SUFFIX))
     if view is None:
-        raise InvalidQuery(f"Failed locating attribute vector '{name}'")
+        raise MissingAttribute(f"Failed locating attribute vector '{name}'")
     return AttributeColumn(name, view)
 
 

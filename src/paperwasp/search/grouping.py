@@ -6,6 +6,7 @@ All matches are grouped, with the scores that ranking gives them in the end. Ves
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
 from typing import Final
@@ -19,6 +20,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.aggregators.summary import HitsState
 from paperwasp.grouping.binding import Binding, BoundRequest, bound_request
+from paperwasp.grouping.columns import MissingAttribute
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
 from paperwasp.grouping.filters import bind_filter
@@ -55,7 +57,8 @@ class HitGroups:
     def add(self, view: View, bound: BoundQuery, ranked: RankedHits) -> None:
         """Group all hits of one document type, in their order; of documents that are streamed, those of a batch.
 
-        Errors: InvalidQuery, OutOfTime.
+        Requests for attributes that the type does not have are left out. Errors: InvalidQuery, OutOfTime.
+        Vespa: groupingmanager.cpp (`init`), which tells of such a request by an error beside the groups.
         """
         order = np.argsort(ranked.lids)
         hits = Hits(ranked.lids[order], ranked.scores[order], order if bound.levels else None)
@@ -63,15 +66,16 @@ class HitGroups:
         found = []
         for request in self._query.groupings:
             grouped = _all(request, bound) if request.is_all and view.own_lids is not None else hits
-            result = execute(_bound(request, bound, ids), grouped, cuts=self._is_one)
-            found.append(self._written(result, view, ranked, order))
-            self._held_bytes += held_bytes(found[-1])
-            check_memory(self._held_bytes)
+            with suppress(MissingAttribute):
+                result = execute(_bound(request, bound, ids), grouped, cuts=self._is_one)
+                found.append(self._written(result, view, ranked, order))
+                self._held_bytes += held_bytes(found[-1])
+                check_memory(self._held_bytes)
         bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
         self._parts.append(tuple(found))
 
     def results(self) -> tuple[PartialResult, ...]:
-        """The groups of all hits that were added, one result for each request."""
+        """The groups of all hits that were added, at most one result for each request."""
         if self._is_one or not self._parts:
             return self._parts[0] if self._parts else ()
         return merged_results(self._query.groupings, self._parts)
@@ -106,10 +110,12 @@ class HitGroups:
 def merged_results(
     requests: Sequence[GroupingRequest], parts: Sequence[tuple[PartialResult, ...]]
 ) -> tuple[PartialResult, ...]:
-    """One result for each request, of the results for each in all parts (at least one)."""
+    """One result for each request of which a part has one."""
+    found: dict[int, list[PartialResult]] = {}
+    for result in chain.from_iterable(parts):
+        found.setdefault(result.number, []).append(result)
     return tuple(
-        merged(request, of_parts, _binding(_NO_SCOPE))
-        for request, of_parts in zip(requests, zip(*parts, strict=True), strict=True)
+        merged(request, found[request.number], _binding(_NO_SCOPE)) for request in requests if request.number in found
     )
 
 
