@@ -35,6 +35,9 @@ _CELL_TYPES: Final = ("double", "float", "bfloat16", "int8")
 """By their numbers in the kernel."""
 _KERNEL_METRICS: Final = {"dotproduct": "product", "prenormalized-angular": "product", "innerproduct": "product"}
 """By distance metric, where the name differs."""
+_PRODUCT_RULE: Final = 1
+"""How the links of a graph for dot products are chosen; saved ones that do not say so were made by another rule, with
+which less is found."""
 _LEAST_LINKS: Final = 2
 _LEAST_PER_THREAD: Final = 16
 _MOST_THREADS: Final = 256
@@ -63,9 +66,10 @@ class GraphSettings:
         name = self.metric or "euclidean"
         return METRICS.index(_KERNEL_METRICS.get(name, name))
 
-    def numbers(self) -> tuple[int, int, int]:
+    def numbers(self) -> tuple[int, ...]:
         """What a graph depends on: of two with the same numbers one serves for the other."""
-        return self.kernel_metric, self.max_links, self.explore_at_insert
+        rule = (_PRODUCT_RULE,) if self.kernel_metric == METRICS.index("product") else ()
+        return self.kernel_metric, self.max_links, self.explore_at_insert, *rule
 
 
 class Vectors(NamedTuple):

@@ -42,7 +42,7 @@ class Index {
 
     // Anyone's.
     std::unique_ptr<Space> space(const Records& records, const Column& column) const {
-        return make_space(shape_, walks_by_codes(), records, column, &longest_);
+        return make_space(shape_, walks_by_codes(), records, column);
     }
     // Where a walk among nodes below the records' limit begins; NONE where there is nothing.
     Entry entry_below(const Records& records) const;
@@ -60,7 +60,6 @@ class Index {
     bool begin(const Column& column, uint32_t node, uint32_t owner, double* error);
     void note_owners(const uint32_t* owners, size_t count);
     void note_fineness(double error, double distance);
-    void lengthen(double square);
     void sweep(Worker* worker);
     void mend(Worker* worker, uint32_t node);
     void replace_entry();
@@ -76,7 +75,6 @@ class Index {
     std::unique_ptr<Graph> graph_;
     std::atomic<uint32_t> live_{0};
     std::atomic<bool> has_many_{false}, walks_by_codes_{true};
-    double longest_ = 0;  // atomic; the square of the longest vector's length
     std::mutex entry_mutex_, fineness_mutex_;
     Fineness fineness_;
     // The writer's own.

@@ -3,7 +3,9 @@
 // A new node is linked on each of its levels to some of the nearest that a walk finds: to each only if it is nearer to the new node than to
 // all that were chosen before it, so that links lead in all directions. Those link back, and where they have too many links they choose
 // again by the same rule. From one thread the same additions make the same graph; with several each list is locked while it changes.
+#include <cmath>
 #include <exception>
+#include <limits>
 #include <thread>
 
 #include "hnsw_worker.hpp"
@@ -34,13 +36,6 @@ void Index::note_fineness(double error, double distance) {
     walks_by_codes_.store(fineness_.is_enough(), std::memory_order_release);
 }
 
-void Index::lengthen(double square) {
-    double seen;
-    __atomic_load(&longest_, &seen, __ATOMIC_ACQUIRE);
-    while (seen < square && !__atomic_compare_exchange(&longest_, &seen, &square, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-    }
-}
-
 // Writes a node's record. False where its vector cannot be near anything.
 bool Index::begin(const Column& column, uint32_t number, uint32_t owner, double* error) {
     const Records records = graph_->records(column.rows);
@@ -50,7 +45,6 @@ bool Index::begin(const Column& column, uint32_t number, uint32_t owner, double*
         store(&node.state, static_cast<uint8_t>(LOST));
         return false;
     }
-    if (shape_.metric == PRODUCT) lengthen(static_cast<double>(node.square));
     if (shape_.metric == ANGULAR && node.square > 0) *error /= static_cast<double>(node.square);
     graph_->give_lists(node, level_of(number, graph_->max_links()));
     store(&node.state, static_cast<uint8_t>(LIVE));
@@ -123,6 +117,7 @@ void Worker::link(Index& index, uint32_t number, double error) {
 
 // *from: where the walk begins; becomes the nearest.
 void Worker::link_on(uint32_t node, uint32_t level, Near* from) {
+    length_ = length_of(node);
     walk(records_, *space_, *from, level, explore_, nullptr, &near_);
     near_.erase(std::remove_if(near_.begin(), near_.end(), [&](Near n) { return n.node == node || !records_.is_live(n.node); }),
                 near_.end());
@@ -178,6 +173,7 @@ void Worker::relink(uint32_t node, uint32_t level, const std::vector<uint32_t>& 
 }
 
 void Worker::measure(uint32_t node, const std::vector<uint32_t>& others) {
+    length_ = length_of(node);
     other_->bind_node(node);
     distances_.resize(others.size());
     other_->distances(others.data(), others.size(), distances_.data());
@@ -198,11 +194,15 @@ void Worker::choose(uint32_t most, uint32_t level) {
     if (level == 0) keep_led_to(most);
 }
 
-void Worker::fill(const std::vector<uint32_t>& kept, size_t most) {
-    chosen_ = kept;
-    for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)
-        if (!is_nearer_to_chosen(near_[i])) chosen_.push_back(near_[i].node);
-    for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)
+void Worker::choose_beside(const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level) {
+    if (kept.empty()) {
+        choose(static_cast<uint32_t>(most), level);
+    } else {
+        chosen_ = kept;
+        for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)
+            if (!is_nearer_to_chosen(near_[i])) chosen_.push_back(near_[i].node);
+    }
+    for (size_t i = 0; i < near_.size() && chosen_.size() < before; ++i)
         if (std::find(chosen_.begin(), chosen_.end(), near_[i].node) == chosen_.end()) chosen_.push_back(near_[i].node);
 }
 
@@ -230,17 +230,31 @@ void Worker::keep_led_to(uint32_t most) {
 }
 
 // As near counts as nearer: many documents can have one vector, and links from one of them to another lead nowhere new.
+//
+// Of products directions are compared. By the products themselves a long vector would be nearer to nearly all others than the node is: few
+// links would be left, and short vectors would hardly be led to.
 bool Worker::is_nearer_to_chosen(Near candidate) {
     constexpr size_t AT_A_TIME = 4;
     float distances[AT_A_TIME];
     if (chosen_.empty()) return false;
+    const bool is_product = of_.shape().metric == PRODUCT;
+    if (is_product && length_ > 0) candidate.distance /= length_;
     other_->bind_node(candidate.node);
     for (size_t from = 0; from < chosen_.size(); from += AT_A_TIME) {
         const size_t count = std::min(AT_A_TIME, chosen_.size() - from);
         other_->distances(chosen_.data() + from, count, distances);
+        if (is_product)
+            for (size_t i = 0; i < count; ++i) distances[i] = by_direction(distances[i], chosen_[from + i], candidate.node);
         if (std::any_of(distances, distances + count, [&](float each) { return each <= candidate.distance; })) return true;
     }
     return false;
+}
+
+// A product as if the chosen vector had the length 1. One of length 0 has no direction: only others like it are near.
+float Worker::by_direction(float distance, uint32_t chosen, uint32_t candidate) const {
+    const float length = length_of(chosen);
+    if (length > 0) return distance / length;
+    return length_of(candidate) > 0 ? std::numeric_limits<float>::infinity() : -std::numeric_limits<float>::infinity();
 }
 
 }  // namespace paperwasp::hnsw

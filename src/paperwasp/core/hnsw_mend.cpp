@@ -152,7 +152,6 @@ std::unique_ptr<Index> Index::renumbered(const Column& column, const uint32_t* n
     made->live_ = live;
     made->has_many_ = has_many();
     made->walks_by_codes_ = walks_by_codes_.load();
-    made->longest_ = longest_;
     made->fineness_ = fineness_;
     return made;
 }

@@ -31,8 +31,8 @@ enum Header : size_t {
     LINKS,
     ENTRY_NODE,
     HAS_MANY,
-    LONGEST,  // this and the next two: the bits of a double
-    ERRORS,
+    UNUSED,  // 0; once the square of the longest vector's length
+    ERRORS,  // this and the next: the bits of a double
     DISTANCES,
     HEADER
 };
@@ -134,8 +134,6 @@ Saved Index::saved() const {
             to.counts.push_back(static_cast<uint32_t>(std::count_if(begin, end, is_there)));
         }
     }
-    double longest;
-    __atomic_load(&longest_, &longest, __ATOMIC_ACQUIRE);
     to.header = {VERSION,
                  shape_.metric,
                  shape_.cell,
@@ -143,7 +141,7 @@ Saved Index::saved() const {
                  graph_->max_links(),
                  graph_->entry().node,
                  has_many() ? 1u : 0u,
-                 bits_of(longest),
+                 0,
                  bits_of(fineness_.errors),
                  bits_of(fineness_.distances)};
     return to;
@@ -183,7 +181,6 @@ std::unique_ptr<Index> Index::load_saved(const Shape& shape, uint32_t max_links,
     }
     made->live_ = live;
     made->has_many_ = saved.header[HAS_MANY] != 0;
-    made->longest_ = number_of(saved.header[LONGEST]);
     made->fineness_ = {number_of(saved.header[ERRORS]), number_of(saved.header[DISTANCES])};
     made->walks_by_codes_ = made->fineness_.is_enough();
     if (saved.header[ENTRY_NODE] != NONE) {

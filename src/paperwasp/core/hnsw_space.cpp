@@ -79,8 +79,8 @@ double write_code(const T* cells, size_t size, int8_t* code, double* error) {
 
 class CodeSpace final : public Space {
   public:
-    CodeSpace(const Shape& shape, const Records& records, const Column& column, const double* longest)
-        : shape_(shape), records_(records), column_(column), longest_(longest), in_records_(shape.code_bytes() > 0), dots_(code_dots()) {
+    CodeSpace(const Shape& shape, const Records& records, const Column& column)
+        : shape_(shape), records_(records), column_(column), in_records_(shape.code_bytes() > 0), dots_(code_dots()) {
         if (in_records_) own_.resize(shape.dimensions);
     }
 
@@ -94,13 +94,11 @@ class CodeSpace final : public Space {
             cells = own_.data();
         }
         bind(cells, facts_of(shape_.metric, cells, shape_.dimensions, unit));
-        further_ = 0;
     }
 
     void bind_node(uint32_t number) override {
         const Node& node = records_.node(number);
         bind(code(number), {node.scale, node.square, node.sum});
-        further_ = shape_.metric == PRODUCT ? further(node.square) : 0;
     }
 
     void distances(const uint32_t* nodes, size_t count, float* out) const override {
@@ -115,9 +113,7 @@ class CodeSpace final : public Space {
             dots_(code_, sum_, shape_.dimensions, rows, some, dots);
             for (size_t i = 0; i < some; ++i) {
                 const Node& node = records_.node(nodes[from + i]);
-                float distance = constant_ + per_square_ * node.square - per_dot_ * (node.scale * static_cast<float>(dots[i]));
-                if (further_ != 0) distance -= further_ * further(node.square);
-                out[from + i] = distance;
+                out[from + i] = constant_ + per_square_ * node.square - per_dot_ * (node.scale * static_cast<float>(dots[i]));
             }
         }
     }
@@ -125,13 +121,6 @@ class CodeSpace final : public Space {
   private:
     const int8_t* code(uint32_t node) const {
         return reinterpret_cast<const int8_t*>(in_records_ ? records_.record(node) : column_.row(node));
-    }
-    // The further dimension that makes a vector as long as the longest.
-    float further(float square) const { return std::sqrt(std::max(0.0f, static_cast<float>(load_longest()) - square)); }
-    double load_longest() const {
-        double value;
-        __atomic_load(longest_, &value, __ATOMIC_ACQUIRE);
-        return value;
     }
     void bind(const int8_t* code, const Facts& facts) {
         code_ = code;
@@ -144,41 +133,33 @@ class CodeSpace final : public Space {
     const Shape shape_;
     const Records records_;
     const Column column_;
-    const double* const longest_;
     const bool in_records_;
     const CodeDots dots_;
     std::vector<int8_t> own_;
     const int8_t* code_ = nullptr;
     int32_t sum_ = 0;
-    float constant_ = 0, per_square_ = 0, per_dot_ = 0, further_ = 0;
+    float constant_ = 0, per_square_ = 0, per_dot_ = 0;
 };
 
 // Exact distances, from the column's cells.
 template <typename Q, typename C>
 class CellSpace final : public Space {
   public:
-    CellSpace(const Shape& shape, const Records& records, const Column& column, const double* longest)
-        : shape_(shape), records_(records), column_(column), longest_(longest), widened_(shape.dimensions) {}
+    CellSpace(const Shape& shape, const Column& column) : shape_(shape), column_(column), widened_(shape.dimensions) {}
 
-    void bind_query(const void* query) override {
-        query_ = static_cast<const Q*>(query);
-        further_ = 0;
-    }
+    void bind_query(const void* query) override { query_ = static_cast<const Q*>(query); }
 
     void bind_node(uint32_t node) override {
         const C* cells = reinterpret_cast<const C*>(column_.row(node));
         for (size_t i = 0; i < shape_.dimensions; ++i) widened_[i] = static_cast<Q>(as_double(cells[i]));
         query_ = widened_.data();
-        if (shape_.metric == PRODUCT) further_ = further(node);
     }
 
     void distances(const uint32_t* nodes, size_t count, float* out) const override {
         const Distance<Q, C> of(shape_.metric, query_, shape_.dimensions);
         for (size_t i = 0; i < count; ++i) {
             if (i + 1 < count) fetch(column_.row(nodes[i + 1]));
-            double distance = of(reinterpret_cast<const C*>(column_.row(nodes[i])));
-            if (further_ != 0) distance -= further_ * further(nodes[i]);
-            out[i] = static_cast<float>(distance);
+            out[i] = static_cast<float>(of(reinterpret_cast<const C*>(column_.row(nodes[i]))));
         }
     }
 
@@ -186,19 +167,11 @@ class CellSpace final : public Space {
     void fetch(const char* row) const {
         for (size_t i = 0; i < column_.row_bytes; i += LINE) __builtin_prefetch(row + i);
     }
-    double further(uint32_t node) const {
-        double longest;
-        __atomic_load(longest_, &longest, __ATOMIC_ACQUIRE);
-        return std::sqrt(std::max(0.0, longest - static_cast<double>(records_.node(node).square)));
-    }
 
     const Shape shape_;
-    const Records records_;
     const Column column_;
-    const double* const longest_;
     std::vector<Q> widened_;
     const Q* query_ = nullptr;
-    double further_ = 0;
 };
 
 template <typename Q, typename C>
@@ -215,17 +188,17 @@ class ExactOf final : public Exact {
 
 }  // namespace
 
-std::unique_ptr<Space> make_space(const Shape& shape, bool codes, const Records& records, const Column& column, const double* longest) {
-    if (codes && shape.has_codes()) return std::make_unique<CodeSpace>(shape, records, column, longest);
+std::unique_ptr<Space> make_space(const Shape& shape, bool codes, const Records& records, const Column& column) {
+    if (codes && shape.has_codes()) return std::make_unique<CodeSpace>(shape, records, column);
     switch (shape.cell) {
         case FLOAT64:
-            return std::make_unique<CellSpace<double, double>>(shape, records, column, longest);
+            return std::make_unique<CellSpace<double, double>>(shape, column);
         case FLOAT32:
-            return std::make_unique<CellSpace<float, float>>(shape, records, column, longest);
+            return std::make_unique<CellSpace<float, float>>(shape, column);
         case BFLOAT16:
-            return std::make_unique<CellSpace<float, Bfloat16>>(shape, records, column, longest);
+            return std::make_unique<CellSpace<float, Bfloat16>>(shape, column);
         default:
-            return std::make_unique<CellSpace<int8_t, int8_t>>(shape, records, column, longest);
+            return std::make_unique<CellSpace<int8_t, int8_t>>(shape, column);
     }
 }
 

@@ -5,8 +5,7 @@
 // of int8 cells are their own codes. Where codes are too coarse for the vectors (`Fineness`), for the other metrics, and for very long
 // vectors, walks compute exact distances from the column's cells.
 //
-// PRODUCT: nodes are compared with each other after one more dimension has made all vectors as long as the longest, as Vespa's
-// transformation for the metric dotproduct does; a query has 0 there.
+// PRODUCT: no distance, for the nearest of a node are the longest in about its direction. How links are chosen among them: hnsw_insert.cpp.
 #pragma once
 
 #include <memory>
@@ -49,8 +48,8 @@ class Space {
     virtual void distances(const uint32_t* nodes, size_t count, float* out) const = 0;
 };
 
-// codes: by codes. longest: the square of the longest vector's length, for PRODUCT; read when a node is bound.
-std::unique_ptr<Space> make_space(const Shape& shape, bool codes, const Records& records, const Column& column, const double* longest);
+// codes: by codes.
+std::unique_ptr<Space> make_space(const Shape& shape, bool codes, const Records& records, const Column& column);
 
 // Writes what a node's record says of its vector. False where a cell is no number: nothing can be near it.
 // error: the square of how far the code is from the vector.
