@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.rows import spread
+from paperwasp.core.grouping import group_extremes, group_sums
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.columns import offsets_of
 from paperwasp.grouping.conversion import BUCKETS, LEAST, MOST, TEXTS, WHOLE, as_doubles, as_kind, as_longs
@@ -26,14 +27,13 @@ from paperwasp.grouping.values import Kind, Values
 
 Data = NDArray[Any]
 _SMALLEST_NORMAL: Final = float(np.finfo(np.float64).tiny)
-_FLAT: Final[dict[str, tuple[Any, int, float]]] = {
-    "add": (np.add, 0, 0.0),
-    "sub": (np.add, 0, 0.0),
-    "mul": (np.multiply, 1, 1.0),
-    "min": (np.minimum, MOST, float(np.finfo(np.float64).max)),
-    "max": (np.maximum, LEAST, _SMALLEST_NORMAL),
+_FLAT: Final = frozenset({"add", "sub", "mul", "min", "max"})
+"""What combines the values of one argument."""
+_STARTS: Final[dict[str, tuple[int, float]]] = {
+    "min": (MOST, float(np.finfo(np.float64).max)),
+    "max": (LEAST, _SMALLEST_NORMAL),
 }
-"""By function: what adds up the values of one argument, and from what it starts: of longs, of doubles."""
+"""By function: from what it starts, of longs and of doubles."""
 _OF_TEXTS: Final = frozenset({"add", "sub", "min", "max"})
 
 
@@ -182,15 +182,26 @@ def _flattened(function: str, argument: Node) -> Node:
     if not argument.is_multi or argument.kind not in (*WHOLE, Kind.DOUBLE) or function not in _FLAT:
         raise InvalidQuery(f"Function '{function}' of one argument takes an array of numbers")
     kind = Kind.DOUBLE if argument.kind == Kind.DOUBLE else Kind.LONG
-    combine, whole, fraction = _FLAT[function]
 
     def compute(values: Sequence[Values]) -> Values:
         (each,) = values
         assert each.offsets is not None
-        data = each.data if kind == Kind.DOUBLE else as_longs(each)
-        return Values(kind, reduced(combine, data, each.offsets, fraction if kind == Kind.DOUBLE else whole))
+        data = as_doubles(each) if kind == Kind.DOUBLE else as_longs(each)
+        return Values(kind, _combined_rows(function, data, each.offsets))
 
     return Computed(kind, [argument], compute)
+
+
+def _combined_rows(function: str, data: Data, offsets: NDArray[np.uint32]) -> Data:
+    """All values of each row, in their order. min and max pass over NaN."""
+    if function == "mul":
+        return reduced(np.multiply, data, offsets, 1)
+    count = len(offsets) - 1
+    rows = np.repeat(np.arange(count, dtype=np.uint32), np.diff(offsets))
+    if function in _STARTS:
+        start = _STARTS[function][data.dtype == np.float64]
+        return group_extremes(data, rows, count, start, is_max=function == "max")
+    return group_sums(data, rows, count)
 
 
 def reduced(combine: Any, data: Data, offsets: NDArray[np.uint32], initial: Any) -> Data:
