@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pkgutil
+import re
+from pathlib import Path
+
+import pytest
 
 from paperwasp.grouping import expressions
 from paperwasp.grouping.language import functions
 from paperwasp.grouping.node import BINDERS
 
+_ROOT = Path(__file__).parents[2]
+_SCRIPTS = _ROOT / "tests" / "service" / "grouping_value_scripts"
 _AGGREGATORS = functions.AGGREGATORS | {"avg", "stddev", "summary"}
 _OTHERWISE_WRITTEN = {"geo_distance": ("geo_distance.km", "geo_distance.miles")}
 """What functions are called once they are read."""
@@ -23,3 +29,32 @@ def test_every_function_of_the_grammar_is_registered() -> None:
 def test_every_family_registers_something() -> None:
     families = {binder.__module__.rpartition(".")[2] for binder in BINDERS.values()}
     assert families == {module.name for module in pkgutil.iter_modules(expressions.__path__)}
+
+
+def _rows() -> list[list[str]]:
+    """The cells of the table of expressions."""
+    page = (_ROOT / "docs" / "grouping.md").read_text().partition("\n## Expressions\n")[2].partition("\n## ")[0]
+    return [line.strip("|").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+
+
+def _names(cell: str) -> set[str]:
+    """The functions that a row is about."""
+    calls = [(call[1], call[2]) for call in re.finditer(r"`([a-z_0-9.]+)\([^`]*\)(\.[a-z]+)?`", cell)]
+    return {name + part for name, part in ((name, part or "") for name, part in calls)}
+
+
+@pytest.mark.parametrize("name", sorted(BINDERS.keys() - _NOT_WRITTEN_AS_FUNCTIONS))
+def test_every_function_has_a_row_and_a_script(name: str) -> None:
+    (row,) = [row for row in _rows() if name in _names(row[0])]
+    file, script = (cell.strip(" `") for cell in row[4:])
+    assert BINDERS[name].__module__ == f"paperwasp.grouping.expressions.{file.removesuffix('.py')}"
+    function, _, unit = name.partition(".") if name.startswith("geo_distance") else (name, "", "")
+    text = (_SCRIPTS / f"{script}.txt").read_text()
+    assert f"{function}(" in text
+    assert unit in text
+
+
+def test_every_row_has_its_file_and_its_script() -> None:
+    files = {row[4].strip(" `") for row in _rows()}
+    assert files == {f"{module.name}.py" for module in pkgutil.iter_modules(expressions.__path__)}
+    assert {row[5].strip(" `") for row in _rows()} == {path.stem for path in _SCRIPTS.glob("*.txt")}
