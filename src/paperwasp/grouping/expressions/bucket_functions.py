@@ -13,16 +13,28 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.conversion import BUCKETS, LEAST, MOST, WHOLE, as_doubles, as_longs, as_texts, constant_bytes
+from paperwasp.grouping.conversion import (
+    BUCKETS,
+    LEAST,
+    MOST,
+    WHOLE,
+    as_doubles,
+    as_longs,
+    as_texts,
+    constant_bytes,
+    rounded,
+)
 from paperwasp.grouping.expression import Bucket, Expression, Infinite, Limit
 from paperwasp.grouping.node import Computed, Node, Scope, bind, inner_constant, inner_expression, register
 from paperwasp.grouping.tables import InternedTable, TextTable, distinct, mapped
-from paperwasp.grouping.values import Kind, Values
+from paperwasp.grouping.values import Kind, ListTable, Values
+
+_NO_BUCKET: Final = ListTable([None])
 
 
 @register("fixedwidth")
@@ -32,40 +44,42 @@ def _fixed_width(expression: Expression, scope: Scope) -> Node:
     if not isinstance(width, int | float) or argument.kind not in (*WHOLE, Kind.DOUBLE):
         raise InvalidQuery(f"fixedwidth takes numbers, not {argument.kind.value} values")
     if argument.kind == Kind.DOUBLE:
-        return _bucketed(argument, Kind.DOUBLE_BUCKET, as_doubles, lambda number: _around(number, float(width)))
-    whole = math.floor(width + 0.5)
-    return _bucketed(argument, Kind.LONG_BUCKET, as_longs, lambda number: _around_long(number, whole))
+        return _of_width(argument, Kind.DOUBLE_BUCKET, as_doubles, float(width), _around)
+    whole = width if isinstance(width, int) else int(rounded(np.array([width]))[0])
+    return _of_width(argument, Kind.LONG_BUCKET, as_longs, min(whole, MOST), _around_long)
 
 
-def _around(number: float, width: float) -> tuple[float, float] | None:
-    if not width > 0:
-        return None
-    if number != number:
-        return math.nan, math.nan
-    place = float(math.floor(number / width)) if math.isfinite(number / width) else number / width
-    low, high = place * width, (place + 1) * width
-    return None if low == high else (low, high)
-
-
-def _around_long(number: int, width: int) -> tuple[int, int] | None:
-    if width <= 0:
-        return None
-    low = number // width * width
-    if number >= 0:
-        return low, MOST if low >= MOST - width else low + width
-    high = low + width
-    return LEAST if high <= LEAST + width else low, high
-
-
-def _bucketed(argument: Node, kind: Kind, read: Callable[[Values], Any], bucket_of: Callable[[Any], Any]) -> Node:
+def _of_width(
+    argument: Node, kind: Kind, read: Callable[[Values], Any], width: Any, bucket_of: Callable[[Any, Any], Any]
+) -> Node:
+    """Buckets of a width, each of which is made once: `bucket_of` its number and the width."""
     table = InternedTable()
 
     def compute(values: Sequence[Values]) -> Values:
-        numbers, places = distinct(read(values[0]))
-        codes = mapped(bucket_of, numbers.tolist(), table)
+        numbers = read(values[0])
+        with np.errstate(all="ignore"):
+            found, places = distinct(numbers // width if numbers.dtype == np.int64 else np.floor(numbers / width))
+        codes = mapped(lambda number: bucket_of(number, width), found.tolist(), table)
         return Values(kind, codes[places], table, values[0].offsets)
 
-    return Computed(kind, [argument], compute, is_multi=argument.is_multi)
+    def compute_none(values: Sequence[Values]) -> Values:
+        return Values(kind, np.zeros(len(values[0].data), np.uint32), _NO_BUCKET, values[0].offsets)
+
+    return Computed(kind, [argument], compute if width > 0 else compute_none, is_multi=argument.is_multi)
+
+
+def _around(number: float, width: float) -> tuple[float, float] | None:
+    if number != number:
+        return math.nan, math.nan
+    low, high = number * width, (number + 1) * width
+    return None if low == high else (low, high)
+
+
+def _around_long(number: int, width: int) -> tuple[int, int]:
+    low, high = number * width, (number + 1) * width
+    if number >= 0:
+        return low, MOST if low >= MOST - width else high
+    return LEAST if high <= LEAST + width else low, high
 
 
 @register("predefined")
@@ -75,11 +89,25 @@ def _predefined(expression: Expression, scope: Scope) -> Node:
     if not buckets or len(buckets) != len(expression.arguments) - 1 or argument.kind in BUCKETS:
         raise InvalidQuery("predefined takes an expression that is no bucket, and buckets")
     kind, limits = _limits_of(buckets)
-    if kind == Kind.LONG_BUCKET:
-        return _bucketed(argument, kind, as_longs, lambda number: _found(number, limits, limits))
-    if kind == Kind.DOUBLE_BUCKET:
-        return _bucketed(argument, kind, as_doubles, lambda number: _found(number, limits, limits))
+    if kind in (Kind.LONG_BUCKET, Kind.DOUBLE_BUCKET):
+        return _of_numbers(argument, kind, limits)
     return _of_texts(argument, kind, limits)
+
+
+def _of_numbers(argument: Node, kind: Kind, limits: Sequence[tuple[Any, Any]]) -> Node:
+    table = ListTable([None, *limits])
+    read, dtype = (as_longs, np.int64) if kind == Kind.LONG_BUCKET else (as_doubles, np.float64)
+    lows, highs = (np.array(each, dtype) for each in zip(*limits, strict=True))
+
+    def compute(values: Sequence[Values]) -> Values:
+        numbers = read(values[0])
+        places = np.searchsorted(lows, numbers, side="right") - 1
+        codes = np.where((places >= 0) & (numbers < highs[places]), places + 1, 0)
+        if kind == Kind.DOUBLE_BUCKET:
+            codes[np.isnan(numbers)] = 1
+        return Values(kind, codes.astype(np.uint32), table, values[0].offsets)
+
+    return Computed(kind, [argument], compute, is_multi=argument.is_multi)
 
 
 def _limits_of(buckets: Sequence[Bucket]) -> tuple[Kind, list[tuple[Any, Any]]]:
@@ -91,6 +119,8 @@ def _limits_of(buckets: Sequence[Bucket]) -> tuple[Kind, list[tuple[Any, Any]]]:
     if len(kinds) != 1 or (of_type := known.get(next(iter(kinds)))) is None:
         raise InvalidQuery("The limits of predefined buckets are all of one type: long, double, string or raw")
     kind, least, most = of_type
+    if any(isinstance(limit, int) and not LEAST <= limit <= MOST for limit in given):
+        raise InvalidQuery("A limit of a bucket is no number of 64 bits")
     return kind, [
         (
             least if isinstance(each.low, Infinite) else each.low if each.includes_low else _next(each.low),
@@ -114,10 +144,8 @@ def _next(limit: Limit) -> Any:
     return limit
 
 
-def _found(value: Any, limits: Sequence[tuple[Any, Any]], shown: Sequence[Any]) -> Any:
+def _found(value: bytes, limits: Sequence[tuple[bytes, bytes | None]], shown: Sequence[Any]) -> Any:
     """What is shown of the bucket with the value; None: there is none."""
-    if value != value:
-        return shown[0]
     place = bisect_right(limits, value, key=lambda each: each[0]) - 1
     if place < 0:
         return None
