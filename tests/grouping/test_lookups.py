@@ -159,6 +159,16 @@ def test_ids_of_documents_where_they_are_known() -> None:
     assert evaluated(of("docidnsspecific"), scope, rows_of(2)) == ["doc-0", "doc-1"]
 
 
+def test_a_long_expression_ends_with_the_time_of_the_query(scope: Scope) -> None:
+    node = bind(of("add", of("neg", attribute("n")), 1), scope)
+    end_work_at(1)
+    try:
+        with pytest.raises(OutOfTime):
+            node.values(rows_of(3))
+    finally:
+        end_work_at(0)
+
+
 @pytest.mark.parametrize("is_busy", [True, False])
 def test_a_wait_ends_with_the_time_of_the_query(is_busy: bool) -> None:
     scope = scope_of({"n": column(INT, [1, 2])})

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -30,11 +32,13 @@ from paperwasp.document.types import (
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Expression, Infinite
 from paperwasp.grouping.expressions import Rows, Scope, bind
+from paperwasp.grouping.filters import bind_filter
 from paperwasp.grouping.node import Node
+from paperwasp.grouping.request import Filter
 from paperwasp.grouping.tables import encoded
 from paperwasp.grouping.values import Kind, Values
 from tests.grouping.documents import attribute, column, of, rows_of
-from tests.grouping.scalar import LEAST, MOST, Column, Result, Row, Unfit, Unsure
+from tests.grouping.scalar import LEAST, MOST, Column, Result, Row, Unfit, Unsure, to_double, to_text
 from tests.grouping.scalar_expressions import Evaluator
 
 _ROWS = 4
@@ -305,6 +309,51 @@ _UNITS = st.sampled_from(["km", "miles"])
 @given(_cases(st.builds(lambda unit, *given: of(f"geo_distance.{unit}", *given), _UNITS, _PLACES, _INNER, _INNER)))
 def test_distances(case: tuple[Data, Expression]) -> None:
     _compare(*case, is_rounded=True)
+
+
+_FILTERS = st.one_of(
+    st.builds(lambda *given: Filter("range", settings=given), *[st.sampled_from([-3.0, 0.0, 1.5, 7.0])] * 2,
+              *[st.booleans()] * 2),
+    st.sampled_from(["", "a.*", ".*[0-9]", "true|b", "-?[0-9]+"]).map(
+        lambda pattern: Filter("regex", settings=(pattern,))),
+    st.lists(st.sampled_from(["", "a", "12", "0", "true", "1.5", "-3"]), min_size=1).map(
+        lambda wanted: Filter("in", settings=tuple(wanted))),
+)  # fmt: skip
+
+
+@given(_cases(_INNER), _FILTERS)
+def test_filters(case: tuple[Data, Expression], predicate: Filter) -> None:
+    data, expression = case
+    evaluator = Evaluator(data.columns)
+    expected = [_expected(evaluator, expression, Row(lid)) for lid in range(_ROWS)]
+    predicate = replace(predicate, expression=expression)
+    try:
+        found = bind_filter(predicate, Scope(data.views))(rows_of(_ROWS))
+    except InvalidQuery:
+        assert any(
+            each is Unfit or (isinstance(each, Result) and each.kind.value.endswith("bucket")) for each in expected
+        )
+        return
+    for accepted, result in zip(found.tolist(), expected, strict=True):
+        if isinstance(result, Result) and all(map(_is_plain, result.values)):
+            assert accepted == any(_fits(predicate, result.kind, value) for value in result.values)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value has a text that regular expressions of Python and RE2 read alike."""
+    return value == value and not (isinstance(value, bytes) and (b"\n" in value or max(value, default=0) > 127))
+
+
+def _fits(predicate: Filter, kind: Kind, value: Any) -> bool:
+    settings: Sequence[Any] = predicate.settings
+    if predicate.kind == "range":
+        low, high, has_low, has_high = settings
+        number = to_double(kind, value)
+        return bool((low <= number if has_low else low < number) and (number <= high if has_high else number < high))
+    text = to_text(kind, value)
+    if predicate.kind == "in":
+        return text in [each.encode() for each in settings]
+    return re.fullmatch(settings[0].encode(), text) is not None
 
 
 def _compare(

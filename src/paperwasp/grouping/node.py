@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
+from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Constant, Expression
 from paperwasp.grouping.values import Kind, Values
@@ -139,7 +140,7 @@ def inner_constant(expression: Expression, number: int) -> Constant:
 
 
 class Computed(Node):
-    """A function of the values of other nodes."""
+    """A function of the values of other nodes. The time of the query is looked at before each."""
 
     def __init__(
         self,
@@ -158,4 +159,5 @@ class Computed(Node):
         self._compute = compute
 
     def values(self, rows: Rows) -> Values:
+        check_time()
         return self._compute([each.values(rows) for each in self._arguments])
