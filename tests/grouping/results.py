@@ -20,6 +20,10 @@ class Shown(State):
 
     values: Sequence[Any]
 
+    @property
+    def group_count(self) -> int:
+        return len(self.values)
+
     def selected(self, rows: Numbers) -> Self:
         return type(self)([self.values[row] for row in rows.tolist()])
 

@@ -106,12 +106,15 @@ def test_arrays_that_are_no_state_are_refused() -> None:
         (CountState, {}),
         (CountState, {"counts": np.zeros(2, np.int32)}),
         (CountState, {"counts": np.zeros((1, 2), np.int64)}),
-        (MaxState, {"numbers": np.zeros(2, np.int32)}),
+        (MaxState, {"longs": np.zeros(2, np.int32)}),
+        (MaxState, {"bools": np.zeros(2, np.uint8)}),
         (MaxState, {"text": np.zeros(2, np.uint8), "ends": np.array([3], np.uint64)}),
         (MaxState, {"text": np.zeros(2, np.uint8), "ends": np.array([2, 1], np.uint64)}),
         (HitsState, {**dict(state_of(SUMMARY).arrays()), "lids": np.zeros(3, np.uint32)}),
         (HitsState, {**dict(state_of(SUMMARY).arrays()), "offsets": np.array([0, 5, 4])}),
         (HitsState, {**dict(state_of(SUMMARY).arrays()), "lids": np.zeros(4, np.int64)}),
+        (HitsState, {**dict(state_of(SUMMARY).arrays()), "max_hits": np.array([-2])}),
+        (HitsState, {**dict(state_of(SUMMARY).arrays()), "offsets": np.array([0, 1 << 62, 4])}),
     )
     for state, arrays in cases:
         with pytest.raises(ValueError, match="state"):

@@ -29,6 +29,11 @@ class State(ABC):
     form: ClassVar[str] = ""
     """The name of its arrays in a partial result that is written as bytes."""
 
+    @property
+    @abstractmethod
+    def group_count(self) -> int:
+        """How many groups it has."""
+
     @abstractmethod
     def selected(self, rows: Numbers) -> Self:
         """The state of these groups, in this order."""
@@ -62,7 +67,7 @@ _STATES: Final[dict[str, type[State]]] = {}
 
 
 def written_as(form: str) -> Callable[[type[_S]], type[_S]]:
-    """Register a state under the name that its arrays have in bytes."""
+    """Register a state under the name that it has in bytes: that of its aggregate."""
 
     def register(state: type[_S]) -> type[_S]:
         state.form = form

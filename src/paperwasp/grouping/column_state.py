@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,22 @@ from numpy.typing import NDArray
 from paperwasp.grouping.aggregator import Numbers, State
 from paperwasp.grouping.values import Kind, Values
 
+WHOLE: Final = (np.int64,)
+FLOAT: Final = (np.float64,)
+NUMBER: Final = (np.int64, np.float64)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ColumnState(State):
-    """A state whose members are arrays with a row a group, of int64 or float64."""
+    """A state whose members are arrays with a row a group."""
+
+    dtypes: ClassVar[tuple[tuple[type[Any], ...], ...]]
+    """Which types each of them may have."""
+
+    @property
+    def group_count(self) -> int:
+        first: NDArray[Any] = getattr(self, fields(self)[0].name)
+        return len(first)
 
     def selected(self, rows: Numbers) -> Self:
         return type(self)(*(array[rows] for array in self.arrays().values()))
@@ -31,7 +43,7 @@ class ColumnState(State):
         members = [arrays[name] for name in names]
         if len({array.shape for array in members}) > 1 or any(array.ndim != 1 for array in members):
             raise ValueError("the arrays of a state differ in length")
-        if any(array.dtype not in (np.int64, np.float64) for array in members):
+        if any(array.dtype not in dtypes for array, dtypes in zip(members, cls.dtypes, strict=True)):
             raise ValueError("an array of a state has another type of numbers")
         return cls(*members)
 

@@ -36,6 +36,10 @@ class ExtremeState(State):
     is_max: ClassVar[bool]
     values: Values
 
+    @property
+    def group_count(self) -> int:
+        return len(self.values.data)
+
     def selected(self, rows: Numbers) -> Self:
         values = self.values
         return type(self)(Values(values.kind, values.data[rows], values.table))

@@ -17,7 +17,7 @@ from paperwasp.core.grouping import group_extremes
 from paperwasp.grouping.aggregator import Groups, Numbers, State
 from paperwasp.grouping.conversion import MOST
 from paperwasp.grouping.node import Node, Rows
-from paperwasp.grouping.ragged import lengths_of, offsets_of, parts_at
+from paperwasp.grouping.ragged import check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.grouping.value_arrays import arrays_of, values_from
 from paperwasp.grouping.value_order import ranks_of
 from paperwasp.grouping.value_parts import unified, values_at
@@ -39,6 +39,10 @@ class PickedState(State):
     """int64 or float64; 0 where there is no hit."""
     offsets: Numbers
     values: Values
+
+    @property
+    def group_count(self) -> int:
+        return len(self.has)
 
     def selected(self, rows: Numbers) -> Self:
         offsets, places = parts_at(self.offsets, rows)
@@ -107,10 +111,11 @@ class PickedState(State):
         values = values_from({name: array for name, array in arrays.items() if name not in types})
         has, keys, offsets = arrays["has"] != 0, arrays["keys"], arrays["offsets"]
         count, is_multi = len(has), arrays["is_multi"]
-        if len(is_multi) != 1 or len(keys) != count or len(offsets) != count + 1 or offsets[0] != 0:
+        if len(is_multi) != 1 or len(keys) != count:
             raise ValueError("the arrays of a state of picked hits differ in length")
-        lengths = np.diff(offsets)
-        if (lengths < 0).any() or offsets[-1] != len(values.data) or lengths[~has].any():
+        check_offsets(offsets, count, len(values.data))
+        lengths = lengths_of(offsets)
+        if lengths[~has].any():
             raise ValueError("a state of picked hits has values where it has no hit")
         if not is_multi[0] and (lengths[has] != 1).any():
             raise ValueError("a state of picked hits has several values of one")

@@ -27,3 +27,10 @@ def parts_at(offsets: Numbers, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Pick parts: the offsets of those in `rows`, in this order, and the places of their elements before."""
     lengths = lengths_of(offsets)[rows]
     return offsets_of(lengths), spread(offsets[:-1][rows], lengths)
+
+
+def check_offsets(offsets: NDArray[Any], count: int, total: int) -> None:
+    """Errors: ValueError for offsets that are not those of `count` parts of arrays of this length."""
+    is_whole = 0 < len(offsets) == count + 1 and offsets[0] == 0 and offsets[-1] == total
+    if not is_whole or (offsets[1:] < offsets[:-1]).any():
+        raise ValueError("the offsets of a state are not those of its groups")

@@ -37,7 +37,7 @@ def arrays_of(values: Values) -> dict[str, NDArray[Any]]:
         name, dtype = _NUMBERS[kind]
         return {name: values.data.astype(dtype, copy=False)}
     if kind is Kind.NULL:
-        return {"nulls": np.array([len(values.data)], np.int64)}
+        return {"nulls": np.zeros(len(values.data), np.uint8)}
     found = values_of(values.table, values.data)
     return _text_arrays(kind, found) if kind in _TEXTS else _bucket_arrays(_LIMITS[kind], found)
 
@@ -48,7 +48,7 @@ def values_from(arrays: Arrays) -> Values:
     if "buckets" in names:
         return _buckets_from(arrays)
     if names == {"nulls"}:
-        return _nulls_from(arrays["nulls"])
+        return Values(Kind.NULL, np.zeros(len(_plain(arrays["nulls"], np.uint8)), np.uint32))
     for kind, (name, dtype) in _NUMBERS.items():
         if names == {name}:
             numbers = _plain(arrays[name], dtype)
@@ -57,13 +57,6 @@ def values_from(arrays: Arrays) -> Values:
         if names == {name, "ends"}:
             return _coded(kind, _texts_from(kind, arrays[name], arrays["ends"]))
     raise ValueError(f"the values of a state are not in the arrays {sorted(arrays)}")
-
-
-def _nulls_from(counts: NDArray[Any]) -> Values:
-    numbers = _plain(counts, np.int64)
-    if len(numbers) != 1 or numbers[0] not in (0, 1):
-        raise ValueError("a state has more than one value that is nothing")
-    return Values(Kind.NULL, np.zeros(int(numbers[0]), np.uint32))
 
 
 def _text_arrays(kind: Kind, texts: Sequence[Any]) -> dict[str, NDArray[Any]]:

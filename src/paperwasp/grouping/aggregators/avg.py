@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core.grouping import group_sums
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
-from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.column_state import NUMBER, WHOLE, ColumnState, added, number_values
 from paperwasp.grouping.elements import as_numbers, spread
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
@@ -26,6 +26,7 @@ from paperwasp.grouping.values import Values
 class AvgState(ColumnState):
     """The sum of each group, and how many values it is of."""
 
+    dtypes: ClassVar = (NUMBER, WHOLE)
     sums: NDArray[Any]
     """int64 or float64."""
     counts: NDArray[np.int64]

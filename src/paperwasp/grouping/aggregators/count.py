@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, written_as
-from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.column_state import WHOLE, ColumnState, added, number_values
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
@@ -24,6 +24,7 @@ from paperwasp.grouping.values import Values
 class CountState(ColumnState):
     """How many hits each group has."""
 
+    dtypes: ClassVar = (WHOLE,)
     counts: NDArray[np.int64]
 
     @classmethod

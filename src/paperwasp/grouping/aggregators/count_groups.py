@@ -27,7 +27,7 @@ from paperwasp.grouping.hyperloglog import (
 )
 from paperwasp.grouping.memory import check_memory
 from paperwasp.grouping.node import Node, Rows
-from paperwasp.grouping.ragged import lengths_of, offsets_of, parts_at
+from paperwasp.grouping.ragged import check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
@@ -46,6 +46,10 @@ class CountGroupsState(State):
     rows: Numbers
     """Which row of `buckets` each group has, or -1."""
     buckets: Buckets
+
+    @property
+    def group_count(self) -> int:
+        return len(self.rows)
 
     def selected(self, rows: Numbers) -> Self:
         offsets, places = parts_at(self.offsets, rows)
@@ -101,10 +105,9 @@ class CountGroupsState(State):
             raise ValueError(f"a state of counts of groups has other arrays: {sorted(arrays)}")
         offsets, hashes, has, buckets = (arrays[name] for name in types)
         has = has != 0
-        if len(offsets) != len(has) + 1 or offsets[0] != 0 or offsets[-1] != len(hashes):
-            raise ValueError("the arrays of a state of counts of groups differ in length")
-        lengths = np.diff(offsets)
-        if (lengths < 0).any() or (lengths > MOST_HASHES).any() or lengths[has].any():
+        check_offsets(offsets, len(has), len(hashes))
+        lengths = lengths_of(offsets)
+        if (lengths > MOST_HASHES).any() or lengths[has].any():
             raise ValueError("a state of counts of groups has groups of a wrong number of hashes")
         falls = np.flatnonzero(hashes[1:] <= hashes[:-1]) + 1
         if not np.isin(falls, offsets).all():

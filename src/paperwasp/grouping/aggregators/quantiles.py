@@ -19,12 +19,12 @@ from paperwasp.grouping.column_state import number_values
 from paperwasp.grouping.elements import spread, valid_doubles
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.quantile_sketch import EXACT, QuantileSketch, merged_sketch, sketch_of
-from paperwasp.grouping.ragged import lengths_of, parts_at
+from paperwasp.grouping.ragged import check_offsets, lengths_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
-_MOST_WEIGHT = 2**62
-"""Of the values of all groups together: their sums must not overflow."""
+_MOST_WEIGHT = 2**48
+"""Of the values of all groups together: what is computed of them must not overflow, those of many results together."""
 
 
 @written_as("quantiles")
@@ -34,6 +34,10 @@ class QuantilesState(State):
 
     wanted: tuple[float, ...]
     sketch: QuantileSketch
+
+    @property
+    def group_count(self) -> int:
+        return len(self.sketch.offsets) - 1
 
     def selected(self, rows: Numbers) -> Self:
         sketch = self.sketch
@@ -74,10 +78,10 @@ class QuantilesState(State):
         wanted, offsets, values, weights = (arrays[name] for name in types)
         if not len(wanted) or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError("a state of quantiles has a quantile that is not between 0 and 1")
-        if not len(offsets) or offsets[0] != 0 or not len(values) == len(weights) == offsets[-1]:
+        if len(values) != len(weights):
             raise ValueError("the arrays of a state of quantiles differ in length")
-        lengths = np.diff(offsets)
-        if (lengths < 0).any() or (lengths > EXACT).any():
+        check_offsets(offsets, len(offsets) - 1, len(values))
+        if (lengths_of(offsets) > EXACT).any():
             raise ValueError("a state of quantiles has groups of a wrong number of values")
         if (weights < 1).any() or float(weights.astype(np.float64).sum()) > _MOST_WEIGHT:
             raise ValueError("a value of a state of quantiles stands for none, or for too many")

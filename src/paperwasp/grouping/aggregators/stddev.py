@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core.grouping import group_sums
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
-from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.column_state import FLOAT, WHOLE, ColumnState, added, number_values
 from paperwasp.grouping.elements import spread, valid_doubles
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
@@ -27,6 +27,7 @@ from paperwasp.grouping.values import Values
 class StddevState(ColumnState):
     """The moments of each group: how many values it has, their sum, and the sum of their squares."""
 
+    dtypes: ClassVar = (WHOLE, FLOAT, FLOAT)
     counts: NDArray[np.int64]
     sums: NDArray[np.float64]
     squares: NDArray[np.float64]

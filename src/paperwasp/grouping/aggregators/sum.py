@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
 from paperwasp.core.grouping import group_sums
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
-from paperwasp.grouping.column_state import ColumnState, added, number_values
+from paperwasp.grouping.column_state import NUMBER, ColumnState, added, number_values
 from paperwasp.grouping.elements import as_numbers, spread
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
@@ -22,6 +22,7 @@ from paperwasp.grouping.values import Values
 class SumState(ColumnState):
     """The sum of each group."""
 
+    dtypes: ClassVar = (NUMBER,)
     sums: NDArray[Any]
     """int64 or float64."""
 

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from paperwasp.attribute.elements import numbers_within
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, written_as
 from paperwasp.grouping.node import Rows
-from paperwasp.grouping.ragged import offsets_of, parts_at
+from paperwasp.grouping.ragged import check_offsets, offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, Values
 
 UNLIMITED: Final = -1
 
 
-@written_as("hits")
+@written_as("summary")
 @dataclass(frozen=True, slots=True, eq=False)
 class HitsState(State):
     """The best hits of each group, best first: group i has those numbered offsets[i]:offsets[i + 1]."""
@@ -39,6 +39,10 @@ class HitsState(State):
     """Of which document type or batch each is: its place among the results that were merged."""
     hits: NDArray[np.object_] | None = None
     """As they are shown; None: they are not written yet."""
+
+    @property
+    def group_count(self) -> int:
+        return len(self.offsets) - 1
 
     def selected(self, rows: Numbers) -> Self:
         offsets, places = parts_at(self.offsets, rows)
@@ -112,11 +116,11 @@ class HitsState(State):
         }:
             raise ValueError(f"a state of hits has other arrays: {sorted(arrays)}")
         offsets, relevances = arrays["offsets"], arrays["relevances"]
-        lengths = {len(relevances), len(arrays["lids"]), len(arrays["sources"])}
-        if len(arrays["max_hits"]) != 1 or len(offsets) == 0 or offsets[0] != 0 or lengths != {int(offsets[-1])}:
+        if len(arrays["max_hits"]) != 1 or arrays["max_hits"][0] < UNLIMITED:
+            raise ValueError("a state of hits does not say how many it has at most")
+        if not len(relevances) == len(arrays["lids"]) == len(arrays["sources"]):
             raise ValueError("the arrays of a state of hits differ in length")
-        if (np.diff(offsets) < 0).any():
-            raise ValueError("a state of hits has groups that end before they begin")
+        check_offsets(offsets, len(offsets) - 1, len(relevances))
         summary = arrays["summary"].tobytes().decode()
         return cls(summary, int(arrays["max_hits"][0]), offsets, relevances, arrays["lids"], arrays["sources"])
 

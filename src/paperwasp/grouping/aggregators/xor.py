@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
-from paperwasp.grouping.column_state import ColumnState, number_values
+from paperwasp.grouping.column_state import WHOLE, ColumnState, number_values
 from paperwasp.grouping.elements import as_integers, spread
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
@@ -25,6 +25,7 @@ from paperwasp.grouping.values import Values
 class XorState(ColumnState):
     """The exclusive or of each group."""
 
+    dtypes: ClassVar = (WHOLE,)
     bits: NDArray[np.int64]
 
     @classmethod
