@@ -15,6 +15,7 @@ TimeOfThread& time_of_thread() {
     return time;
 }
 void Clock::look() { time_.left = LOOK_STEPS; }
+int64_t monotonic_ns() { return 0; }
 
 }  // namespace paperwasp
 
@@ -37,7 +38,7 @@ Column column_of(const std::vector<float>& cells, uint32_t rows) {
 void read(const Index& index, const std::vector<float>& cells, uint32_t seed) {
     std::mt19937 random(seed);
     const std::vector<uint64_t> accept((ALL + 63) / 64, ~uint64_t{0});
-    Clock clock;
+    BudgetClock clock(0);
     while (!is_done.load()) {
         const uint32_t row = random() % STAY, way = random() % 3;
         Search how{way == 1 ? 50u : 20u, {way == 0 ? nullptr : accept.data(), accept.size(), NONE}, way == 2, 0.1f};

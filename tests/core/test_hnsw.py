@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -291,3 +292,17 @@ def test_bad_arguments() -> None:
         with pytest.raises(ValueError):
             search(graph, cells, np.ascontiguousarray(bad_query))
     assert search(graph, cells, np.full(4, math.nan, np.float32))[0].tolist() == []
+
+
+@pytest.mark.parametrize("way", [{}, {"accept": True}, {"accept": True, "filter_first": True, "exploration": 1.0}])
+def test_a_walk_ends_when_its_time_is_over(way: dict[str, Any]) -> None:
+    """With what it has met: at a moment that is past, before it has left the node at which it begins."""
+    cells = clustered(np.random.default_rng(SEED), 3_000, 8)
+    graph, way = graph_of(cells), dict(way)
+    if way.pop("accept", False):
+        way["accept"] = bitmap(np.arange(3_000) % 2 == 0)
+    without = search(graph, cells, cells[0], **way)
+    assert are_same(search(graph, cells, cells[0], end_ns=2**62, **way), without)
+    owners, distances, nodes = search(graph, cells, cells[0], end_ns=1, **way)
+    assert len(owners) <= 1 < len(without[0])
+    assert distances.tolist() == [float(np.square(cells[node] - cells[0]).sum()) for node in nodes]

@@ -83,9 +83,10 @@ def search(
     filter_first: bool = False,
     exploration: float = 0.01,
     slack: float = 0.0,
+    end_ns: int = 0,
 ) -> tuple[Numbers, NDArray[np.float64], Numbers]:
     return graph.search(
-        cells, query, count, explore, accept, limit, threshold, filter_first, exploration, slack
+        cells, query, count, explore, accept, limit, threshold, filter_first, exploration, slack, end_ns
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ class Asked:
     filter_first: bool
     exploration: float
     slack: float
+    end_ns: int
 
 
 @dataclass
@@ -48,9 +49,10 @@ class ComparingGraph:
         filter_first: bool,
         exploration: float,
         slack: float,
+        end_ns: int = 0,
     ) -> tuple[Lids, NDArray[np.float64], NDArray[np.uint32]]:
         accepted = None if accept is None else int(np.unpackbits(accept.view(np.uint8)).sum())
-        self.asked.append(Asked(count, explore, accepted, threshold, filter_first, exploration, slack))
+        self.asked.append(Asked(count, explore, accepted, threshold, filter_first, exploration, slack, end_ns))
         starts, lengths = split(self.column.rows[:limit])
         found = []
         for lid, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidInput
 from paperwasp.operators import Operator, plan
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
@@ -25,7 +28,7 @@ from paperwasp.operators.tuning import NeighborTuning
 from paperwasp.query import NearestNeighborItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
-from paperwasp.search.query import SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.literal import parse_tensor
@@ -60,9 +63,23 @@ DOCUMENTS = 100
 NEAREST = "({targetHits: 5}nearestNeighbor(v, q))"
 
 
+def asking(where: str, profile: str, properties: dict[str, str]) -> Query:
+    return query_of(
+        parse_yql(f"select * from s where {where}").tree,
+        ("s",),
+        profile,
+        hits=DOCUMENTS,
+        inputs={"q": parse_tensor("tensor<float>(x[2]):[0,0]")},
+        rank_properties=properties,
+        trace_level=1,
+        explain_level=1,
+    )
+
+
 @dataclass
 class Corpus:
     node: TestNode
+    env: Environment = SYSTEM
 
     def ask(
         self, where: str, profile: str = "near", graph: bool = True, **properties: str
@@ -71,13 +88,8 @@ class Corpus:
         searched = give_graph(view, "s", "v")
         if not graph:
             view.columns["s", "v"].graph = None  # type: ignore[attr-defined]
-        tree = parse_yql(f"select * from s where {where}").tree
         names = {name.replace("__", "."): value for name, value in properties.items()}
-        inputs = {"q": parse_tensor("tensor<float>(x[2]):[0,0]")}
-        request = query_of(
-            tree, ("s",), profile, hits=DOCUMENTS, inputs=inputs, rank_properties=names, trace_level=1, explain_level=1
-        )
-        return search(view, request, ServedSchemas()), searched
+        return search(view, asking(where, profile, names), ServedSchemas(), self.env), searched
 
     def numbers(self, where: str, profile: str = "near", graph: bool = True, **properties: str) -> list[int]:
         answer, _ = self.ask(where, profile, graph, **properties)
@@ -101,16 +113,21 @@ class Corpus:
         return waiting[0]
 
 
+def filled(directory: Path) -> TestNode:
+    node = start(directory, None)
+    schemas = parse_schemas({"schemas/s.sd": SCHEMA}).schemas
+    node.node.configure(1, schemas, {}, 0)
+    for number in range(DOCUMENTS):
+        title = f"{'odd' if number % 2 else 'even'} all {'rare' if number >= 95 else ''}"
+        values = {"n": number, "title": title, "v": [number, 0]}
+        fields = read_fields(schemas["s"].document, values)
+        node.apply(Put(DocumentId.parse(f"id:n:s::{number}"), fields))
+    return node
+
+
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Corpus]:
-    with closing(start(tmp_path_factory.mktemp("node"), None)) as node:
-        schemas = parse_schemas({"schemas/s.sd": SCHEMA}).schemas
-        node.node.configure(1, schemas, {}, 0)
-        for number in range(DOCUMENTS):
-            title = f"{'odd' if number % 2 else 'even'} all {'rare' if number >= 95 else ''}"
-            values = {"n": number, "title": title, "v": [number, 0]}
-            fields = read_fields(schemas["s"].document, values)
-            node.apply(Put(DocumentId.parse(f"id:n:s::{number}"), fields))
+    with closing(filled(tmp_path_factory.mktemp("node"))) as node:
         yield Corpus(node)
 
 
@@ -157,11 +174,11 @@ def test_every_way_finds_the_nearest(corpus: Corpus, below: int) -> None:
 
 
 def test_what_the_graph_is_asked(corpus: Corpus) -> None:
-    assert corpus.asked(NEAREST) == Asked(5, 5, None, float("inf"), False, 0.3, 0.0)
-    assert corpus.asked(f"n < 50 and {NEAREST}") == Asked(5, 5, 50, float("inf"), False, 0.3, 0.0)
-    assert corpus.asked(f"n < 10 and {NEAREST}") == Asked(5, 5, 10, float("inf"), True, 0.3, 0.0)
+    assert corpus.asked(NEAREST) == Asked(5, 5, None, float("inf"), False, 0.3, 0.0, 0)
+    assert corpus.asked(f"n < 50 and {NEAREST}") == Asked(5, 5, 50, float("inf"), False, 0.3, 0.0, 0)
+    assert corpus.asked(f"n < 10 and {NEAREST}") == Asked(5, 5, 10, float("inf"), True, 0.3, 0.0, 0)
     more = "({targetHits: 5, hnsw.exploreAdditionalHits: 7, distanceThreshold: 2.0}nearestNeighbor(v, q))"
-    assert corpus.asked(more) == Asked(5, 12, None, 4.0, False, 0.3, 0.0)
+    assert corpus.asked(more) == Asked(5, 12, None, 4.0, False, 0.3, 0.0, 0)
     assert corpus.numbers(more) == [0, 1, 2]
     total = "({totalTargetHits: 5, minTargetHits: 1, hnsw.totalExploreAdditionalHits: 3}nearestNeighbor(v, q))"
     assert corpus.asked(total).count == 5
@@ -181,8 +198,8 @@ def test_settings_of_rank_profile_query_and_annotation(corpus: Corpus) -> None:
     """An annotation goes before a query's property, which goes before the rank profile."""
     for below, algorithm in ((49, EXACT_FALLBACK), (50, TOP_K_WITH_FILTER), (90, TOP_K_WITH_FILTER), (91, TOP_K)):
         assert corpus.plan(f"n < {below} and {NEAREST}", "tuned")["algorithm"] == algorithm
-    assert corpus.asked(f"n < 69 and {NEAREST}", "tuned") == Asked(5, 5, 69, float("inf"), True, 0.25, 0.125)
-    assert corpus.asked(f"n < 71 and {NEAREST}", "tuned") == Asked(5, 5, 71, float("inf"), False, 0.25, 0.125)
+    assert corpus.asked(f"n < 69 and {NEAREST}", "tuned") == Asked(5, 5, 69, float("inf"), True, 0.25, 0.125, 0)
+    assert corpus.asked(f"n < 71 and {NEAREST}", "tuned") == Asked(5, 5, 71, float("inf"), False, 0.25, 0.125, 0)
     lower = {"vespa__matching__global_filter__lower_limit": "0.8"}
     assert corpus.plan(f"n < 79 and {NEAREST}", "tuned", **lower)["algorithm"] == EXACT_FALLBACK
     own = "({targetHits: 5, hnsw.approximateThreshold: 0.1, hnsw.filterFirstThreshold: 0.0}nearestNeighbor(v, q))"
@@ -193,7 +210,9 @@ def test_settings_of_rank_profile_query_and_annotation(corpus: Corpus) -> None:
         "vespa__matching__nns__filter_first_exploration": "0.5",
         "vespa__matching__nns__exploration_slack": "0.75",
     }
-    assert corpus.asked(f"n < 69 and {NEAREST}", "tuned", **others) == Asked(5, 5, 69, float("inf"), False, 0.5, 0.75)
+    assert corpus.asked(f"n < 69 and {NEAREST}", "tuned", **others) == Asked(
+        5, 5, 69, float("inf"), False, 0.5, 0.75, 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,6 +240,38 @@ def test_adjusted_target_hits(corpus: Corpus) -> None:
     assert corpus.asked(f"n < 50 and {NEAREST}", **factor).count == 7
     assert corpus.numbers(f"n >= 6 and {NEAREST}", "near", True, **factor) == []  # 5 * 1/0.94 hits are looked for
     assert corpus.numbers(f"n >= 6 and {NEAREST}") == [6, 7, 8, 9, 10]
+
+
+def test_the_time_budget_of_a_search(corpus: Corpus) -> None:
+    """Each search ends so many milliseconds after it began, by the clock of the node."""
+    moments = count(5_000_000_000, 1_000_000_000)
+    timed = replace(corpus, env=Environment(monotonic_ns=lambda: next(moments)))
+    two = f"{NEAREST} and ({{targetHits: 3}}nearestNeighbor(v, q))"
+    first, second = timed.ask(two, vespa__matching__anntimebudget="25")[1].asked[-2:]
+    assert first.end_ns % 1_000_000_000 == second.end_ns % 1_000_000_000 == 25_000_000
+    assert 5_025_000_000 <= first.end_ns < second.end_ns
+    assert {asked.end_ns for asked in corpus.ask(two)[1].asked} == {0}
+
+
+@pytest.mark.parametrize(("began_ns", "hits"), [(0, 1), (1 << 61, 5)])
+def test_a_search_whose_budget_is_spent_finds_what_it_has_met(tmp_path: Path, began_ns: int, hits: int) -> None:
+    """In a graph of the kernel, which has the machine's clock: by that the budget is spent when the walk has met the
+    one node it begins at, or will be in many years."""
+    with closing(filled(tmp_path)) as node:
+        answer = search(
+            node.node.reader.view(),
+            asking(NEAREST, "near", {"vespa.matching.anntimebudget": "25"}),
+            ServedSchemas(),
+            Environment(monotonic_ns=lambda: began_ns),
+        )
+        assert answer.total_count == hits
+        assert answer.coverage == search(node.node.reader.view(), asking(NEAREST, "near", {}), ServedSchemas()).coverage
+
+
+@pytest.mark.parametrize("budget", ["-1", "x", "1.5", "٣", "99999999999"])
+def test_a_time_budget_that_is_no_number_of_milliseconds(corpus: Corpus, budget: str) -> None:
+    with pytest.raises(InvalidInput, match="a number of milliseconds"):
+        corpus.ask(NEAREST, vespa__matching__anntimebudget=budget)
 
 
 # ------------------------------------------------------------------------------------------------ among which

@@ -44,6 +44,7 @@ class GraphSearch:
     filter_first: bool
     exploration: float
     slack: float
+    end_ns: int = 0
 
 
 class Found(NamedTuple):
@@ -158,6 +159,7 @@ class Distances:
             search.filter_first,
             search.exploration,
             search.slack,
+            search.end_ns,
         )
         order = found.argsort()
         return Found(found[order], distances[order], nodes[order])

@@ -28,6 +28,7 @@ class GraphView(Protocol):
         filter_first: bool,
         exploration: float,
         slack: float,
+        end_ns: int = 0,
     ) -> tuple[Lids, NDArray[np.float64], NDArray[np.uint32]]:
         """Return the lids of about the `count` nearest documents, the distance of the nearest vector of each, and the
         number of that node; the nearest first.
@@ -38,6 +39,7 @@ class GraphView(Protocol):
         `threshold`: the greatest distance, as `core.distances` computes it. `filter_first`: whether distances are only
         computed to nodes that `accept` has, once few of those near the query are; then `exploration`, from 0 to 1, says
         how far beyond the neighbours of a node others are looked for. `slack`: how much farther than the last that is
-        kept in sight, as a share of its distance, nodes are still followed.
+        kept in sight, as a share of its distance, nodes are still followed. `end_ns`: the moment on the monotonic clock
+        from which on only what was met until then is found; 0: there is none.
         """
         ...

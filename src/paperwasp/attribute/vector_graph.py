@@ -127,6 +127,7 @@ class VectorGraphView:
         filter_first: bool,
         exploration: float,
         slack: float,
+        end_ns: int = 0,
     ) -> tuple[Lids, NDArray[np.float64], Nodes]:
         """The lids of about the `count` nearest documents, the distance of the nearest vector of each, and the number
         of that node; the nearest first. The arguments are those of `core.hnsw`."""
@@ -134,7 +135,7 @@ class VectorGraphView:
         if _can_be_near(query.reshape(1, -1)).all():
             lids = self._apart
             found = self._hnsw.search(
-                cells, query, count, explore, accept, limit, threshold, filter_first, exploration, slack
+                cells, query, count, explore, accept, limit, threshold, filter_first, exploration, slack, end_ns
             )
             if not len(lids):
                 return found

@@ -12,12 +12,15 @@ TimeOfThread& time_of_thread() {
     return time;
 }
 
+int64_t monotonic_ns() {
+    timespec now{};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 void Clock::look() {
     time_.left = LOOK_STEPS;
-    if (time_.end_ns == 0) return;
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // what Python's time.monotonic_ns gives
-    if (int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec <= time_.end_ns) return;
+    if (time_.end_ns == 0 || monotonic_ns() <= time_.end_ns) return;
     time_.left = 0;  // the next call ends as well
     throw OutOfTime();
 }

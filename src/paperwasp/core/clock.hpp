@@ -15,8 +15,9 @@ class OutOfTime : public std::exception {
     const char* what() const noexcept override { return "the time for this query is over"; }
 };
 
-constexpr int64_t LOOK_STEPS = 200'000;  // about how late a kernel sees that its time is over, in nanoseconds
-constexpr int64_t CALL_STEPS = 1000;     // what a call from Python costs, whatever it does
+constexpr int64_t LOOK_STEPS = 200'000;   // about how late a kernel sees that its time is over, in nanoseconds
+constexpr int64_t BUDGET_STEPS = 20'000;  // the same of a budget
+constexpr int64_t CALL_STEPS = 1000;      // what a call from Python costs, whatever it does
 
 struct TimeOfThread {
     int64_t end_ns = 0;  // on the monotonic clock; 0: never
@@ -25,6 +26,9 @@ struct TimeOfThread {
 
 // Of the thread that asks.
 TimeOfThread& time_of_thread();
+
+// On the monotonic clock; what Python's time.monotonic_ns gives.
+int64_t monotonic_ns();
 
 class Clock {
   public:
@@ -40,6 +44,32 @@ class Clock {
     void look();
 
     TimeOfThread& time_;
+};
+
+// The clock of work that has a budget besides: when that is spent, the work ends with what it has found, and nothing is thrown.
+class BudgetClock {
+  public:
+    // end_ns: on the monotonic clock; 0: there is no budget. Throws OutOfTime.
+    explicit BudgetClock(int64_t end_ns) : end_ns_(end_ns) {}
+
+    // False from the moment on when the budget is seen to be spent. Throws OutOfTime if the time of the thread is over.
+    bool spend(int64_t steps) {
+        clock_.spend(steps);
+        if (end_ns_ != 0 && (left_ -= steps) < 0) look();
+        return !is_spent_;
+    }
+    bool is_spent() const { return is_spent_; }
+
+  private:
+    void look() {
+        left_ = BUDGET_STEPS;
+        is_spent_ = is_spent_ || monotonic_ns() >= end_ns_;
+    }
+
+    Clock clock_;
+    const int64_t end_ns_;
+    int64_t left_ = 0;  // the first step looks
+    bool is_spent_ = false;
 };
 
 }  // namespace paperwasp

@@ -96,7 +96,7 @@ class Hnsw {
     }
 
     nb::tuple search(Cells cells, Query query, size_t count, size_t explore, std::optional<In<uint64_t>> accept, uint32_t limit,
-                     double threshold, bool filter_first, double exploration, double slack) const {
+                     double threshold, bool filter_first, double exploration, double slack, int64_t end_ns) const {
         const Column of = column(cells);
         const Shape& shape = index_->shape();
         if (query.dtype() != type_of(shape.cell, true) || query.shape(0) != shape.dimensions)
@@ -119,7 +119,7 @@ class Hnsw {
         how.all = !accept && !how.many && !(slack > 0);
         std::vector<Hit> hits;
         {
-            Clock clock;
+            BudgetClock clock(end_ns);
             const GilRelease release(is_much(size_t{wanted} * 10 * (shape.dimensions / 16 + 20)));
             hits = find(*index_, of, query.data(), how, count, threshold, &clock);
         }
@@ -193,7 +193,7 @@ void bind_hnsw(nb::module_& m) {
         .def("remove", &Hnsw::remove, nb::arg("cells").noconvert(), nb::arg("nodes").noconvert())
         .def("search", &Hnsw::search, nb::arg("cells").noconvert(), nb::arg("query").noconvert(), nb::arg("count"), nb::arg("explore"),
              nb::arg("accept").noconvert().none(), nb::arg("limit"), nb::arg("threshold"), nb::arg("filter_first"), nb::arg("exploration"),
-             nb::arg("slack"))
+             nb::arg("slack"), nb::arg("end_ns") = 0)
         .def("renumbered", &Hnsw::renumbered, nb::arg("cells").noconvert(), nb::arg("numbers").noconvert(), nb::arg("owners").noconvert())
         .def("arrays", &Hnsw::arrays)
         .def_static("from_arrays", &Hnsw::from_arrays, nb::arg("metric"), nb::arg("cell_type"), nb::arg("dimensions"), nb::arg("max_links"),

@@ -51,11 +51,13 @@ class PlainHnsw:
         filter_first: bool,
         exploration: float,
         slack: float,
+        end_ns: int = 0,
     ) -> tuple[Numbers, NDArray[np.float64], Numbers]:
         """The documents that are nearest to the query, the nearest first: their numbers, distances and nearest nodes.
 
         Distances are those of `least_distances`. Documents are below `limit`, in the bitmap `accept`, and no farther
-        than `threshold`; each is found once. The graph's other arguments change how it looks, not what is sought.
+        than `threshold`; each is found once. The graph's other arguments change how it looks, not what is sought. At
+        `end_ns` of the monotonic clock (0: never) a graph ends with what it has met; here all is found.
         """
         hits = sorted(self._hits(cells, query, accept, limit, threshold))
         first: dict[int, tuple[float, int, int]] = {}

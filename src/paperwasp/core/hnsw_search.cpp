@@ -36,7 +36,7 @@ void keep_distinct(std::vector<Hit>* hits, size_t count) {
 }  // namespace
 
 std::vector<Hit> find(const Index& index, const Column& column, const void* query, const Search& how, size_t count, double threshold,
-                      Clock* clock) {
+                      BudgetClock* clock) {
     const Records records = index.graph().records(column.rows);
     const Entry entry = index.entry_below(records);
     if (entry.node == NONE || count == 0) return {};

@@ -17,8 +17,9 @@ struct Hit {
     }
 };
 
-// The nearest nodes of at most `count` documents, the nearest first, none farther than the threshold. Throws OutOfTime.
+// The nearest nodes of at most `count` documents, the nearest first, none farther than the threshold; of those that were met before the
+// clock's budget was spent. Throws OutOfTime.
 std::vector<Hit> find(const Index& index, const Column& column, const void* query, const Search& how, size_t count, double threshold,
-                      Clock* clock);
+                      BudgetClock* clock);
 
 }  // namespace paperwasp::hnsw

@@ -135,7 +135,7 @@ class Kept {
 // One walk with a filter.
 class FilteredWalk {
   public:
-    FilteredWalk(const Records& records, const Space& space, const Search& search, Clock* clock)
+    FilteredWalk(const Records& records, const Space& space, const Search& search, BudgetClock* clock)
         : records_(records),
           space_(space),
           search_(search),
@@ -151,7 +151,7 @@ class FilteredWalk {
         visited_.visit(from.node);
         meet(from);
         for (;;) {
-            while (!ahead_.empty()) {
+            while (!ahead_.empty() && !clock_->is_spent()) {
                 std::pop_heap(ahead_.begin(), ahead_.end(), Farther());
                 const Near next = ahead_.back();
                 ahead_.pop_back();
@@ -162,7 +162,7 @@ class FilteredWalk {
                 else
                     go_on(next.node);
             }
-            if (kept_.is_full() || beside_.empty()) break;
+            if (kept_.is_full() || beside_.empty() || clock_->is_spent()) break;
             ahead_.clear();
             go_beside();
         }
@@ -203,7 +203,7 @@ class FilteredWalk {
     void meet_all(const uint32_t* nodes, uint32_t count) {
         for (uint32_t from = 0; from < count; from += MOST_IN_LIST) {
             const uint32_t some = std::min<uint32_t>(MOST_IN_LIST, count - from);
-            clock_->spend(some * 20 + 20);
+            if (!clock_->spend(some * 20 + 20)) return;
             space_.distances(nodes + from, some, distances_.data());
             for (uint32_t i = 0; i < some; ++i) meet({distances_[i], nodes[from + i]});
         }
@@ -264,7 +264,7 @@ class FilteredWalk {
     const Records& records_;
     const Space& space_;
     const Search& search_;
-    Clock* clock_;
+    BudgetClock* clock_;
     Visited& visited_;
     Kept kept_;
     bool may_pass_over_, passes_over_ = false;
@@ -308,7 +308,8 @@ Near descend(const Records& records, const Space& space, Near from, uint32_t lev
     return from;
 }
 
-void walk(const Records& records, const Space& space, Near from, uint32_t level, uint32_t explore, Clock* clock, std::vector<Near>* found) {
+void walk(const Records& records, const Space& space, Near from, uint32_t level, uint32_t explore, BudgetClock* clock,
+          std::vector<Near>* found) {
     Visited& visited = Visited::of_thread(records.limit);
     Pool pool(records, explore, found);
     uint32_t unmet[MOST_IN_LIST];
@@ -317,7 +318,7 @@ void walk(const Records& records, const Space& space, Near from, uint32_t level,
     pool.add(from);
     for (uint32_t node; (node = pool.leave()) != NONE;) {
         const uint32_t count = unmet_neighbours(records, node, level, &visited, unmet);
-        if (clock != nullptr) clock->spend(count * 20 + 20);
+        if (clock != nullptr && !clock->spend(count * 20 + 20)) break;
         pool.fetch_next(level);
         space.distances(unmet, count, distances);
         for (uint32_t i = 0; i < count; ++i)
@@ -326,7 +327,8 @@ void walk(const Records& records, const Space& space, Near from, uint32_t level,
     pool.finish();
 }
 
-void walk_filtered(const Records& records, const Space& space, Near from, const Search& search, Clock* clock, std::vector<Near>* found) {
+void walk_filtered(const Records& records, const Space& space, Near from, const Search& search, BudgetClock* clock,
+                   std::vector<Near>* found) {
     FilteredWalk(records, space, search, clock).run(from, found);
 }
 

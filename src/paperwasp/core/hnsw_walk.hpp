@@ -63,10 +63,12 @@ struct Search {
 Near descend(const Records& records, const Space& space, Near from, uint32_t level, uint32_t to_level);
 
 // The nearest nodes that a walk on one level finds from there, nearest first. Of nodes that are not dead there are at most `explore`; dead
-// ones stand among them.
-void walk(const Records& records, const Space& space, Near from, uint32_t level, uint32_t explore, Clock* clock, std::vector<Near>* found);
+// ones stand among them. When the clock's budget is spent, those that were met until then. clock: null for no end.
+void walk(const Records& records, const Space& space, Near from, uint32_t level, uint32_t explore, BudgetClock* clock,
+          std::vector<Near>* found);
 
 // The same on the lowest level, of nodes that are let through; of distinct documents there are at most `explore`.
-void walk_filtered(const Records& records, const Space& space, Near from, const Search& search, Clock* clock, std::vector<Near>* found);
+void walk_filtered(const Records& records, const Space& space, Near from, const Search& search, BudgetClock* clock,
+                   std::vector<Near>* found);
 
 }  // namespace paperwasp::hnsw

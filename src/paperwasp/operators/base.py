@@ -7,6 +7,7 @@ the terms that ranking looks at.
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,6 +76,8 @@ class SearchSpace:
     """Whether a weakAnd leaves out what cannot be among its best."""
     average_lengths: dict[str, tuple[float, float]] = field(default_factory=dict)
     """By field: the mean lengths of it and of its elements, as far as a query of the same view needed them."""
+    monotonic_ns: Callable[[], int] = time.monotonic_ns
+    """The time from which the budgets of searches in graphs are counted, by the clock of the kernels."""
 
     def empty(self) -> Bitmap:
         return np.zeros((self.limit + 63) // 64, np.uint64)

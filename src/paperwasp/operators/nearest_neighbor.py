@@ -43,6 +43,7 @@ _NODE_NS: Final = 50
 _NODES_OF_HIT: Final = 20
 """Nodes to which a search of a graph computes distances, for each hit that it keeps in sight."""
 _LEAST_EXPLORED: Final = 30
+_NS_PER_MS: Final = 1_000_000
 _Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
 
@@ -103,6 +104,7 @@ class NearestNeighborMatch(BestMatch):
     def _search(self, graph: GraphView, accept: Bitmap | None) -> Found:
         strategy, tuning, limit = self._strategy, self._tuning, self._space.limit
         self._space.check_time()
+        budget_ms = tuning.time_budget_ms
         wanted = min(strategy.target_hits, limit)
         explored = min(wanted + self._item.explore_additional_hits, max(wanted, limit))
         return self._distances.search(
@@ -116,6 +118,7 @@ class NearestNeighborMatch(BestMatch):
                 strategy.filter_first,
                 tuning.filter_first_exploration,
                 tuning.exploration_slack,
+                self._space.monotonic_ns() + int(budget_ms) * _NS_PER_MS if budget_ms < math.inf else 0,
             ),
         )
 

@@ -5,6 +5,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#filter-threshold,
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Final
@@ -26,6 +27,8 @@ class NeighborTuning:
     """How much farther than the last of the nearest, as a share of its distance, a search follows nodes."""
     target_hits_max_adjustment_factor: float = 20.0
     """At most so many times the wanted hits are looked for without the rest."""
+    time_budget_ms: float = math.inf
+    """A whole number: after this time each search of a graph ends with what it has found. Infinite: there is none."""
 
 
 @dataclass(frozen=True, slots=True)

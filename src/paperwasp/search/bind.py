@@ -121,6 +121,7 @@ def _space(
         known_words,
         weak_and_skips,
         shared.average_lengths,
+        clock.now_ns,
     )
 
 

@@ -31,10 +31,10 @@ _NEIGHBORS: Final = {
     matching.FILTER_FIRST_THRESHOLD: "filter-first-threshold",
     matching.FILTER_FIRST_EXPLORATION: "filter-first-exploration",
     matching.EXPLORATION_SLACK: "exploration-slack",
-    matching.TARGET_HITS_FACTOR: "target-hits-max-adjustment-factor",
+    matching.TARGET_FACTOR: "target-hits-max-adjustment-factor",
 }
 """The same of nearest neighbours."""
-_NAMES: Final = frozenset((*_SHARES, matching.ALLOW_DROP_ALL, *_NEIGHBORS))
+_NAMES: Final = frozenset((*_SHARES, matching.ALLOW_DROP_ALL, *_NEIGHBORS, matching.TIME_BUDGET))
 
 
 def declared_gaps(declared: RankProfile) -> dict[str, float]:
@@ -101,12 +101,20 @@ def _neighbors(said: Mapping[str, float], properties: Mapping[str, str]) -> Neig
         for key, name in _NEIGHBORS.items()
         if key in properties or name in said
     }
-    return replace(NO_TUNING.neighbors, **found) if found else NO_TUNING.neighbors
+    tuning = replace(NO_TUNING.neighbors, **found) if found else NO_TUNING.neighbors
+    budget_ms = properties.get(matching.TIME_BUDGET)
+    return tuning if budget_ms is None else replace(tuning, time_budget_ms=_milliseconds(budget_ms))
+
+
+def _milliseconds(text: str) -> float:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS + 1:
+        raise InvalidQuery(f"The rank property '{matching.TIME_BUDGET}' is a number of milliseconds, not '{text[:20]}'")
+    return float(text)
 
 
 def _setting(key: str, properties: Mapping[str, str], declared: float) -> float:
     text = properties.get(key)
-    if key != matching.TARGET_HITS_FACTOR:
+    if key != matching.TARGET_FACTOR:
         return _share(key, properties, declared)
     if text is not None and (not _SHARE.fullmatch(text) or float(text) < 1):
         raise InvalidQuery(f"The rank property '{key}' is a number from 1 on, not '{text[:20]}'")

@@ -61,7 +61,7 @@ _GROUPS: Final[Mapping[str, _Fields]] = {
         "minHitsPerThread": "integer", "postFilterThreshold": "double", "approximateThreshold": "double",
         "filterFirstThreshold": "double", "filterFirstExploration": "double", "explorationSlack": "double",
         "targetHitsMaxAdjustmentFactor": "double", "filterThreshold": "double", "weakand": "*",
-        "anntimeout": "ranking.matching.anntimeout",
+        "anntimebudget": "string", "anntimeout": "ranking.matching.anntimeout",
     },
     "ranking.matching.anntimeout": {"enable": "boolean", "factor": "double"},
     "ranking.significance": {"useModel": "boolean"},

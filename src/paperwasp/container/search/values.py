@@ -48,6 +48,7 @@ class SentArray(str):
         return taken
 
 
+_MOST_BUDGET_MS: Final = 2**32 - 1
 _UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
 _NUMBER: Final = re.compile(r"[0-9.]*")
 _FRESHNESS: Final = re.compile(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII | re.IGNORECASE)
@@ -72,13 +73,21 @@ def timeout_ms(text: str) -> float:
 
     Vespa: ParameterParser.java
     """
-    text = text.strip()
-    end = len(_NUMBER.match(text)[0])  # type: ignore[index]
-    unit = text[end:].strip()
-    value = number(text[:end]) * _UNITS_MS.get(unit, 1000.0)
+    value = _duration_ms(text)
     if value > MAX_TIMEOUT_MS:
         raise ValueError(f"must be from 0 to {MAX_TIMEOUT_MS:.0f} ms")
     return value
+
+
+def budget_ms(text: str) -> int:
+    """The same in whole milliseconds; of a longer time the most that there is. Vespa: Matching.java"""
+    return int(min(_duration_ms(text), _MOST_BUDGET_MS))
+
+
+def _duration_ms(text: str) -> float:
+    text = text.strip()
+    end = len(_NUMBER.match(text)[0])  # type: ignore[index]
+    return number(text[:end]) * _UNITS_MS.get(text[end:].strip(), 1000.0)
 
 
 def number(text: str) -> float:
@@ -175,7 +184,7 @@ def share(text: str) -> float:
     return abs(fraction(text))
 
 
-def at_least_one(text: str) -> float:
+def from_one(text: str) -> float:
     value = number(text)
     if not value >= 1:
         raise ValueError("must be 1 or more")
