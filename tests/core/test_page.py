@@ -66,6 +66,63 @@ def test_hits_are_rendered_as_the_plain_twin_does(
     assert found == page.page(rows, lids, relevances, changed, first, gids, form)
 
 
+_COLUMNS = st.none() | _VALUES
+
+
+@given(st.lists(_SCORES, max_size=6), _FORMS.filter(lambda form: bool(form.id_prefix)), st.data())
+def test_hits_of_values_are_rendered_as_the_plain_twin_does(
+    scores: list[float], form: page.PageForm, data: st.DataObject
+) -> None:
+    values = [orjson.dumps([data.draw(_COLUMNS) for _ in scores]) for _ in form.keys]
+    gids = [data.draw(st.binary(min_size=12, max_size=12)) for _ in scores]
+    given_gids = np.frombuffer(b"".join(gids), np.uint8)
+    found = _core.value_page(values, orjson.dumps(scores), given_gids, compiled(form))
+    assert found == page.value_page(values, orjson.dumps(scores), gids, form)
+
+
+_VALUE = page.PageForm([b'"a":', b'"b":'], False, 0, 2, b',"source":"c"', b'"sddocname":"t"', b"index:c/0/")
+
+
+def test_hits_of_values_by_hand() -> None:
+    values = [b'[1,"",null]', b'[[],"x]",{"y":[2,3]}]']
+    gids = np.arange(36, dtype=np.uint8)
+    assert _core.value_page(values, b"[2.5,null,1.0]", gids, compiled(_VALUE)) == [
+        b'{"id":"index:c/0/000102030405060708090a0b","relevance":2.5,"source":"c","fields":'
+        b'{"sddocname":"t","a":1,"b":[]}}',
+        None,
+        b'{"id":"index:c/0/18191a1b1c1d1e1f20212223","relevance":1.0,"source":"c","fields":'
+        b'{"sddocname":"t","b":{"y":[2,3]}}}',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "relevances", "gid_bytes", "problem"),
+    [
+        ([b"[1]"], b"[1.0]", 12, "values for each key"),
+        ([b"[1]", b"[1,2]"], b"[1.0]", 12, "value for each hit"),
+        ([b"[1]", b"[]"], b"[1.0]", 12, "value for each hit"),
+        ([b"[1]", b"[1"], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", b"[1]]"], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", b"[,]"], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", b"[1,]"], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", b'["]'], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", b""], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", [1]], b"[1.0]", 12, "no JSON array"),
+        ([b"[1]", b"[1]"], b"[1.0,2.0]", 12, "relevance"),
+        ([b"[1]", b"[1]"], b"[1.0]", 11, "gid"),
+    ],
+)
+def test_values_of_other_hits_are_refused(values: list[Any], relevances: bytes, gid_bytes: int, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        _core.value_page(values, relevances, np.zeros(gid_bytes, np.uint8), compiled(_VALUE))
+
+
+def test_values_need_the_gids_of_their_hits() -> None:
+    form = page.PageForm([b'"a":'], False, 0, 0, b"", b"", b"")
+    with pytest.raises(ValueError, match="gid"):
+        _core.value_page([b"[1]"], b"[1.0]", np.zeros(12, np.uint8), compiled(form))
+
+
 _PLAIN = page.PageForm([b'"a":'], True, 0, 0, b',"source":"c"', b'"sddocname":"t"', b"")
 
 

@@ -1,4 +1,4 @@
-"""Hits that are rendered from the row store, compared byte for byte with those that go the general way."""
+"""Hits that are rendered from the row store or from columns, compared byte for byte with those of the general way."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
+import paperwasp.search.search as search_module
 from paperwasp.content.view import View
 from paperwasp.http.messages import Response
 from paperwasp.query.items import TrueItem
@@ -54,12 +55,21 @@ _THING = """schema thing {
     summary weights {} }
   document-summary attributes { summary name {}
     summary year {} }
+  document-summary all { summary alive {}
+    summary weights {}
+    summary price {}
+    summary score {}
+    summary tags {} }
   document-summary named inherits plain { summary documentid {} }
   document-summary renamed { summary other { source: title } }
   document-summary without inherits plain { omit-summary-features }
   rank-profile year { first-phase { expression: attribute(year) / 7 } }
   rank-profile odd { first-phase {
     expression: if (attribute(year) > 5, 1 / 0, if (attribute(year) > 0, 0 / 0, -1e20)) } }
+  rank-profile last inherits year { global-phase { rerank-count: 15
+    expression: reciprocal_rank_fusion(attribute(year), attribute(price)) } }
+  rank-profile gone inherits year { global-phase { rerank-count: 100
+    expression: if (attribute(year) > 5, 1 / 0, attribute(year)) } }
   rank-profile matching inherits year { match-features: attribute(year) }
   rank-profile showing inherits year { summary-features: attribute(year) }
 }"""
@@ -116,9 +126,29 @@ RENDERED: list[dict[str, object]] = [
     {"summary": "plain", "trace__level": 1},
 ]
 """Queries that are of the class whose hits are rendered from rows."""
+FROM_COLUMNS: list[dict[str, object]] = [
+    {"summary": "attributes"},
+    {"summary": "attributes", "ranking": "year", "hits": 5, "offset": 3},
+    {"summary": "all"},
+    {"summary": "all", "ranking": "odd"},
+    {"summary": "all", "ranking": "unranked", "sorting": "-year +name", "jsoncallback": "call"},
+    {"fields": "year"},
+    {"fields": "sddocname, name, alive"},
+    {"summary": "attributes", "fields": "price, tags"},
+    {"summary": "attributes", "ranking": "last", "hits": 7},
+    {"summary": "attributes", "ranking": "last", "hits": 20, "offset": 9},
+    {"summary": "all", "ranking": "gone", "hits": 100},
+    {"summary": "all", "ranking": "gone", "hits": 20, "offset": 3},
+    {"summary": "all", "ranking": "last", "ranking__globalPhase__rankScoreDropLimit": "0.03"},
+    {"summary": "attributes", "ranking": "last", "trace__level": 1},
+]
+"""Queries that are of the class whose hits are rendered from columns."""
 OTHERS: list[dict[str, object]] = [
     {},
-    {"summary": "attributes"},
+    {"summary": "attributes", "ranking": "matching"},
+    {"summary": "attributes", "ranking": "last", "searchAfter": "begin"},
+    {"summary": "attributes", "ranking": "last", "collapsefield": "name"},
+    {"summary": "attributes", "sources": "things"},
     {"summary": "renamed"},
     {"summary": "named"},
     {"summary": "plain", "ranking": "matching"},
@@ -128,6 +158,8 @@ OTHERS: list[dict[str, object]] = [
     {"summary": "plain", "format": "xml"},
     {"summary": "plain", "collapsefield": "name"},
     {"summary": "plain", "searchAfter": "begin"},
+    {"summary": "plain", "searchAfter": "", "hits": 9},
+    {"summary": "attributes", "searchAfter": "", "hits": 9},
     {"summary": "plain", "ranking__listFeatures": "true"},
     {"summary": "plain", "sources": "things"},
     {"fields": "bold"},
@@ -170,6 +202,23 @@ def test_hits_from_rows_are_those_of_the_general_way(tmp_path: Path, number: int
             assert (things.rendered > 0) == (query in RENDERED), query
 
 
+@pytest.mark.parametrize("query", FROM_COLUMNS, ids=str)
+def test_hits_from_columns_are_those_of_the_general_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: dict[str, object]
+) -> None:
+    chance = random.Random(SEED)
+    print(f"seed {SEED}")  # noqa: T201
+    late = "trace__level" in query
+    with cluster(tmp_path) as things:
+        things.feed({name: random_fields(chance) for name in range(40)})
+        shown = compared(ask(things, query), timeless=late)
+        assert things.rendered > 0
+        monkeypatch.setattr(search_module, "rendered_hits", lambda *_: None)
+        things.rendered = 0
+        assert compared(ask(things, query), timeless=late) == shown, f"{query}, seed {SEED}"
+        assert things.rendered == 0
+
+
 def test_rows_that_cannot_be_shown_go_the_general_way(tmp_path: Path) -> None:
     """Changed in place, put since the row store was filled, and written by another layout."""
     chance = random.Random(SEED)
@@ -205,7 +254,10 @@ def test_documents_of_an_earlier_layout_are_shown_as_the_new_one_has_them(tmp_pa
             things.node.node.reader.view(),
             query_of(TrueItem(), ("thing",), summary="attributes", source="things"),
         )
-        assert page_of(view, query) is None  # read from columns alone
+        ids = [b"index:things/0/%b" % doc_id(number, "thing").gid.hex().encode() for number in (1, 2)]
+        assert page_of(view, query) == tuple(  # read from columns alone, of which that of the name is new
+            b'{"id":"%b","relevance":0.0,"source":"things","fields":{"sddocname":"thing"}}' % id_ for id_ in ids
+        )
         named = query_of(TrueItem(), ("thing",), summary_fields=("name", "title"), source="things")
         found = search(view, named, ServedSchemas())
         assert found.page == (None, None)

@@ -147,6 +147,10 @@ class ColumnView(ABC):
         """The value of one row; None where unset, a bool too."""
         return self.gather(np.array([lid], np.uint32))[0]
 
+    def get_all(self, lids: Lids) -> list[Value | None]:
+        """The values of rows as `get` has them."""
+        return self.gather(lids)
+
 
 class Column(ABC):
     """The writer's side. `length` rows are appended; the writer alone calls these."""

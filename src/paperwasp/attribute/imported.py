@@ -103,6 +103,11 @@ class ImportedView(ColumnView):
         parents, is_there = self.parents(np.array([lid], np.uint32))
         return self.parent.get(int(parents[0])) if is_there[0] else None
 
+    def get_all(self, lids: Lids) -> list[Value | None]:
+        parents, is_there = self.parents(lids)
+        values = iter(self.parent.get_all(parents[is_there]))
+        return [next(values) if there else None for there in is_there.tolist()]
+
     def parents(self, lids: Lids) -> tuple[Lids, NDArray[np.bool_]]:
         """The lid of each child's parent, and whether it has one."""
         codes = self.reference.values[lids]

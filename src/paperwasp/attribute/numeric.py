@@ -130,6 +130,11 @@ class NumericView(ColumnView):
             return None if value < 0 else bool(value)
         return None if value == self._type.low else value
 
+    def get_all(self, lids: Lids) -> list[Value | None]:
+        if self._type == BOOL:
+            return [None if value < 0 else bool(value) for value in self.values[lids].tolist()]
+        return self.gather(lids)
+
     def _unset(self, values: NDArray[Any]) -> list[bool]:
         unset = np.isnan(values) if self._type.low is None else values == self._type.low
         return list(unset.tolist())

@@ -213,6 +213,7 @@ class PageForm:
 def page(
     rows: RowFiles, lids: _U32, relevances: bytes, changed: _U8, first_lid: int, gids: _U8, form: PageForm
 ) -> list[bytes | None]: ...
+def value_page(values: list[bytes], relevances: bytes, gids: _U8, form: PageForm) -> list[bytes | None]: ...
 
 # vocabulary.cpp
 class WordCharacters:

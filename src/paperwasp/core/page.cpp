@@ -1,5 +1,5 @@
-// The hits of a page, rendered from documents by row: the JSON that a search result has for each hit, where it shows
-// documents as they are stored. The plain twin is in page.py.
+// The hits of a page, rendered: the JSON that a search result has for each hit, where it shows documents as they are stored by row, or
+// values of attributes. The plain twin is in page.py.
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -106,17 +106,47 @@ void append_hex(const uint8_t* gid, std::string& to) {
     }
 }
 
-// The numbers of a JSON array of so many.
-std::vector<std::string_view> numbers_of(std::string_view array, size_t count) {
-    std::vector<std::string_view> numbers;
-    if (array.size() < 2 || array.front() != '[' || array.back() != ']') throw nb::value_error("no JSON array of numbers");
-    for (size_t at = 1; at < array.size() - 1;) {
-        const size_t end = std::min(array.find(',', at), array.size() - 1);
-        numbers.push_back(array.substr(at, end - at));
-        at = end + 1;
+// The values of a compact JSON array of so many, in their order. `array` has to stay where it is.
+std::vector<std::string_view> values_of(std::string_view array, size_t count, const char* problem) {
+    std::vector<std::string_view> values;
+    if (array.size() < 2 || array.front() != '[' || array.back() != ']') throw nb::value_error("no JSON array of values or numbers");
+    const char* const end = array.data() + array.size();
+    for (const char* at = array.data() + 1; array.size() > 2;) {
+        const char* after = after_value(at, end);
+        if (after == nullptr || after == at) throw nb::value_error("no JSON array of values or numbers");
+        values.emplace_back(at, static_cast<size_t>(after - at));
+        if (*after != ',') {
+            if (*after != ']' || after + 1 != end) throw nb::value_error("no JSON array of values or numbers");
+            break;
+        }
+        at = after + 1;
     }
-    if (numbers.size() != count) throw nb::value_error("a relevance for each hit is needed");
-    return numbers;
+    if (values.size() != count) throw nb::value_error(problem);
+    return values;
+}
+
+constexpr char OTHER_RELEVANCES[] = "a relevance for each hit is needed";
+
+std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+// The beginning of a hit, up to its fields. `id` is escaped.
+void append_head(std::string_view id, std::string_view relevance, const PageForm& form, std::string& to) {
+    to += "{\"id\":\"";
+    to += id;
+    to += "\",\"relevance\":";
+    to += relevance;
+    to += form.source;
+}
+
+// The bytes of each hit that ends at these places; None where it ends where it starts.
+nb::list hits_of(const std::string& text, const std::vector<size_t>& ends) {
+    nb::list hits;
+    size_t start = 0;
+    for (const size_t end : ends) {
+        hits.append(end == start ? nb::object(nb::none()) : nb::object(nb::bytes(text.data() + start, end - start)));
+        start = end;
+    }
+    return hits;
 }
 
 // The hits of one call.
@@ -143,11 +173,7 @@ struct Page {
         } else {
             append_hex(gids.data() + hit * GID_BYTES, id);
         }
-        to += "{\"id\":\"";
-        to += id;
-        to += "\",\"relevance\":";
-        to += relevances[hit];
-        to += form.source;
+        append_head(id, relevances[hit], form, to);
         if (!append_fields(to)) to.resize(before);
     }
 
@@ -177,8 +203,7 @@ nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevanc
                      In<uint8_t> gids, const PageForm& form) {
     const size_t count = lids.size();
     if (!form.id_prefix.empty() && gids.size() != count * GID_BYTES) throw nb::value_error("a gid for each hit is needed");
-    const std::string_view numbers(relevances.c_str(), relevances.size());
-    Page page{rows, form, lids, numbers_of(numbers, count), changed, gids, first_lid, {}, {}, {}, {}};
+    Page page{rows, form, lids, values_of(view_of(relevances), count, OTHER_RELEVANCES), changed, gids, first_lid, {}, {}, {}, {}};
     std::string text;
     std::vector<size_t> ends;
     {
@@ -190,16 +215,47 @@ nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevanc
             ends.push_back(text.size());
         }
     }
-    nb::list hits;
-    size_t start = 0;
-    for (const size_t end : ends) {
-        hits.append(end == start ? nb::object(nb::none()) : nb::object(nb::bytes(text.data() + start, end - start)));
-        start = end;
-    }
-    return hits;
+    return hits_of(text, ends);
 }
 
-std::string text_of(const nb::bytes& bytes) { return std::string(bytes.c_str(), bytes.size()); }
+// Hits that show values of attributes: `values` has for each key of the form the JSON array of the values of all hits. A value that is
+// null, or empty where its key does not show that, is left out.
+nb::list render_values(const nb::list& values, nb::bytes relevances, In<uint8_t> gids, const PageForm& form) {
+    const size_t count = gids.size() / GID_BYTES;
+    if (gids.size() != count * GID_BYTES || form.id_prefix.empty()) throw nb::value_error("a gid for each hit is needed");
+    if (values.size() != form.keys.size()) throw nb::value_error("an array of values for each key is needed");
+    const auto scores = values_of(view_of(relevances), count, OTHER_RELEVANCES);
+    std::vector<std::vector<std::string_view>> columns;
+    for (nb::handle array : values) {
+        if (!nb::isinstance<nb::bytes>(array)) throw nb::value_error("no JSON array of values or numbers");
+        columns.push_back(values_of(view_of(nb::borrow<nb::bytes>(array)), count, "a value for each hit is needed"));
+    }
+    std::string text, id;
+    std::vector<size_t> ends;
+    for (size_t hit = 0; hit < count; ++hit) {
+        if (scores[hit] != "null") {
+            id.assign(form.id_prefix);
+            append_hex(gids.data() + hit * GID_BYTES, id);
+            append_head(id, scores[hit], form, text);
+            const size_t before = text.size();
+            text += ",\"fields\":{";
+            const size_t start = text.size();
+            text += form.type;
+            for (size_t i = 0; i < columns.size(); ++i) {
+                const std::string_view value = columns[i][hit];
+                if (value == "null" || (is_empty_value(value) && (form.shows_empty >> i & 1) == 0)) continue;
+                append_member(form.keys[i], start, text);
+                text += value;
+            }
+            if (text.size() == start) text.resize(before);
+            text += text.size() == before ? "}" : "}}";
+        }
+        ends.push_back(text.size());
+    }
+    return hits_of(text, ends);
+}
+
+std::string text_of(const nb::bytes& bytes) { return std::string(view_of(bytes)); }
 
 void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t required, uint64_t shows_empty, const nb::bytes& source,
                const nb::bytes& type, const nb::bytes& id_prefix) {
@@ -223,6 +279,8 @@ void bind_page(nb::module_& m) {
     m.def("page", &render_page, nb::arg("rows"), nb::arg("lids"), nb::arg("relevances"), nb::arg("changed"), nb::arg("first_lid"),
           nb::arg("gids"), nb::arg("form"),
           "The JSON of each hit; None where it cannot be made of its row. Twin: paperwasp.core.page.page");
+    m.def("value_page", &render_values, nb::arg("values"), nb::arg("relevances"), nb::arg("gids"), nb::arg("form"),
+          "The JSON of each hit; None where its relevance is no number. Twin: paperwasp.core.page.value_page");
 }
 
 }  // namespace paperwasp

@@ -51,11 +51,30 @@ def page(
         id_ = orjson.dumps(rows[lid][0].decode())
         if form.id_prefix:
             id_ = b'"%b%b"' % (form.id_prefix, gids[number].hex().encode())
-        shown = [form.type, b"" if form.id_prefix else b'"documentid":' + id_, fields[1:-1]]
-        members = b",".join(member for member in shown if member)
-        whole = b',"fields":{%b}' % members if members else b""
-        hits.append(b'{"id":%b,"relevance":%b%b%b}' % (id_, orjson.dumps(relevance), form.source, whole))
+        hits.append(_hit(id_, relevance, [b"" if form.id_prefix else b'"documentid":' + id_, fields[1:-1]], form))
     return hits
+
+
+def value_page(values: Sequence[bytes], relevances: bytes, gids: Sequence[bytes], form: PageForm) -> list[bytes | None]:
+    """The JSON of each hit; None where it has no finite relevance. `values`: for each key, the JSON array of the values
+    of all hits: null where there is none."""
+    hits: list[bytes | None] = []
+    columns = [orjson.loads(array) for array in values]
+    for number, (gid, relevance) in enumerate(zip(gids, orjson.loads(relevances), strict=True)):
+        fields = [
+            key + orjson.dumps(column[number])
+            for place, (key, column) in enumerate(zip(form.keys, columns, strict=True))
+            if column[number] is not None and (form.shows_empty >> place & 1 or column[number] not in ("", [], {}))
+        ]
+        id_ = b'"%b%b"' % (form.id_prefix, gid.hex().encode())
+        hits.append(None if relevance is None else _hit(id_, relevance, fields, form))
+    return hits
+
+
+def _hit(id_: bytes, relevance: float, fields: Sequence[bytes], form: PageForm) -> bytes:
+    members = b",".join(member for member in (form.type, *fields) if member)
+    whole = b',"fields":{%b}' % members if members else b""
+    return b'{"id":%b,"relevance":%b%b%b}' % (id_, orjson.dumps(relevance), form.source, whole)
 
 
 def _fields(json: bytes, form: PageForm) -> bytes | None:

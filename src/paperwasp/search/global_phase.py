@@ -10,18 +10,16 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.content.view import View
 from paperwasp.ranking.global_phase import GlobalPhase
-from paperwasp.search.fill import hits_of
 from paperwasp.search.mutations import ON_SUMMARY
-from paperwasp.search.query import Hit, Query
+from paperwasp.search.query import Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.rescaling import Rescaling
-from paperwasp.search.summary import SummaryForms
 
 Scores = NDArray[np.float64]
 
@@ -36,13 +34,22 @@ def relevances(phase: GlobalPhase, rows: Scores, before: Scores) -> Scores:
     return np.concatenate([scores, rescaling(rest)])
 
 
-def page_of(view: View, query: Query, ranked: RankedHits, forms: SummaryForms) -> tuple[list[Hit], int] | None:
-    """The first hits by the global phase, as many as are asked for, and how many it drops. None: the container does it,
-    since it did not ask for that, or wants what only it can tell."""
+class GlobalHits(NamedTuple):
+    """The first hits by the global phase, as many as are asked for."""
+
+    ranked: RankedHits
+    """With the scores that they had before."""
+    relevances: Scores
+    dropped_count: int
+    """How many hits the phase drops, of all."""
+
+
+def rank_globally(query: Query, ranked: RankedHits) -> GlobalHits | None:
+    """Return the first hits by the global phase. None: the container ranks by it, since it did not ask for that, or
+    wants what only it can tell."""
     phase, wanted = ranked.bound.profile.global_phase, query.rank.global_page
     if phase is None or wanted is None or ranked.bound.observer.wants(ON_SUMMARY):
         return None
-    bare = replace(query, rank=replace(query.rank, global_hits=0))
     count = min(query.rank.global_hits, len(ranked.lids))
     if not count:
         return None
@@ -51,8 +58,5 @@ def page_of(view: View, query: Query, ranked: RankedHits, forms: SummaryForms) -
     order = np.argsort(-found, kind="stable")
     kept = order if limit is None else order[found[order] > limit]
     places = kept[: wanted.hits]
-    shown = ranked.of(places)
     ranked.bound.observer.step("global phase", "content node")
-    hits = hits_of(view, bare, shown, range(len(places)), [None] * len(places), forms)
-    pairs = zip(hits, found[places].tolist(), strict=True)
-    return [hit._replace(relevance=relevance) for hit, relevance in pairs], len(order) - len(kept)
+    return GlobalHits(ranked.of(places), found[places], len(order) - len(kept))

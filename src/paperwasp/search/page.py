@@ -1,9 +1,11 @@
-"""The step that renders hits from the row store, where a query shows documents as they are stored.
+"""The step that renders hits from the row store, where a query shows documents as they are stored, or from the columns
+of attributes, where it shows these alone.
 
 Whether a query is of this class depends on its `Show`, on its summary class and on its rank profile, none of which
 change from request to request; the kernel `page` then says of each hit whether its row can be shown. Hits that it
 leaves go the general way (`search.fill`): new documents that are not in the row store yet, those whose attributes were
-changed in place, and those that an earlier layout wrote.
+changed in place, and those that an earlier layout wrote. Of hits that show attributes, all with a finite relevance are
+rendered.
 
 A document that was removed since the view was made is shown as the view has it. (Where it is not in the row store, it
 keeps its place, without fields.) Vespa: a hit whose document was removed between matching and filling has no summary.
@@ -28,6 +30,7 @@ from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query, Show
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForm, SummaryForms
+from paperwasp.search.summary_attributes import ShownAttribute, values_json
 
 _NO_GIDS: Final = np.zeros(0, np.uint8)
 Page = tuple[bytes | None, ...]
@@ -35,12 +38,14 @@ Page = tuple[bytes | None, ...]
 
 
 class PageStep(NamedTuple):
-    """How the kernel `page` renders the hits of a summary class of one document type."""
+    """How a kernel renders the hits of a summary class of one document type."""
 
     form: _core.PageForm
     needs_gids: bool
     omits_features: bool
     """Whether summary-features are left out."""
+    attributes: tuple[ShownAttribute, ...] | None
+    """All that is shown, where it is read from columns; None: it is in the rows."""
 
 
 class PageSteps:
@@ -50,7 +55,8 @@ class PageSteps:
         self._known: dict[object, tuple[Schema, PageStep | None]] = {}
 
     def of(self, query: Query, ranked: RankedHits, forms: SummaryForms) -> PageStep | None:
-        """The step for a query; None where its summary shows more than members of stored documents."""
+        """The step for a query; None where its summary shows more than members of stored documents, and than
+        attributes."""
         schema, show = ranked.bound.setting.space.schema, query.show
         key = (id(schema), show.summary, show.fields, show.tensor_form, show.exact_tensors, show.source)
         known = self._known.get(key)
@@ -63,10 +69,12 @@ class PageSteps:
 
 
 def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
-    if form.members is None or form.marked or not form.needs_document:
+    if form.members is None or (form.needs_document and form.marked):
         return None
     has_all = not show.fields
     shows_id = form.shows_id if has_all else "documentid" in show.fields
+    if not form.needs_document and (shows_id or form.attributes is None):
+        return None
     prefix = b"" if shows_id else orjson.dumps(f"index:{show.source}/0/")[1:-1]
     shown = _core.PageForm(
         keys=form.members.keys,
@@ -77,7 +85,7 @@ def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
         type=b'"sddocname":' + orjson.dumps(document_type) if has_all or "sddocname" in show.fields else b"",
         id_prefix=prefix,
     )
-    return PageStep(shown, bool(prefix), form.omits_features)
+    return PageStep(shown, bool(prefix), form.omits_features, None if form.needs_document else form.attributes)
 
 
 def _bits(flags: Sequence[bool]) -> int:
@@ -89,22 +97,21 @@ def rendered_hits(
 ) -> tuple[Page, list[Hit]] | None:
     """The hits of `ranked` in a window, rendered, and those that cannot be; None where the query is not of the class
     that can be."""
-    is_asked = query.show.source and query.order.after is None
-    if not (is_asked and view.rows.limit) or ranked.bound.observer.wants(ON_SUMMARY):
+    if not query.show.source or query.order.after is not None or ranked.bound.observer.wants(ON_SUMMARY):
         return None
-    step = steps.of(query, ranked, forms)
-    if step is None or _has_features(query, ranked, step):
+    step, space = steps.of(query, ranked, forms), ranked.bound.setting.space
+    if step is None or _has_features(query, ranked, step) or not (step.attributes or view.rows.limit):
         return None
     lids = ranked.lids[window]
-    hits = _core.page(
-        view.rows.rows,
-        lids,
-        orjson.dumps(ranked.scores[window], option=orjson.OPT_SERIALIZE_NUMPY),
-        view.changed,
-        view.conform_below.get(ranked.bound.setting.space.schema.document.name, 0),
-        view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS,
-        step.form,
-    )
+    relevances = orjson.dumps(ranked.scores[window], option=orjson.OPT_SERIALIZE_NUMPY)
+    gids = view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS
+    if step.attributes is None:
+        first_lid = view.conform_below.get(space.schema.document.name, 0)
+        hits = _core.page(view.rows.rows, lids, relevances, view.changed, first_lid, gids, step.form)
+    elif all(attribute.name in space.columns for attribute in step.attributes):
+        hits = _core.value_page(values_json(step.attributes, space.columns, lids), relevances, gids, step.form)
+    else:
+        return None
     left = [number for number, hit in enumerate(hits, window.start) if hit is None]
     return tuple(hits), hits_of(view, query, ranked, left, repeat(None), forms) if left else []
 

@@ -25,7 +25,7 @@ from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
-from paperwasp.search.global_phase import page_of
+from paperwasp.search.global_phase import rank_globally
 from paperwasp.search.grouping import HitGroups
 from paperwasp.search.order import Level
 from paperwasp.search.page import Page, rendered_hits
@@ -118,16 +118,16 @@ class BoundSearch:
         ranked = [self._ranked(bound, wanted, self._view) for bound in self._indexed]
         clock.begin_writing()
         begun_ns, spent_ns = clock.now_ns(), time.thread_time_ns()
-        rendered = self._rendered(ranked, slice(order.offset, wanted))
-        page: Page | None
         last = self._last_phase(ranked)
         if last is not None:
-            page, (hits, dropped) = None, last
-            ranked = [replace(ranked[0], total_count=ranked[0].total_count - dropped)]
-        elif rendered is None:
-            page, hits = None, self._page(ranked, 0 if self._streamed else order.offset, wanted)
+            page, hits, dropped = last
+            if dropped:
+                ranked = [replace(ranked[0], total_count=ranked[0].total_count - dropped)]
         else:
-            page, hits = rendered
+            page, hits = self._rendered(ranked, slice(order.offset, wanted)) or (
+                None,
+                self._page(ranked, 0 if self._streamed else order.offset, wanted),
+            )
         took_ns, spent_ns = clock.now_ns() - begun_ns, time.thread_time_ns() - spent_ns
         for bound in self._indexed:
             bound.plan.cost.wrote(len(hits if page is None else page), spent_ns)
@@ -167,14 +167,27 @@ class BoundSearch:
         bound = ranked.bound
         return bound.observer.mutations(bound.setting.space.schema.document.name, self._view.gids)
 
-    def _last_phase(self, ranked: Sequence[RankedHits]) -> tuple[list[Hit], int] | None:
-        """The page by the global phase, and how many hits that drops; None where the container ranks by it."""
+    def _last_phase(self, ranked: Sequence[RankedHits]) -> tuple[Page | None, list[Hit], int] | None:
+        """The page by the global phase, as far as it can be rendered, the other hits, and how many hits the phase
+        drops; None where the container ranks by it."""
         if self._query.rank.global_page is None or self._streamed or len(ranked) != 1:
             return None
-        return page_of(self._view, self._query, ranked[0], self._served.summaries)
+        found = rank_globally(self._query, ranked[0])
+        if found is None:
+            return None
+        view, served, shown = self._view, self._served, found.ranked
+        query = replace(self._query, rank=replace(self._query.rank, global_hits=0))
+        count = len(found.relevances)
+        final = replace(shown, scores=found.relevances)
+        rendered = rendered_hits(view, query, final, slice(0, count), served.pages, served.summaries)
+        if rendered is not None:
+            return *rendered, found.dropped_count
+        hits = hits_of(view, query, shown, range(count), [None] * count, served.summaries)
+        pairs = zip(hits, found.relevances.tolist(), strict=True)
+        return None, [hit._replace(relevance=relevance) for hit, relevance in pairs], found.dropped_count
 
     def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> tuple[Page, list[Hit]] | None:
-        """The hits of the page where they can be rendered from rows: those of one type, which nothing is merged
+        """The hits of the page where they can be rendered by a kernel: those of one type, which nothing is merged
         with."""
         if self._streamed or len(ranked) != 1:
             return None

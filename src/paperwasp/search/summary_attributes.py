@@ -6,9 +6,11 @@ They are written straight from the columns; `search.summary` writes all others, 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
 from paperwasp.document.output import Render
@@ -39,3 +41,17 @@ def attributes_json(
                 shown[name] = found
         written.append(orjson.dumps(shown, option=orjson.OPT_SERIALIZE_NUMPY))
     return written
+
+
+def values_json(
+    attributes: Iterable[ShownAttribute], columns: Mapping[str, ColumnView], lids: NDArray[np.uint32]
+) -> list[bytes]:
+    """For each of these attributes the JSON array of the values of all documents: null where nothing is shown."""
+    return [_column_json(attribute, columns[attribute.name].get_all(lids)) for attribute in attributes]
+
+
+def _column_json(attribute: ShownAttribute, values: list[Any]) -> bytes:
+    _, render, missing = attribute
+    if render is not None or missing is not None:
+        values = [missing if value is None else value if render is None else render(value) for value in values]
+    return orjson.dumps(values, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -31,11 +31,25 @@ Entry = tuple[str, Hit]
 def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = True) -> SearchResult:
     """The page of the plan's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
     answering = plan.answering
-    if len(answers) == 1 and not (answering.is_merged or answering.without_summary or plan.queries[0].errors):
+    if len(answers) == 1 and not (answering.without_summary or plan.queries[0].errors):
         cluster, answer = answers[0]
         if isinstance(answer, SearchResponse) and (soft_timeout or not answer.timed_out):
-            return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
+            if not answering.is_merged:
+                return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
+            if answer.is_page:
+                answer = _from_offset(answer, plan.offset)
+                return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
     return _merge(plan, answers, soft_timeout)
+
+
+def _from_offset(answer: SearchResponse, offset: int) -> SearchResponse:
+    """The page of a cluster that ranked by the global phase itself, without the hits before the offset."""
+    if not offset:
+        return answer
+    if answer.page is None:
+        return replace(answer, hits=answer.hits[offset:])
+    before, page = answer.page[:offset], answer.page[offset:]
+    return replace(answer, page=page, hits=answer.hits[before.count(None) :])
 
 
 def _merge(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
@@ -48,9 +62,11 @@ def _merge(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> S
         elif answer.timed_out and not soft_timeout:
             errors.append(SearchError(TIMED_OUT, f"Timed out after {query.timeout_ms(plan):g} ms", cluster))
         else:
-            found.append(
-                (cluster, answer if query.ranking is None or answer.is_page else _rerank(query.ranking, answer))
-            )
+            if answer.is_page:
+                answer = _from_offset(answer, plan.offset)
+            elif query.ranking is not None:
+                answer = _rerank(query.ranking, answer)
+            found.append((cluster, answer))
     hits = _merged_hits(plan, found)
     bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.answering.without_summary}
     errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]
@@ -111,7 +127,7 @@ def _rerank(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
 
 def _merged_hits(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[Entry]:
     lists = [[(cluster, hit) for hit in answer.hits] for cluster, answer in found]
-    if not plan.answering.is_merged:
+    if not plan.answering.is_merged or (len(found) == 1 and found[0][1].is_page):
         return lists[0] if lists else []
     key: Callable[[Entry], Any] = _by_relevance
     if plan.answering.order_by and not any(query.ranking for query in plan.queries):

@@ -72,7 +72,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     except PaperwaspError as error:
         failure = failure or Failing(error)
     is_merged = len(clusters) > 1 or any(cluster.ranking for cluster in clusters)
-    if len(targets) == 1 and not is_merged and _shows_plain_hits(config, parameters, answering, schemas):
+    if len(targets) == len(clusters) == 1 and _shows_plain_hits(parameters, answering):
         show = replace(show, source=targets[0].cluster.id)
     grouping = prepare_grouping(parameters, statement, targets)
     if grouping is not None:
@@ -189,16 +189,14 @@ def _show(parameters: SearchParameters, answering: Answering, schemas: Sequence[
     return show, failure
 
 
-def _shows_plain_hits(
-    config: SearchConfig, parameters: SearchParameters, answering: Answering, schemas: Sequence[Schema]
-) -> bool:
-    """Whether hits are needed for nothing but to be shown as JSON, so that a cluster may render them itself."""
+def _shows_plain_hits(parameters: SearchParameters, answering: Answering) -> bool:
+    """Whether hits of one query of a cluster are needed for nothing but to be shown as JSON, so that the cluster may
+    render them itself; where it ranks them by a global phase, only if it does that itself, too."""
     return (
         parameters.presentation.format == "json"
         and not parameters.collapse.fields
         and not (parameters.trace.level and parameters.trace.explain_level)
         and not answering.without_summary
-        and not any(config.global_phase(schema, parameters.rank_profile) for schema in schemas)
     )
 
 

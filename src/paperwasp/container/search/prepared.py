@@ -195,5 +195,7 @@ class PreparedQuery:
         hits = bound.hits if cluster.ranking is None else max(bound.hits, cluster.ranking.rerank_count)
         after = None if bound.after is None else bound.after.within(cluster.place)
         order = Order(min(hits, limits.hits), bound.offset, self.answering.order_by, after)
-        query = Query(match, rank, order, self.show, self.observe, deadline, bound.groupings)
+        # The token of the page that follows is made of the last hit.
+        show = self.show if bound.after is None else replace(self.show, source="")
+        query = Query(match, rank, order, show, self.observe, deadline, bound.groupings)
         return ClusterQuery(cluster.cluster, query, cluster.errors, cluster.ranking, limits)
