@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.attribute import create_column, growable, reserved
+from paperwasp.attribute.array_file import read_arrays, write_arrays
 from paperwasp.attribute.growable import GrowableArray, Large
 from paperwasp.attribute.rows import RowStore, places_of, rows_of
 from paperwasp.document.types import TensorFieldType
@@ -181,3 +182,69 @@ def tensor_of(kind: TensorType, number: int) -> Tensor:
     for label in range(number % 4):
         builder.subspace((str(label),), [number, label, 1])
     return builder.build()
+
+
+@pytest.mark.parametrize("before", [0, 1, 1000, 5000])
+def test_what_is_in_a_file_is_mapped(tmp_path: Path, before: int) -> None:
+    """Wherever in the file it begins: not copied, kept when the file loses its name, and never written back."""
+    path = tmp_path / "saved"
+    write_arrays(path, {"other": np.full(before, 7, np.uint8), "cells": numbered(0, 2000), "last": np.full(99, 7)})
+    content, arrays = path.read_bytes(), read_arrays(path)
+    grown = GrowableArray(np.float32, row_shape=(3,), large=Large())
+    grown.begin_with(arrays["cells"], arrays.places["cells"])
+    assert grown.is_fixed and not grown.array[2000:2300].any()
+    view, kept = grown.view(), grown.array
+    assert not grown.extend(numbered(2000, 3000)) and grown.array is kept
+    grown.array[0] = -1
+    assert path.read_bytes() == content
+    path.unlink()
+    assert np.array_equal(grown.array[1:5000], numbered(1, 4999)) and np.array_equal(view[1:], numbered(1, 1999))
+
+
+def test_what_is_small_or_paged_or_gone_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "saved"
+    write_arrays(path, {"few": numbered(0, 20), "many": numbered(0, 2000)})
+    arrays = read_arrays(path)
+
+    def refuse(*_: object) -> int:
+        raise AssertionError("it is mapped")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reserved.Reserved, "begin_with", refuse)
+        for name, large in (("few", Large()), ("many", Large(tmp_path / "paged")), ("many", None)):
+            grown = GrowableArray(np.float32, row_shape=(3,), large=large)
+            grown.begin_with(arrays[name], arrays.places[name])
+            assert np.array_equal(grown.view(), arrays[name])
+    path.write_bytes(path.read_bytes()[:-1])
+    for _ in range(2):  # cut, and gone
+        grown = GrowableArray(np.float32, row_shape=(3,), large=Large())
+        grown.begin_with(numbered(0, 2000), arrays.places["many"])
+        assert np.array_equal(grown.view(), numbered(0, 2000))
+        path.unlink(missing_ok=True)
+
+
+def test_a_column_goes_on_from_its_file(tmp_path: Path) -> None:
+    """Its values are those of one that never stopped, also when they change and the elements are compacted."""
+    tensor_type = TensorType.parse("tensor<float>(x[3])")
+    kind = TensorFieldType(str(tensor_type), tensor_type)
+    chance, columns = np.random.default_rng(1), [create_column(kind), create_column(kind)]
+
+    def value() -> Tensor:
+        builder = TensorBuilder(tensor_type)
+        builder.subspace((), chance.random(3).astype(np.float32))
+        return builder.build()
+
+    values = [value() for _ in range(3000)]
+    for column in columns:
+        column.append(values)
+    write_arrays(tmp_path / "saved", columns[1].freeze()())
+    columns[1] = create_column(kind)
+    columns[1].load(read_arrays(tmp_path / "saved"))
+    (tmp_path / "saved").unlink()
+    lids = np.arange(3000, dtype=np.uint32)
+    assert columns[1].snapshot().gather(lids) == values
+    for lid in chance.integers(0, 3000, 2000).tolist():
+        changed = value()
+        for column in columns:
+            column.set(lid, changed)
+    assert columns[1].snapshot().gather(lids) == columns[0].snapshot().gather(lids)

@@ -9,6 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
+from paperwasp.attribute import growable
 from paperwasp.attribute.array_file import write_arrays
 from paperwasp.attribute.tensor import TensorColumn, TensorView
 from paperwasp.content import checkpoint
@@ -80,10 +81,12 @@ def check(node: TestNode, chance: Random, metric: str = "") -> None:
         check_graph(column_of(node, name), live.tolist(), metric, dense(random_vector(chance)))
 
 
-@pytest.mark.parametrize("paged", [False, True])
-def test_restarts_and_crashes_keep_graphs(tmp_path: Path, paged: bool) -> None:
+@pytest.mark.parametrize("cells", ["copied", "mapped", "paged"])
+def test_restarts_and_crashes_keep_graphs(tmp_path: Path, cells: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is replayed is linked as what was fed; what is loaded is not built again."""
-    chance = Random(SEED)
+    chance, paged = Random(SEED), cells == "paged"
+    if cells == "mapped":
+        monkeypatch.setattr(growable, "_RESERVED_FROM_BYTES", 1)
     node = start(tmp_path, music(Hnsw(4, 20), paged=paged))
     for round_ in range(4):
         feed(node, chance, range(round_ * 40, round_ * 40 + 100))

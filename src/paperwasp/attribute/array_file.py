@@ -14,6 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from paperwasp.attribute.reserved import FilePlace
 from paperwasp.errors import Corruption
 
 _MAGIC: Final = b"PWASPARR"
@@ -37,7 +38,15 @@ def write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
         os.fsync(file.fileno())
 
 
-def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+class FileArrays(dict[str, NDArray[Any]]):
+    """The arrays of a file by name, read-only, and where in it each is."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[str, FilePlace] = {}
+
+
+def read_arrays(path: Path) -> FileArrays:
     """The arrays of a file, read-only: the file is mapped as long as one of them is kept.
 
     Errors: Corruption with file and offset; FileNotFoundError.
@@ -50,11 +59,12 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     header = data[_START.size : _START.size + length]
     if (magic, version) != (_MAGIC, _VERSION) or crc != crc32(header):
         raise Corruption(f"{path}: offset 0: a damaged header")
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays = FileArrays()
     offset = _START.size + length
     for entry in orjson.loads(header):
         offset += -offset % _ALIGNMENT_BYTES
         arrays[entry["name"]] = _read(path, data[offset : offset + entry["size_bytes"]], entry, offset)
+        arrays.places[entry["name"]] = FilePlace(path, offset)
         offset += entry["size_bytes"]
     if offset != len(data):
         raise Corruption(f"{path}: offset {offset}: {len(data) - offset} bytes too many")

@@ -5,6 +5,7 @@ doubles, and what is not yet appended holds `fill`, so that rows can also be add
 the writer calls these.
 
 Large ones have address space for all that may come (`attribute.reserved`): they stay where they are when they grow.
+What such a one had in a file is mapped, and not read before it is looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from paperwasp.attribute.reserved import RESERVED_BYTES, Reserved
+from paperwasp.attribute.reserved import RESERVED_BYTES, FilePlace, Reserved
 
 _FIRST_CAPACITY = 256
 _RESERVED_FROM_BYTES: Final = 1 << 20
@@ -77,6 +78,25 @@ class GrowableArray:
         self.array[self.length : end] = values
         self.length = end
         return moved
+
+    def begin_with(self, values: NDArray[Any], place: FilePlace | None) -> None:
+        """Appends the first elements. `place`: where they are in a file; large ones are then not copied, but for those
+        of a paged array, which has a file of its own. Errors: NoSpace for one that is paged."""
+        is_mapped = self._large is not None and self._large.folder is None and values.nbytes >= _RESERVED_FROM_BYTES
+        if place is None or not is_mapped or not self._map(values, place):
+            self.extend(values)
+
+    def _map(self, values: NDArray[Any], place: FilePlace) -> bool:
+        try:
+            reserved = Reserved(max(RESERVED_BYTES, 8 * values.nbytes), None)
+            start = reserved.begin_with(place, values.nbytes)
+        except OSError:  # address space is limited, or the file is gone
+            return False
+        rows = (len(reserved.memory) - start) // values[:1].nbytes
+        array = np.frombuffer(reserved.memory, values.dtype, rows * values[:1].size, start)
+        self.array, self._reserved = array.reshape(rows, *values.shape[1:]), reserved
+        self.length = len(values)
+        return True
 
     def pad(self, length: int) -> None:
         """Appends `fill` up to `length`."""

@@ -1,19 +1,20 @@
 """Memory for arrays that grow to any size and never move: address space is reserved, and pages come when written.
 
-Anonymous memory, in huge pages where the system has them; or, for paged attributes, a file without a name that is
-mapped, whose pages the system writes and drops when it needs memory. The disk space of such a file is taken before
-its pages are written, so that a full disk is an error and never a signal.
+Anonymous memory, in huge pages where the system has them, which may begin with a part of a file; or, for paged
+attributes, a file without a name that is mapped, whose pages the system writes and drops when it needs memory. The disk
+space of such a file is taken before its pages are written, so that a full disk is an error and never a signal.
 
 The writer's thread makes and enlarges these; readers hold arrays over them, which keep the memory.
 """
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import os
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import finalize
 
 from paperwasp.errors import NoSpace
@@ -22,8 +23,26 @@ RESERVED_BYTES: Final = 1 << 36
 """Address space for one array: 64 GB, of the 128 TB that a process has."""
 _STEP_BYTES: Final = 16 << 20
 """Disk space is taken in steps of this size, or of an eighth of what there is already."""
+_MAP_FIXED: Final = 0x10
 _MAP_NORESERVE: Final = 0x4000
-"""In Linux's mman.h; the module `mmap` does not name it."""
+"""In Linux's mman.h; the module `mmap` does not name them."""
+_LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
+_LIBRARY.mmap.restype = ctypes.c_void_p
+_LIBRARY.mmap.argtypes = (
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+)
+
+
+class FilePlace(NamedTuple):
+    """Where in a file an array begins. The file is never changed; it may lose its name."""
+
+    path: Path
+    offset: int
 
 
 class Reserved:
@@ -58,3 +77,22 @@ class Reserved:
         except OSError as error:
             raise NoSpace(f"{self._folder}: no space left for a paged attribute: {error.strerror}") from error
         self._allowed_bytes += step
+
+    def begin_with(self, place: FilePlace, size_bytes: int) -> int:
+        """Has bytes of a file at the beginning: read when they are looked at, and copied before they are written. Gives
+        the offset of the first of them, since only whole pages can be mapped. Only for anonymous memory.
+
+        Errors: OSError, after which the memory is of no use.
+        """
+        skew = place.offset % mmap.PAGESIZE
+        end = skew + size_bytes
+        address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        access, flags = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | _MAP_FIXED | _MAP_NORESERVE
+        with place.path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < place.offset + size_bytes:
+                raise OSError(f"{place.path}: cut within an array")
+            if _LIBRARY.mmap(address, end, access, flags, file.fileno(), place.offset - skew) != address:
+                number = ctypes.get_errno()
+                raise OSError(number, os.strerror(number), str(place.path))
+        self.memory[end : end + -end % mmap.PAGESIZE] = bytes(-end % mmap.PAGESIZE)  # what follows in the file
+        return skew

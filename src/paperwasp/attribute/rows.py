@@ -9,13 +9,15 @@ An element is known by its number, its place in the arrays, until the store goes
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.growable import GrowableArray
+from paperwasp.attribute.reserved import FilePlace
 from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.errors import InvalidInput
 
@@ -115,8 +117,9 @@ class RowStore:
             raise ValueError("elements that do not fit the rows")
         self.load_whole(rows_of(np.uint64(0), lengths), *elements)
 
-    def load_whole(self, rows: NDArray[Any], *elements: NDArray[Any]) -> None:
-        """Goes on with what `freeze_whole` gave, in new arrays; readers keep the old ones. Errors: ValueError."""
+    def load_whole(self, rows: NDArray[Any], *elements: NDArray[Any], places: Sequence[FilePlace | None] = ()) -> None:
+        """Goes on with what `freeze_whole` gave, in new arrays; readers keep the old ones. `places`: where in files the
+        elements are, which is then mapped where they are large. Errors: ValueError."""
         for part, values in zip(self._parts, elements, strict=True):
             if values.dtype != part.array.dtype or values.shape[1:] != part.array.shape[1:]:
                 raise ValueError(f"elements of {values.dtype}{values.shape[1:]}")
@@ -125,8 +128,8 @@ class RowStore:
         if any(len(values) != len(elements[0]) or np.any(starts + lengths > len(values)) for values in elements):
             raise ValueError("elements that do not fit the rows")
         parts = tuple(part.empty() for part in self._parts)
-        for part, values in zip(parts, elements, strict=True):
-            part.extend(values)
+        for part, values, place in zip_longest(parts, elements, places):
+            part.begin_with(values, place)
         self._parts, self._rows = parts, GrowableArray.of(rows)
         self._unused = max(0, len(elements[0]) - int(lengths.sum()))
 

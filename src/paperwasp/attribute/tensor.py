@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.array_file import FileArrays
 from paperwasp.attribute.column import Arrays, Frozen, Lids
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.graph_view import GraphView
@@ -203,7 +204,8 @@ class TensorColumn(RowColumn):
         self._dictionary.load(arrays)
         checked_codes(labels[labels != NO_LABEL], self._dictionary)
         if "rows" in arrays:
-            self._store.load_whole(arrays["rows"], labels, arrays["cells"])
+            place = arrays.places.get("cells") if isinstance(arrays, FileArrays) else None
+            self._store.load_whole(arrays["rows"], labels, arrays["cells"], places=(None, place))
         else:  # from before elements that no row has were kept
             self._store.load(arrays["lengths"], labels, arrays["cells"])
         if self.graph is not None:
