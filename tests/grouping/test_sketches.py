@@ -71,7 +71,7 @@ def test_quantiles_of_many_values_are_within_their_bound() -> None:
             assert [whole.quantiles(0.0)[0], merged.quantiles(1.0)[0]] == [values.min(), values.max()]
 
 
-@pytest.mark.parametrize("count", [1, 7, 300, 70_000])
+@pytest.mark.parametrize("count", [1, 2, 7, 9, 300, 70_000])
 def test_each_group_has_its_own_sketch(count: int) -> None:
     numbers = np.random.default_rng(SEED)
     rows = 5_000
@@ -181,6 +181,32 @@ def test_groups_of_many_and_of_few_stand_beside_each_other() -> None:
         [state.selected(np.array([1])), state.selected(np.array([0]))], [np.zeros(1, np.int64)] * 2, 1
     )
     assert merged.shown() == [alone]
+
+
+@pytest.mark.parametrize("most", [0, BUCKETS * 3, 1 << 24])
+def test_buckets_are_those_of_each_hash_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a plain loop over hashes, with groups of few, of some more than 256, and of many distinct ones."""
+    monkeypatch.setattr("paperwasp.grouping.aggregators.count_groups._MOST_LEAST", most)
+    chance = random.Random(SEED)
+    sizes = [0, 3, 256, 257, 300, 2_000]
+    pairs = [(group, chance.randrange(1 << 60)) for group, size in enumerate(sizes) for _ in range(size)]
+    pairs += chance.sample(pairs, 500) + [(1, 7)] * 1_000
+    chance.shuffle(pairs)
+    values, groups = [value for _, value in pairs], np.array([group for group, _ in pairs], np.uint32)
+    lids = np.arange(len(values), dtype=np.uint32)
+    state = CountGroups(ColumnNode(Kind.LONG, values)).collect(Rows(lids, np.zeros(len(lids))), groups, len(sizes))
+    hashes = hashes_of(Values(Kind.LONG, np.array(values))).tolist()
+    for group in range(len(sizes)):
+        own = sorted({found for found, of in zip(hashes, groups.tolist(), strict=True) if of == group})
+        row, low, high = int(state.rows[group]), int(state.offsets[group]), int(state.offsets[group + 1])
+        assert (row < 0) == (len(own) <= 256)
+        assert state.hashes[low:high].tolist() == (own if row < 0 else [])
+        if row >= 0:
+            wanted = [0] * BUCKETS
+            for each in own:
+                zeros = 22 - (each >> 10).bit_length()
+                wanted[each % BUCKETS] = max(wanted[each % BUCKETS], zeros + 1)
+            assert state.buckets[row].tolist() == wanted
 
 
 def test_memory_of_sketches_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,6 +87,38 @@ def test_states_can_be_written_read_and_merged(expression: Expression, wanted: l
     assert list(type(state).merged(apart, [np.array([1]), np.array([0])], 2).shown()) == wanted[::-1]
 
 
+def test_picked_hits_of_other_types_are_merged() -> None:
+    """Keys become floats, values of which not all are numbers text, and single values beside lists lists."""
+    rows, one = Rows(np.arange(2, dtype=np.uint32), np.zeros(2)), np.zeros(2, np.uint32)
+    states = []
+    for key, value in ((COLUMNS["long"], COLUMNS["many"]), (COLUMNS["double"], COLUMNS["text"])):
+        nodes = {"key": ColumnNode(*key), "value": ColumnNode(*value)}
+        expression = Expression("argmin", (attribute("key"), attribute("value")))
+        aggregator = aggregator_of(Aggregation(0, expression), lambda each, of=nodes: of[str(each.arguments[0])])  # type: ignore[misc]
+        states.append(aggregator.collect(rows, one, 1))
+    state = type(states[0])
+    places = [np.zeros(1, np.int64)] * 2
+    assert [list(each.shown()) for each in states] == [[[]], ["é"]]
+    assert list(state.merged(states, places, 1).shown()) == [[]]
+    assert list(state.merged(states[::-1], places, 1).shown()) == [["é"]]
+    apart = state.merged(states, [np.array([0]), np.array([1])], 3)
+    assert list(apart.shown()) == [[], ["é"], Null.NULL]
+    assert apart.order_values().data.tolist() == [0, 1, 0]
+
+
+def test_what_an_unset_key_is_depends_on_the_size_of_its_type() -> None:
+    rows, one = Rows(np.arange(3, dtype=np.uint32), np.zeros(3)), np.zeros(3, np.uint32)
+    key = ColumnNode(Kind.LONG, [-(1 << 31), 5, -128])
+    expression = Expression("argmin", (attribute("key"), attribute("value")))
+    value = ColumnNode(Kind.LONG, [0, 1, 2])
+    for size_bytes, wanted in ((8, 0), (4, 2), (1, 0)):
+        key.size_bytes = size_bytes
+        aggregator = aggregator_of(
+            Aggregation(0, expression), lambda each: key if each.arguments[0] == "key" else value
+        )
+        assert list(aggregator.collect(rows, one, 1).shown()) == [wanted]
+
+
 def test_hits_of_equal_relevance_are_in_the_order_of_lids() -> None:
     state = state_of(SUMMARY, 2)
     assert isinstance(state, HitsState)

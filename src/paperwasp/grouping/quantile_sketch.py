@@ -9,6 +9,7 @@ come together. (The error of a KLL sketch with Vespa's k of 200 is 1.33 %.)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +23,9 @@ _TAIL: Final = 1e7
 """Ranks of so many values and fewer are rounded to this part first, as DataSketches does (getNaturalRank)."""
 _DIGIT: Final = 16
 """The bits that a pass of the sort by groups orders by."""
+
+_LARGE: Final = 512
+"""Values of a group, in the mean, from which on groups are sorted one by one."""
 
 Doubles = NDArray[np.float64]
 Groups = NDArray[Any]
@@ -54,14 +58,25 @@ class QuantileSketch:
 def sketch_of(values: Doubles, groups: Groups, count: int) -> QuantileSketch:
     """The sketch of the values of `count` groups. groups[i]: the group of value i. values: without NaN."""
     offsets = offsets_of(np.bincount(groups, minlength=count))
-    ordered = np.sort(values) if count == 1 else values[_order(values, groups, count)]
-    return _thinned(offsets, ordered, np.ones(len(values), np.int64))
+    return _thinned(offsets, _ordered(values, groups, offsets, count), np.ones(len(values), np.int64))
 
 
 def merged_sketch(values: Doubles, weights: Numbers, groups: Groups, count: int) -> QuantileSketch:
     """The sketch of values that each stand for some, of several sketches."""
     order = _order(values, groups, count)
     return _thinned(offsets_of(np.bincount(groups, minlength=count)), values[order], weights[order])
+
+
+def _ordered(values: Doubles, groups: Groups, offsets: Numbers, count: int) -> Doubles:
+    """The values by group, rising. Large groups are sorted one after another, which takes a third of the time."""
+    if count == 1:
+        return np.sort(values)
+    if count > min(1 << _DIGIT, len(values) // _LARGE):
+        return values[_order(values, groups, count)]
+    ordered = values[np.argsort(groups.astype(np.uint16), kind="stable")]
+    for low, high in pairwise(offsets.tolist()):
+        ordered[low:high].sort()
+    return ordered
 
 
 def _order(values: Doubles, groups: Groups, count: int) -> Numbers:

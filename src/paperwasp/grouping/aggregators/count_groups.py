@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, argument, written_as
 from paperwasp.grouping.column_state import number_values
 from paperwasp.grouping.hyperloglog import (
+    BUCKET_BITS,
     BUCKETS,
     MOST_HASHES,
     MOST_ZEROS,
@@ -33,6 +34,10 @@ from paperwasp.grouping.values import Values
 
 _FEW: Final = -1
 """Instead of the number of a row of buckets: the group keeps hashes."""
+_NONE: Final = np.uint32(0xFFFFFFFF)
+"""No 22 bits of a hash."""
+_MOST_LEAST: Final = 1 << 24
+"""Of how many buckets the least hashes are found beside each other: 64 MB."""
 
 
 @written_as("count_groups")
@@ -67,7 +72,7 @@ class CountGroupsState(State):
         for part, place in pairs:
             has_buckets[place[part.rows != _FEW]] = True
         hashes = np.concatenate([part.hashes for part in parts])
-        state = cls(*_sketched(hashes, groups.astype(np.int64), has_buckets))
+        state = cls(*_sketched(hashes, groups, has_buckets))
         for part, place in pairs:
             has = part.rows != _FEW
             rows = state.rows[place[has]]
@@ -120,31 +125,70 @@ class CountGroupsState(State):
 
 
 def _sketched(
-    hashes: Hashes, groups: Numbers, has_buckets: NDArray[np.bool_]
+    hashes: Hashes, groups: NDArray[Any], has_buckets: NDArray[np.bool_]
 ) -> tuple[Numbers, Hashes, Numbers, Buckets]:
     """The members of the state of hashes, each of a group. has_buckets: which groups have buckets in any case."""
     count = len(has_buckets)
-    pairs = np.sort(groups.astype(np.uint64) << np.uint64(32) | hashes) if count > 1 else np.sort(hashes)
-    is_first = np.ones(len(pairs), np.bool_)
-    is_first[1:] = pairs[1:] != pairs[:-1]
-    pairs = pairs[is_first]
-    hashes = pairs.astype(np.uint32)
-    owners = (pairs >> np.uint64(32)).astype(np.int64) if count > 1 else np.zeros(len(pairs), np.int64)
-    lengths = np.bincount(owners, minlength=count)
-    is_many = has_buckets | (lengths > MOST_HASHES)
+    is_many, of_many = _clearly_many(hashes, groups, has_buckets)
+    if is_many.any():
+        is_left = ~is_many[groups]
+        hashes, groups = hashes[is_left], groups[is_left]
+    hashes, groups = _distinct(hashes, groups, count)
+    lengths = np.bincount(groups, minlength=count)
+    has_more = lengths > MOST_HASHES
+    is_many |= has_buckets | has_more
     many = int(np.count_nonzero(is_many))
     check_memory(many * BUCKETS)
     rows = np.full(count, _FEW)
     rows[is_many] = np.arange(many)
     buckets = np.zeros((many, BUCKETS), np.uint8)
-    put = is_many[owners]
-    _fill(buckets, rows[owners[put]], hashes[put])
+    buckets[rows[of_many.groups]] = of_many.buckets
+    put = is_many[groups]
+    places = rows[groups[put]] * BUCKETS + (hashes[put] & np.uint32(BUCKETS - 1))
+    np.maximum.at(buckets.reshape(-1), places, places_of(hashes[put]))
     return offsets_of(np.where(is_many, 0, lengths)), hashes[~put], rows, buckets
 
 
-def _fill(buckets: Buckets, rows: Numbers, hashes: Hashes) -> None:
-    places = rows * BUCKETS + (hashes & np.uint32(BUCKETS - 1))
-    np.maximum.at(buckets.reshape(-1), places, places_of(hashes))
+class _Filled(NamedTuple):
+    """Buckets of some groups."""
+
+    groups: Numbers
+    buckets: Buckets
+
+
+def _clearly_many(
+    hashes: Hashes, groups: NDArray[Any], has_buckets: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], _Filled]:
+    """Which groups have more hashes than are kept, as far as the number of their buckets that are not empty says it,
+    and their buckets. The least of the hashes in a bucket has the highest place; so nothing need be sorted."""
+    is_large = has_buckets | (np.bincount(groups, minlength=len(has_buckets)) > MOST_HASHES)
+    large = np.flatnonzero(is_large)
+    is_many = np.zeros(len(has_buckets), np.bool_)
+    if not len(large) or len(large) * BUCKETS > _MOST_LEAST:
+        return is_many, _Filled(large[:0], np.zeros((0, BUCKETS), np.uint8))
+    numbers = np.zeros(len(has_buckets), np.uint32)
+    numbers[large] = np.arange(len(large)) * BUCKETS
+    if not is_large.all():
+        is_put = is_large[groups]
+        hashes, groups = hashes[is_put], groups[is_put]
+    flat = np.full(len(large) * BUCKETS, _NONE, np.uint32)
+    np.minimum.at(flat, numbers[groups] + (hashes & np.uint32(BUCKETS - 1)), hashes >> np.uint32(BUCKET_BITS))
+    least = flat.reshape(-1, BUCKETS)
+    has_more = (least != _NONE).sum(axis=1) > MOST_HASHES
+    is_many[large[has_more]] = True
+    least = least[has_more]
+    buckets = np.where(least == _NONE, 0, places_of(least << np.uint32(BUCKET_BITS))).astype(np.uint8)
+    return is_many, _Filled(large[has_more], buckets)
+
+
+def _distinct(hashes: Hashes, groups: NDArray[Any], count: int) -> tuple[Hashes, Numbers]:
+    """The distinct hashes of each group, rising, and the group of each."""
+    pairs = np.sort(groups.astype(np.uint64) << np.uint64(32) | hashes) if count > 1 else np.sort(hashes)
+    is_first = np.ones(len(pairs), np.bool_)
+    is_first[1:] = pairs[1:] != pairs[:-1]
+    pairs = pairs[is_first]
+    owners = (pairs >> np.uint64(32)).astype(np.int64) if count > 1 else np.zeros(len(pairs), np.int64)
+    return pairs.astype(np.uint32), owners
 
 
 class CountGroups(Aggregator):
@@ -155,7 +199,7 @@ class CountGroups(Aggregator):
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> CountGroupsState:
         hashes = hashes_of(self._node.values(rows))
-        return CountGroupsState(*_sketched(hashes, groups.astype(np.int64), np.zeros(count, np.bool_)))
+        return CountGroupsState(*_sketched(hashes, groups, np.zeros(count, np.bool_)))
 
 
 @aggregates("count_groups")
