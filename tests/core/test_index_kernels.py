@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.core import _core
+from paperwasp.core import _core, bm25
 from paperwasp.core.plain_index import Document, PlainIndex, PlainTerm
 
 TERMS = 40
@@ -182,6 +182,36 @@ def test_bitmaps_stay_within_their_bytes_and_go_with_their_segment() -> None:
     assert kept == [88, 176, 176, 176]
     del reader
     assert _core.FrequentTerms.bytes_kept() == before
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    corpora,
+    cut_points,
+    st.integers(0, 2**32),
+    st.lists(st.tuples(st.integers(0, TERMS + 1), st.floats(0, 9)), max_size=5),
+    st.sampled_from([(1.2, 0.75), (0.0, 0.0), (2.0, 1.0)]),
+)
+def test_bm25_of_terms_is_that_of_their_occurrences(
+    corpus: Corpus, cuts: list[int], seed: int, terms: list[tuple[int, float]], parameters: tuple[float, float]
+) -> None:
+    plain, reader = PlainIndex(corpus.documents), corpus.reader(cuts, [corpus.average_length])
+    lids = np.flatnonzero(np.random.default_rng(seed).random(len(corpus.documents)) < 0.5).astype(np.uint32)
+    found, expected = np.zeros(len(lids)), np.zeros(len(lids))
+    _core.add_bm25_of(reader, 0, terms, *parameters, corpus.average_length, lids, found)
+    occurrences = [plain.occurrences(term)[lids].astype(np.int32) for term, _ in terms]
+    lengths = np.array([len(corpus.documents[lid]) for lid in lids], np.int32)
+    weights = [weight for _, weight in terms]
+    bm25.add_bm25_of(occurrences, lengths, weights, *parameters, corpus.average_length, expected)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_bm25_of_terms_needs_a_field_and_a_score_for_each_document() -> None:
+    reader, lids = Corpus.random(1, 9).reader([], [5.0]), np.arange(3, dtype=np.uint32)
+    with pytest.raises(ValueError, match="no such field"):
+        _core.add_bm25_of(reader, 1, [(1, 1.0)], 1.2, 0.75, 5.0, lids, np.zeros(3))
+    with pytest.raises(ValueError, match="one score"):
+        _core.add_bm25_of(reader, 0, [(1, 1.0)], 1.2, 0.75, 5.0, lids, np.zeros(2))
 
 
 @settings(deadline=None, max_examples=30)

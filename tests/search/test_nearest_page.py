@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import paperwasp.features.bm25 as bm25_module
 import paperwasp.search.rank_plan as rank_plan
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
@@ -114,6 +115,42 @@ def test_kept_features_are_those_that_are_computed_again(
     computed = _asked(node, where, f"both_{metric}", **named)
     assert len(kept.hits) == (10 if on_node else 30)
     assert kept == replace(computed, summary_ns=kept.summary_ns)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "title contains 'red'",
+        "weakAnd(title contains 'red', title contains 'blue') or ({targetHits: 40}nearestNeighbor(euclidean, q))",
+        "({targetHits: 40}nearestNeighbor(euclidean, q)) or (title contains 'red' and title contains 'black')",
+        "title contains 'green' or (title contains 'red' and title contains 'black') or "
+        "({targetHits: 40}nearestNeighbor(euclidean, q))",
+        "rank({targetHits: 40}nearestNeighbor(euclidean, q), title contains 'red', title contains 'none')",
+        "title contains phrase('red', 'blue') or title contains 'black'",
+        "title contains ({significance: 0.3}'red') or title contains ({label: 'x'}'blue') or title contains 'none'",
+        "true",
+    ],
+)
+def test_bm25_of_words_by_a_kernel_is_that_of_each_term(
+    node: TestNode, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """Words that count everywhere, words that count within an operator, and both: the same sums, to the last bit."""
+    named = {"hits": 400, "global_hits": 30, "global_page": GlobalPage(400)}
+    words_of, found = bm25_module._words_of, list[bool]()
+
+    def noted(*given: Any) -> Any:
+        words = words_of(*given)
+        found.append(words is not None)
+        return words
+
+    monkeypatch.setattr(bm25_module, "_words_of", noted)
+    by_kernel = _asked(node, where, "both_euclidean", **named)
+    monkeypatch.setattr(bm25_module, "_words_of", lambda *_: None)
+    by_term = _asked(node, where, "both_euclidean", **named)
+    assert by_kernel == replace(by_term, summary_ns=by_kernel.summary_ns)
+    assert len(by_kernel.hits) > 20
+    is_mixed = "green" in where or "phrase" in where or where == "true"
+    assert any(found) != is_mixed
 
 
 def test_features_are_known_of_hits_that_all_are() -> None:

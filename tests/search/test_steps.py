@@ -147,7 +147,7 @@ def test_the_first_block_is_as_large_as_is_known_to_take_little_time() -> None:
     assert cost.known_ns is None
     cost.ranked(1000, 100_000)  # 100 ns each, of which a tenth counts
     assert cost.known_ns == pytest.approx(1810.0)
-    assert first_block(200.0) == 5000
-    assert first_block(1810.0) == 552
+    assert first_block(200.0) == 15_000
+    assert first_block(1810.0) == 1657
     assert first_block(50_000.0) == FIRST_BLOCK_LIDS
     assert list(blocks_of(700, 1, 500)) == [slice(0, 500), slice(500, 700)]

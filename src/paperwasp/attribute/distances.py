@@ -24,7 +24,7 @@ from paperwasp.core import _core
 from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.core.distances import METRICS
 from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, as_cells
+from paperwasp.tensor.value import DTYPES, Tensor, as_cells
 
 EARTH_RADIUS_KM: Final = 6371.0088
 """The mean one."""
@@ -237,6 +237,8 @@ def _check(column: TensorType, query: TensorType, metric: str) -> None:
 
 def _as_kept(query: Tensor, cell_type: str) -> NDArray[Any]:
     """The query's cells as the column's: what an int8 cannot hold becomes the nearest that it can."""
+    if cell_type in ("float", "double") and query.cells.dtype == DTYPES[cell_type]:
+        return np.ascontiguousarray(query.cells.reshape(-1))
     cells = query.cells.reshape(-1).astype(np.float64)
     if cell_type == "int8":
         cells = np.clip(np.nan_to_num(np.trunc(cells)), -128, 127)

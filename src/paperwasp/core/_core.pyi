@@ -116,6 +116,16 @@ def add_bm25(
     average_length: float,
     scores: NDArray[np.float64],
 ) -> None: ...
+def add_bm25_of(
+    reader: Reader,
+    field: int,
+    terms: list[tuple[int, float]],
+    k1: float,
+    b: float,
+    average_length: float,
+    lids: _U32,
+    scores: NDArray[np.float64],
+) -> None: ...
 def positions(reader: Reader, field: int, term: int, lids: _U32) -> tuple[_U32, _U32]: ...
 def field_lengths(reader: Reader, field: int, lids: _U32, to: NDArray[np.int32]) -> None: ...
 def locate(

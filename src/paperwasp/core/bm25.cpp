@@ -1,8 +1,15 @@
-// What a term adds to the bm25 of a block of documents. The plain twin is in bm25.py.
+// What terms add to the bm25 of a block of documents. The plain twin is in bm25.py.
 //
 // The operations are in Vespa's order, so the result is the same number that the twin and core/top_k.cpp find.
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <utility>
+#include <vector>
+
 #include "clones.hpp"
 #include "core.hpp"
+#include "visit_lids.hpp"
 
 namespace paperwasp {
 namespace {
@@ -22,6 +29,23 @@ void add_bm25(In<int32_t> occurrences, In<int32_t> lengths, double weight, doubl
     add(occurrences.data(), lengths.data(), occurrences.size(), weight * (k1 + 1), k1 * (1 - b), k1 * b, average_length, scores.data());
 }
 
+// `terms`: of each term of the field its number and its weight. `lids` rise.
+void add_bm25_of(const Reader& reader, uint32_t field, const std::vector<std::pair<uint32_t, double>>& terms, double k1, double b,
+                 double average_length, In<uint32_t> lids, Out<double> scores) {
+    check_field(reader, field);
+    const size_t n = lids.size();
+    if (scores.size() != n) throw nb::value_error("one score for each document");
+    const GilRelease unlocked(is_much(STEPS_OF_LID * n * (terms.size() + 1)));
+    std::vector<int32_t> lengths(n), occurrences(n);
+    read_lengths(reader, field, lids.data(), n, lengths.data());
+    for (const auto& [term, weight] : terms) {
+        std::fill(occurrences.begin(), occurrences.end(), 0);
+        visit_lids(reader, field, term, lids.data(), n,
+                   [&](size_t i, Cursor& cursor, uint32_t at) { occurrences[i] = static_cast<int32_t>(cursor.frequencies()[at]); });
+        add(occurrences.data(), lengths.data(), n, weight * (k1 + 1), k1 * (1 - b), k1 * b, average_length, scores.data());
+    }
+}
+
 }  // namespace
 
 void bind_bm25(nb::module_& m) {
@@ -29,6 +53,9 @@ void bind_bm25(nb::module_& m) {
           nb::arg("average_length"), nb::arg("scores").noconvert(),
           "Adds to the score of each document what a term of this weight (its idf) adds that occurs so often in a field of this length (in"
           " tokens): weight · f · (k1 + 1) / (f + k1 · (1 − b + b · length / average)), and nothing where it does not occur.");
+    m.def("add_bm25_of", &add_bm25_of, nb::arg("reader"), nb::arg("field"), nb::arg("terms"), nb::arg("k1"), nb::arg("b"),
+          nb::arg("average_length"), nb::arg("lids").noconvert(), nb::arg("scores").noconvert(),
+          "The same for terms of the index, (number, weight), one after another, whose occurrences and lengths are read for rising lids.");
 }
 
 }  // namespace paperwasp

@@ -14,6 +14,7 @@
 #include "clock.hpp"
 #include "clones.hpp"
 #include "phrase.hpp"
+#include "visit_lids.hpp"
 
 namespace paperwasp {
 
@@ -24,8 +25,6 @@ PAPERWASP_CLONES uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_
 }
 
 namespace {
-
-constexpr uint64_t STEPS_OF_LID = 20;  // to look up a document in a posting list
 
 // segments: a list of (base, documents, [buffer or None for each field], FrequentTerms or None).
 std::unique_ptr<Reader> make_reader(const nb::sequence& segments, uint32_t fields) {
@@ -164,28 +163,6 @@ void match(const Reader& reader, uint32_t field, uint32_t term, Out<uint64_t> bi
     set_term(reader, field, term, bitmap.data(), clock);
 }
 
-// Calls visit(index in lids, cursor, place in the cursor's block) for the lids with the term.
-template <typename Visit>
-void visit_lids(const Reader& reader, uint32_t field, uint32_t term, const uint32_t* lids, size_t n, Visit visit) {
-    Clock clock;
-    size_t from = 0;
-    for (const Segment& segment : reader.segments) {
-        const size_t to = std::lower_bound(lids + from, lids + n, segment.base + segment.documents) - lids;
-        const FieldIndex& field_index = segment.field_indexes[field];
-        if (field_index.header != nullptr && from < to) {
-            if (const uint32_t place = field_index.find(term); place != NO_INDEX) {
-                Cursor cursor(field_index, place);
-                for (size_t i = from; i < to && !cursor.exhausted(); ++i) {
-                    if (i % BLOCK == 0) clock.spend(8 * BLOCK);
-                    const uint32_t at = lids[i] >= segment.base ? cursor.find(lids[i] - segment.base) : NO_INDEX;
-                    if (at != NO_INDEX) visit(i, cursor, at);
-                }
-            }
-        }
-        from = to;
-    }
-}
-
 // Occurrences of the term in each of the lids: 0 where it is not.
 void occurrences(const Reader& reader, uint32_t field, uint32_t term, In<uint32_t> lids, Out<int32_t> to) {
     check_field(reader, field);
@@ -220,14 +197,7 @@ void field_lengths(const Reader& reader, uint32_t field, In<uint32_t> lids, Out<
     check_field(reader, field);
     if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
     const GilRelease unlocked(is_much(STEPS_OF_LID * lids.size()));
-    std::fill(to.data(), to.data() + to.size(), 0);
-    size_t i = 0;
-    for (const Segment& segment : reader.segments) {
-        const FieldIndex& field_index = segment.field_indexes[field];
-        for (; i < lids.size() && lids.data()[i] < segment.base + segment.documents; ++i)
-            if (field_index.header != nullptr && lids.data()[i] >= segment.base)
-                to.data()[i] = field_index.field_lengths[lids.data()[i] - segment.base];
-    }
+    read_lengths(reader, field, lids.data(), lids.size(), to.data());
 }
 
 // Of a document's position, its element.

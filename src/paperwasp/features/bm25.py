@@ -10,12 +10,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.parts import Part, PartsOf, explains
 from paperwasp.features.query_terms import RankTerm
+from paperwasp.index.snapshot import IndexSnapshot
+from paperwasp.operators.field_match import Lids
+from paperwasp.operators.masked import MaskedMatch, Whole
+from paperwasp.operators.term import IndexMatch
 from paperwasp.ranking.program import Bm25Field
 
 DEFAULT_K1 = 1.2
@@ -114,6 +119,10 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
     def compute(block: Block, label: str | None) -> Floats:
         scores = np.zeros(len(block.lids))
         average_length = _average_length(block, field, parameters)
+        words = _words_of(block, field, label)
+        if words is not None:
+            words.add_to(scores, parameters, average_length)
+            return scores
         lengths = block.field_length(field)
         for number, term in _terms(block, field, label):
             weight = term_idf(term, number, block)
@@ -125,6 +134,53 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
         return scores
 
     return compute
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The terms of a query in a field, where all are words of it that count in the same of a block's hits."""
+
+    index: IndexSnapshot
+    number: int
+    """Of the field."""
+    terms: list[tuple[int, float]]
+    """Of each word its number in the index, and its idf."""
+    lids: Lids
+    """The hits in which they count."""
+    there: NDArray[np.bool_] | None
+    """Which of the block's hits these are; None: all."""
+
+    def add_to(self, scores: Floats, parameters: Bm25Parameters, average_length: float) -> None:
+        """Add to the scores of a block's hits, which are 0, what the words add."""
+        there, k1, b = self.there, parameters.k1, parameters.b
+        found = scores if there is None else np.zeros(len(self.lids))
+        _core.add_bm25_of(self.index.reader, self.number, self.terms, k1, b, average_length, self.lids, found)
+        if there is not None:
+            scores[there] = found
+
+
+def _words_of(block: Block, field: str, label: str | None) -> _Words | None:
+    """The words that a kernel reads the postings of, all in one go; None where the terms are not just that."""
+    setting = block.setting
+    terms: list[tuple[int, float]] = []
+    whole: Whole | None = None
+    for term in setting.terms:
+        notes = term.annotations
+        if label is not None and notes.label != label:
+            continue
+        matches = [match for match in term.matches if match.field == field]
+        if not matches:
+            continue
+        own, word = (matches[0].whole, matches[0].match) if type(matches[0]) is MaskedMatch else (None, matches[0])
+        if len(matches) > 1 or type(word) is not IndexMatch or (terms and own is not whole):
+            return None
+        whole = own
+        terms.append((word.term, idf_of(notes.document_frequency, notes.significance, term.document_frequency)))
+    if not terms:
+        return None
+    there, lids = (None, block.lids) if whole is None else whole.inside(block.lids)
+    is_all = lids is block.lids
+    return _Words(setting.space.index, setting.number_of(field), terms, lids, None if is_all else there)
 
 
 def _average_length(block: Block, field: str, parameters: Bm25Parameters) -> float:

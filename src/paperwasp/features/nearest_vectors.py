@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.elements import subspace_labels
 from paperwasp.errors import LanguageError
-from paperwasp.features.block import Block, terms_of
+from paperwasp.features.block import Block
 from paperwasp.features.family import Check, RankSetup, check_field
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.parsing.nearest import did_you_mean
@@ -100,7 +100,7 @@ def _vectors_of(block: Block, kind: str, name: str) -> Iterator[NearVectors]:
     """Of the terms that search the field, or of the one with the label in all its fields. Another operator with that
     label counts with its raw score, where it matches."""
     if kind == "field":
-        for number, _ in terms_of(block, name):
+        for number in range(len(block.setting.terms)):
             if (found := near_vectors(block, number, name)) is not None:
                 yield found
         return

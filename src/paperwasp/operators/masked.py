@@ -22,12 +22,25 @@ def terms_where_matched(operator: Operator, space: SearchSpace) -> Iterator[Term
     if isinstance(operator, TermOperator):
         yield from operator.terms()
         return
-    whole = _Whole(operator, space)
+    whole = Whole(operator, space)
     for term in operator.terms():
-        yield TermOperator(space, [MaskedMatch(match, whole) for match in term.matches], term.annotations, term.length)
+        yield _MaskedTerm(term, whole, space)
 
 
-class _Whole:
+class _MaskedTerm(TermOperator):
+    """A term, where a whole that it is part of matches."""
+
+    def __init__(self, term: TermOperator, whole: Whole, space: SearchSpace) -> None:
+        super().__init__(space, [MaskedMatch(match, whole) for match in term.matches], term.annotations, term.length)
+        self._term = term
+
+    @cached_property
+    def document_frequency(self) -> tuple[int, int]:
+        """That of the term by itself: how rare a word is does not depend on the query."""
+        return self._term.document_frequency
+
+
+class Whole:
     """The documents that an operator matches, found once for all terms below it."""
 
     def __init__(self, operator: Operator, space: SearchSpace) -> None:
@@ -57,7 +70,7 @@ class _Whole:
 class MaskedMatch(FieldMatch):
     """A term in a field, where a whole that it is part of matches."""
 
-    def __init__(self, match: FieldMatch, whole: _Whole) -> None:
+    def __init__(self, match: FieldMatch, whole: Whole) -> None:
         self.field = match.field
         self._match = match
         self._whole = whole
@@ -66,6 +79,11 @@ class MaskedMatch(FieldMatch):
     def match(self) -> FieldMatch:
         """The term wherever it matches."""
         return self._match
+
+    @property
+    def whole(self) -> Whole:
+        """The operator without whose match the term does not count."""
+        return self._whole
 
     @property
     def found(self) -> tuple[Lids, NDArray[np.uint32]]:

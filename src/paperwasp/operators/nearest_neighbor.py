@@ -219,23 +219,26 @@ class NearestNeighborOperator(BestOperator):
 @planner(NearestNeighborItem)
 def plan_nearest_neighbor(item: NearestNeighborItem, space: SearchSpace) -> Operator:
     """Errors: IllegalQuery, in the words of Vespa's ValidateNearestNeighborSearcher where that has such a check."""
-    said = _described(item)
     if item.target_hits < 1:
-        raise IllegalQuery(f"{said} has invalid targetHits {item.target_hits}: Must be >= 1")
+        raise _illegal(item, f"has invalid targetHits {item.target_hits}: Must be >= 1")
     tensor = space.inputs.get(item.tensor)
     name = f"'query({item.tensor})'"
     if not isinstance(tensor, Tensor):
-        problem = f"{said} requires a tensor rank feature named {name} but this is not present"
+        problem = f"requires a tensor rank feature named {name} but this is not present"
         if tensor is not None:
             what = "number" if isinstance(tensor, float) else "string"
             problem += f": it is the {what} '{tensor}', since no rank profile declares its type"
-        raise IllegalQuery(problem)
+        raise _illegal(item, problem)
     if item.distance_threshold is not None and math.isnan(item.distance_threshold):
-        raise IllegalQuery(f"{said} has invalid distanceThreshold NaN: Must be a number")
+        raise _illegal(item, "has invalid distanceThreshold NaN: Must be a number")
     if not np.isfinite(tensor.cells).all():
-        raise IllegalQuery(f"{said} {name} has a cell that is not a finite number")
-    matches = [_match(said, item, field, tensor, space) for field in fields_of(item.index, space)]
+        raise _illegal(item, f"{name} has a cell that is not a finite number")
+    matches = [_match(item, field, tensor, space) for field in fields_of(item.index, space)]
     return NearestNeighborOperator(space, matches, item.annotations)
+
+
+def _illegal(item: NearestNeighborItem, problem: str) -> IllegalQuery:
+    return IllegalQuery(f"{_described(item)} {problem}")
 
 
 def _described(item: NearestNeighborItem) -> str:
@@ -253,16 +256,14 @@ def _described(item: NearestNeighborItem) -> str:
     return f"NEAREST_NEIGHBOR {{{','.join(f'{name}={value}' for name, value in settings.items())}}}"
 
 
-def _match(
-    said: str, item: NearestNeighborItem, field: Field, tensor: Tensor, space: SearchSpace
-) -> NearestNeighborMatch:
+def _match(item: NearestNeighborItem, field: Field, tensor: Tensor, space: SearchSpace) -> NearestNeighborMatch:
     column = space.columns.get(field.name)
     if field.attribute is None or column is None:
-        raise IllegalQuery(f"{said} field is not an attribute")
+        raise _illegal(item, "field is not an attribute")
     if not isinstance(column, TensorView | ImportedView):
-        raise IllegalQuery(f"{said} field is not a tensor")
+        raise _illegal(item, "field is not a tensor")
     try:
         distances = Distances(column, tensor, field.attribute.distance_metric)
     except ValueError as error:
-        raise IllegalQuery(f"{said} {error}") from None
+        raise _illegal(item, str(error)) from None
     return NearestNeighborMatch(space, field.name, distances, item)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -44,8 +44,16 @@ def reciprocal_rank(values: Floats, k: float = DEFAULT_K) -> Floats:
     """1 / (k + rank): the greatest value has rank 1; of equal ones the hit that was before is before. NaN is last."""
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
     found = np.empty(len(values))
+    found[order] = _reciprocals(k, len(values))
+    return found
+
+
+@lru_cache(maxsize=16)
+def _reciprocals(k: float, count: int) -> Floats:
+    """1 / (k + rank) of the ranks from 1 to `count`."""
     with np.errstate(divide="ignore"):
-        found[order] = 1.0 / (k + 1.0 + np.arange(len(values)))
+        found: Floats = 1.0 / (k + 1.0 + np.arange(count, dtype=np.float64))
+    found.flags.writeable = False
     return found
 
 

@@ -106,6 +106,9 @@ class Unexecuted:
 def _bm25_sum(
     program: Program, query_value: Callable[[str], float] | None = None
 ) -> tuple[tuple[str, float], ...] | None:
+    if any(feature.bm25_field is None and feature.query_name is None for feature in program.features):
+        return None
+
     def known(feature: Feature) -> float | None:
         return query_value(feature.query_name) if query_value and feature.query_name is not None else None
 

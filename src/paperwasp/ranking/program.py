@@ -73,6 +73,11 @@ class Program:
         """Whether the value is that of a feature, as it is."""
         return self.result < len(self.features)
 
+    @property
+    def feature(self) -> Feature | None:
+        """The feature whose value the program has, as it is; None: it computes one."""
+        return self.features[self.result] if self.result < len(self.features) else None
+
     def evaluate(self, columns: Sequence[Floats], n: int) -> Floats:
         """One score per row. `columns`: parallel to `features`, float64, of length n or 1."""
         if self.result < len(self.features):

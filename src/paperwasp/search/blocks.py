@@ -11,8 +11,8 @@ FIRST_BLOCK_LIDS: Final = 256
 LEAST_BLOCK_LIDS: Final = 64
 BLOCK_NS: Final = 10_000_000
 """How long a block is computed, about: between blocks the clock is asked, and hits of whole blocks are the answer."""
-FIRST_BLOCK_NS: Final = 1_000_000
-"""How long the first block is to take, which is computed before anything is known of the query."""
+FIRST_BLOCK_NS: Final = 3_000_000
+"""How long the first block is to take where only other queries by the same rank profile tell what a hit takes."""
 MANY_TERMS: Final = 1024
 """So many may be ranked by in whole blocks."""
 

@@ -67,7 +67,7 @@ def hits_of(
 def _global_inputs(query: Query, ranked: RankedHits, numbers: Sequence[int]) -> Iterable[tuple[float, ...] | None]:
     """What the global phase needs of each hit. `numbers` rise."""
     phase = ranked.bound.profile.global_phase
-    if phase is None or not query.rank.global_hits:
+    if phase is None or not query.rank.global_hits or ranked.is_final:
         return repeat(None)
     chosen = [number for number in numbers if number < query.rank.global_hits]
     inputs = phase.inputs

@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from paperwasp.operators.field_match import Lids
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.known_features import FeatureNotes
+from paperwasp.search.known_features import NO_FEATURES, FeatureNotes, KnownFeatures
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
 from paperwasp.search.paging import ranked_behind
 from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
@@ -91,8 +90,7 @@ def exhaustive(
     bound.observer.step("rank", "general (rank program in blocks)")
     bound.observer.tag("first_phase", scored=scored, kept=len(best_lids))
     bound.observer.reach(ON_FIRST_PHASE, passed)
-    ranked = _hits(bound, matches.count - dropped, best_lids, best_scores, 1.0, highest, matches)
-    return replace(ranked, known=notes.known())
+    return _hits(bound, matches.count - dropped, best_lids, best_scores, 1.0, highest, matches, notes.known())
 
 
 def first_phase_scores(bound: BoundQuery, lids: Lids) -> Scores:
@@ -111,6 +109,7 @@ def _hits(
     scored: float,
     highest: float,
     matches: Matches | None = None,
+    known: KnownFeatures = NO_FEATURES,
 ) -> RankedHits:
     """`scored`: the share of the matches that were ranked in time. `matches`: None: they were not all looked at."""
     degraded = NOT_DEGRADED if matches is None else matches.degraded
@@ -123,6 +122,7 @@ def _hits(
         scored if matches is None else matches.coverage * scored,
         degraded if scored == 1 else degraded | TIMEOUT,
         highest,
+        known=known,
     )
 
 

@@ -30,6 +30,8 @@ def relevances(phase: GlobalPhase, rows: Scores, before: Scores) -> Scores:
     scores = phase.scores(rows)
     scores = np.where(np.isnan(scores), -np.inf, scores)
     chosen, rest = before[: len(rows)], before[len(rows) :]
+    if not len(rest):
+        return scores
     rescaling = replace(Rescaling.below(chosen, scores), most=np.inf)  # hits below are not above those before
     return np.concatenate([scores, rescaling(rest)])
 
@@ -38,8 +40,8 @@ class GlobalHits(NamedTuple):
     """The first hits by the global phase, as many as are asked for."""
 
     ranked: RankedHits
-    """With the scores that they had before."""
-    relevances: Scores
+    before: Scores
+    """The scores that they had before."""
     dropped_count: int
     """How many hits the phase drops, of all."""
 
@@ -59,4 +61,4 @@ def rank_globally(query: Query, ranked: RankedHits) -> GlobalHits | None:
     kept = order if limit is None else order[found[order] > limit]
     places = kept[: wanted.hits]
     ranked.bound.observer.step("global phase", "content node")
-    return GlobalHits(ranked.of(places), found[places], len(order) - len(kept))
+    return GlobalHits(ranked.of(places, found[places]), ranked.scores[places], len(order) - len(kept))

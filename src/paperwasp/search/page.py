@@ -122,5 +122,5 @@ def _has_features(query: Query, ranked: RankedHits, step: PageStep) -> bool:
         profile.match_features
         or (profile.summary_features and not step.omits_features)
         or (query.show.list_features and profile.rank_features)
-        or (profile.global_phase is not None and query.rank.global_hits)
+        or (profile.global_phase is not None and query.rank.global_hits and not ranked.is_final)
     )

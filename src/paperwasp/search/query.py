@@ -158,6 +158,21 @@ class Rank:
     global_page: GlobalPage | None = None
     """Set where no other hits are ranked beside those of the node: it may rank them, and answer with the page."""
 
+    def of_request(
+        self, inputs: Mapping[str, object], now_seconds: float | None, global_page: GlobalPage | None
+    ) -> Rank:
+        """The same with what one request says. Made field by field: `replace` takes ten times as long."""
+        return Rank(
+            self.profile,
+            inputs,
+            self.properties,
+            self.features,
+            self.override,
+            now_seconds,
+            self.global_hits,
+            global_page,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Order:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +58,8 @@ class RankedHits:
     """Those that the second phase ranked, best first by the first; None: it ranked none."""
     known: KnownFeatures = NO_FEATURES
     """What the first phase computed of them, and of others."""
+    is_final: bool = False
+    """Whether no other phase ranks them: they are those of the page, in its order."""
 
     @property
     def first_phase_end(self) -> FirstPhase | None:
@@ -66,9 +68,21 @@ class RankedHits:
             return None
         return FirstPhase(self.highest, NO_LIDS if self.reranked is None else self.reranked)
 
-    def of(self, places: slice | NDArray[Any]) -> RankedHits:
-        """The hits at these places."""
-        return replace(self, lids=self.lids[places], scores=self.scores[places], first_phase=self.first_phase[places])
+    def of(self, places: slice | NDArray[Any], final_scores: Scores | None = None) -> RankedHits:
+        """The hits at these places; with the scores of the last phase, where they are those of the page."""
+        return RankedHits(  # not `replace`, which takes as long as all else
+            self.bound,
+            self.total_count,
+            self.lids[places],
+            self.scores[places] if final_scores is None else final_scores,
+            self.first_phase[places],
+            self.coverage,
+            self.degraded,
+            self.highest,
+            self.reranked,
+            self.known,
+            final_scores is not None,
+        )
 
     def features(
         self, programs: Mapping[str, RankValue], places: Sequence[int], *, while_matching: bool = False
@@ -87,6 +101,11 @@ class RankedHits:
 
     def columns(self, programs: Mapping[str, Program], count: int) -> Scores:
         """The values of programs for the first `count` hits: a row a hit, a column a program."""
+        features = [program.feature for program in programs.values()]
+        known = self.known.of(self.lids[:count])
+        columns = [known[feature.name] for feature in features if feature is not None and feature.name in known]
+        if columns and len(columns) == len(features):
+            return np.stack(columns, axis=1)
         order = np.argsort(self.lids[:count])
         relevance = {"relevance": self.scores[:count][order]}
         block = self._block(self.lids[:count][order], relevance)

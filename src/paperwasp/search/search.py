@@ -175,15 +175,13 @@ class BoundSearch:
         found = rank_globally(self._query, ranked[0])
         if found is None:
             return None
-        view, served, shown = self._view, self._served, found.ranked
-        query = replace(self._query, rank=replace(self._query.rank, global_hits=0))
-        count = len(found.relevances)
-        final = replace(shown, scores=found.relevances)
-        rendered = rendered_hits(view, query, final, slice(0, count), served.pages, served.summaries)
+        view, query, served, count = self._view, self._query, self._served, len(found.before)
+        rendered = rendered_hits(view, query, found.ranked, slice(0, count), served.pages, served.summaries)
         if rendered is not None:
             return *rendered, found.dropped_count
+        shown = found.ranked.of(slice(None), found.before)  # features of hits see the scores of the phase before
         hits = hits_of(view, query, shown, range(count), [None] * count, served.summaries)
-        pairs = zip(hits, found.relevances.tolist(), strict=True)
+        pairs = zip(hits, found.ranked.scores.tolist(), strict=True)
         return None, [hit._replace(relevance=relevance) for hit, relevance in pairs], found.dropped_count
 
     def _rendered(self, ranked: Sequence[RankedHits], window: slice) -> tuple[Page, list[Hit]] | None:

@@ -30,6 +30,8 @@ class QueryType:
 
     def having(self, composite: str = "", tokenization: str = "", syntax: str = "", profile: str = "") -> QueryType:
         """This type with other parts, where they are not empty. Errors: IllegalQuery."""
+        if not (composite or tokenization or syntax or profile):
+            return self
         changed = replace(
             self,
             composite=_one_of(COMPOSITES, "composite", composite) or self.composite,

@@ -15,6 +15,7 @@ from unicodedata import normalize
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery, LanguageError
 from paperwasp.query.items import (
+    DEFAULT_ANNOTATIONS,
     Item,
     NearItem,
     NotItem,
@@ -145,7 +146,10 @@ def _parse(item: UserTextItem, user: UserText) -> Item | None:
     if parsed is None:
         raise LanguageError(f"Parsing '{text}' only resulted in NullItem.", item.position)
     parsed = _with_settings(parsed, item)
-    return marked(parsed, {name: value for name, value in item.annotations.given().items() if name in _ON_PARSED_TEXT})
+    annotations = item.annotations
+    if annotations == DEFAULT_ANNOTATIONS:
+        return parsed
+    return marked(parsed, {name: value for name, value in annotations.given().items() if name in _ON_PARSED_TEXT})
 
 
 def _one_word(text: str, item: UserTextItem) -> Item | None:

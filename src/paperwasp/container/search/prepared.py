@@ -186,12 +186,12 @@ class PreparedQuery:
         if limits.timeout_ms < math.inf:
             at_ns = min(deadline.at_ns, bound.started_ns + int(limits.timeout_ms * 1e6))
             deadline = replace(deadline, at_ns=at_ns)
-        if bound.inputs or bound.now_seconds is not None:
-            rank = replace(rank, inputs=bound.inputs, now_seconds=bound.now_seconds)
-        if cluster.ranking is not None and self.ranks_on_node:
-            rank = replace(rank, global_page=cluster.ranking.page(bound.hits))
+        page = cluster.ranking.page(bound.hits) if cluster.ranking is not None and self.ranks_on_node else None
+        if bound.inputs or bound.now_seconds is not None or page is not None:
+            rank = rank.of_request(bound.inputs, bound.now_seconds, page)
         if cluster.document_types:
-            match = replace(match, document_types=cluster.document_types)
+            types, phase = cluster.document_types, match.match_phase
+            match = Match(match.tree, types, match.language, match.gram_match, phase, match.streaming)
         hits = bound.hits if cluster.ranking is None else max(bound.hits, cluster.ranking.rerank_count)
         after = None if bound.after is None else bound.after.within(cluster.place)
         order = Order(min(hits, limits.hits), bound.offset, self.answering.order_by, after)
