@@ -91,7 +91,7 @@ def _angular_limit(threshold: float, _: float) -> float:
 
 
 def _cosine_distance(computed: Numbers, norm: float) -> Numbers:
-    return 1.0 - np.clip(-computed / norm, -1.0, 1.0)
+    return 1.0 - np.minimum(np.maximum(-computed / norm, -1.0), 1.0)  # in half of the time that np.clip takes
 
 
 def _great_circle_km(computed: Numbers, _: float) -> Numbers:

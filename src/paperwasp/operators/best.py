@@ -26,6 +26,7 @@ class BestMatch(FieldMatch):
         self.field = field
         self._space = space
         self._target_hits = target_hits
+        self._found_lids: Lids | None = None
         self._best: Bitmap | None = None
         self._within: Bitmap | None = None
         self._ranked: Callable[[], Bitmap | None] = _everything
@@ -49,29 +50,31 @@ class BestMatch(FieldMatch):
 
     def select(self, within: Bitmap | None) -> None:
         """Find the best of some documents (None: of all), if they are not known."""
-        if self._best is not None and (within is self._within or _are_equal(within, self._within)):
+        if self._found_lids is not None and (within is self._within or _are_equal(within, self._within)):
             return
         allowed = self._space.accept if within is None else self._space.accept & within
         self._within = within
-        self._best = bitmap_of(self.find(allowed), self._space.limit)
+        self._found_lids, self._best = self.find(allowed), None
 
     def look_within(self, ranked: Callable[[], Bitmap | None]) -> None:
         """Forget what was found. If nobody selects, the best are found among the documents that `ranked` returns."""
-        self._best, self._ranked = None, ranked
+        self._found_lids, self._best, self._ranked = None, None, ranked
 
     @property
     def best(self) -> Bitmap:
         """The documents that match."""
-        if self._best is None:
+        if self._found_lids is None:
             self.select(self._ranked())
-        assert self._best is not None
+        if self._best is None:
+            assert self._found_lids is not None
+            self._best = bitmap_of(self._found_lids, self._space.limit)
         return self._best
 
     def add_to(self, bitmap: Bitmap) -> None:
         bitmap |= self.best
 
     def frequency(self) -> int:
-        return self.estimate() if self._best is None else _core.bitmap_count(self._best, self._space.accept)
+        return self.estimate() if self._found_lids is None else _core.bitmap_count(self.best, self._space.accept)
 
     def document_frequencies(self) -> tuple[int, ...]:
         """All that have a value may match."""

@@ -36,13 +36,14 @@ def parameter_pairs(request: Request) -> list[tuple[str, str]]:
 
     Errors: IllegalQuery where the body is not what its type says, the query string is broken, or there are too many.
     """
-    if request.body and request.method == "POST":
-        pairs = list(islice(_all_pairs(request), limits.QUERY_PARAMETERS + 1))
+    content_type = request.content_type if request.body and request.method == "POST" else None
+    if content_type is not None:
+        pairs = list(islice(_all_pairs(request, content_type), limits.QUERY_PARAMETERS + 1))
     else:
         pairs = _query_pairs(request.query) if request.query else []
     if len(pairs) > limits.QUERY_PARAMETERS:
         raise _too_many()
-    if request.body and request.method == "POST" and request.content_type in _JSON:
+    if content_type in _JSON:
         _check_together({name for name, _ in pairs})
     return pairs
 
@@ -55,8 +56,8 @@ def _check_together(names: Set[str]) -> None:
                 raise IllegalQuery(f"Illegal query: Query contains both {name} and select parameter")
 
 
-def _all_pairs(request: Request) -> Iterator[tuple[str, str]]:
-    yield from _body_pairs(request)
+def _all_pairs(request: Request, content_type: str) -> Iterator[tuple[str, str]]:
+    yield from _body_pairs(request, content_type)
     yield from _query_pairs(request.query)
 
 
@@ -105,17 +106,17 @@ def _decode(text: str) -> str:
 _decode_short = lru_cache(maxsize=1024)(decode)
 
 
-def _body_pairs(request: Request) -> Iterable[tuple[str, str]]:
+def _body_pairs(request: Request, content_type: str) -> Iterable[tuple[str, str]]:
     if len(request.body) > limits.HTTP_QUERY_BODY_BYTES:
         raise IllegalQuery(f"The body has {len(request.body)} bytes; at most {limits.HTTP_QUERY_BODY_BYTES}")
-    if request.content_type == _FORM:
+    if content_type == _FORM:
         if request.body.count(b"&") > limits.QUERY_PARAMETERS:
             raise _too_many()
         try:
             return decode_form(request.body.decode()).items()
         except (UnicodeDecodeError, InvalidInput) as error:
             raise IllegalQuery(f"The form in the body is broken: {error}") from None
-    if request.content_type not in _JSON:
+    if content_type not in _JSON:
         return ()
     content = _json_object(request.body)
     if set(map(type, content.values())) == {str}:
