@@ -232,6 +232,15 @@ def test_nor_under_query_profiles(request: Request, profile: str) -> None:
     assert answer_of(request, *UNDER) == expected
 
 
+@pytest.mark.parametrize("given", ["hits=", "count=", "hits=3&count=", "count=&hits=2", "offset=&user="])
+def test_an_empty_value_takes_back_what_a_profile_says(given: str) -> None:
+    request = Request("GET", "/search/", f"query=two&{given}")
+    expected = answer_of(request, *handler_of(UNDER_PROFILES, KeptQueries(0)))
+    handler, clusters = handler_of(UNDER_PROFILES)
+    handler.cache = SearchCache(0)
+    assert [answer_of(request, handler, clusters) for _ in range(3)] == [expected] * 3
+
+
 def test_requests_under_a_plain_profile_share_a_query() -> None:
     for profile, sizes in (("default", [1, 1, 1]), ("spoken", [1, 1, 1]), ("fixed", [1, 2, 3])):
         prepared = KeptQueries()

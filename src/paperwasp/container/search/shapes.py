@@ -137,7 +137,8 @@ def shape_of(pairs: Pairs, form: Form, accepted: str, profiles: QueryProfiles = 
     filling: Mapping[str, str] = _NOTHING
     if profiles.has_default or form.profile is not None:
         profile = profiles.plain("" if form.profile is None else pairs[form.profile][1])
-        if profile is None or any(value.startswith(REFERENCE) for _, value in pairs):
+        # An empty value takes back what a profile says, which no setter does.
+        if profile is None or any(not value or value.startswith(REFERENCE) for _, value in pairs):
             return Shape((form, accepted, *[value for _, value in pairs]), pairs, form, (), True, filling)
         filling = cast(Mapping[str, str], profile.values)
     outline = _NO_STATEMENT
