@@ -153,3 +153,21 @@ def test_a_type_without_the_attribute_is_left_out(service: Deployed) -> None:
         ("group:root:0", 1),
         ("group:root:1", 3),
     ]
+
+
+def test_what_is_not_validated_is_left_out(service: Deployed) -> None:
+    by_isbn = "all(group(isbn) each(output(count())))"
+    (root,) = ask(service, "print, screen", by_isbn, validate_select=False)["children"]
+    assert root["children"][0]["children"][0]["fields"] == {"count()": 3}
+    nothing = ask(service, "print", "all(group(nosuch) each(output(count())))", validate_select=False)
+    assert "errors" not in nothing and "children" not in nothing
+    assert "errors" in ask(service, "print", "all(group(nosuch) each(output(count())))", validate_select=True)
+
+
+def test_a_trace_and_headers_tell_of_groups(service: Deployed) -> None:
+    body = {"yql": f"select * from book where true limit 1 | {BY_TOPIC}", "tracelevel": 3, "timeout": "20s"}
+    answer = web.post(f"{service.url}/search/", json=body, headers={"X-Yahoo-Vespa-Benchmarkdata": "true"}, timeout=30)
+    counts = [answer.headers[f"X-Yahoo-Vespa-{name}"] for name in ("NumHits", "NumFastHits", "TotalHitCount")]
+    assert counts == ["2", "1", "3"]
+    trace = answer.json()["trace"]
+    assert {"message": "Grouping in 1 passes."} in trace["children"] and "'groups': [[1, 2]]" in str(trace)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp import grouping_limits
-from paperwasp.errors import LanguageError, PaperwaspError, TooLarge
+from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.grouping.expression import Bucket, Expression, Infinite
 from paperwasp.grouping.language import UNLIMITED, check_levels, expression_text, operation_text, parse_grouping
 from paperwasp.grouping.language.functions import ALL
@@ -279,7 +279,7 @@ def test_depth_and_size_are_bounded() -> None:
     assert "Operations are nested deeper" in error_of("all(" * (most + 1) + ")" * (most + 1))
     doubling = " ".join(f"alias(a{n + 1}, add($a{n}, $a{n}))" for n in range(40))
     assert "More than" in error_of(f"all(alias(a0, b) {doubling} output(sum($a40)))")
-    with pytest.raises(TooLarge):
+    with pytest.raises(LanguageError):
         parse_grouping(" " * grouping_limits.STATEMENT_CHARACTERS + "all()")
 
 

@@ -42,7 +42,7 @@ def _headers(request: Request, plan: SearchPlan, result: SearchResult, elapsed_n
     """Counts of the result, and times in milliseconds; with the coverage where that is requested, too."""
     fill_ms = result.summary_ns // 1_000_000
     values = {
-        "NumHits": result.hit_count,
+        "NumHits": result.hit_count + len(result.groups),
         "NumFastHits": result.hit_count,
         "TotalHitCount": result.total_count,
         "QueryHits": plan.hits,

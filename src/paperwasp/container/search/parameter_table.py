@@ -1,8 +1,7 @@
 """The parameters of a search request: names and aliases, types, and what each sets, in one table.
 
-Names are found in any case. A plain name that is not in the table is a property of the application's own and is kept
-without question; an unknown member of a reserved group (`ranking.…`) is an error. What Vespa knows and paperwasp does
-not execute is refused when it would change the answer, and accepted when it would not.
+Names are found in any case. A plain name that is not here is kept, as a property of the application's own; an unknown
+member of a reserved group (`ranking.…`) is an error. What is not executed is refused if it would change the answer.
 Vespa: https://docs.vespa.ai/en/reference/api/query.html
 """
 
@@ -326,6 +325,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("rules.rulebase",), _to("rules.base", str), SHAPE),
     (("tracelevel.rules",), _number("rules.trace_level", values.count), SHAPE),
     (("select",), _to("grouping.select", str), SHAPE),
+    (("validate_select",), _to("grouping.is_validated", values.boolean), SHAPE),
     (("select.where",), _to("select_where", str), SHAPE),
     (("select.grouping",), _to("grouping.select_json", str), SHAPE),
     (("select.fields",), _to("select_fields", values.names_of_json), SHAPE),

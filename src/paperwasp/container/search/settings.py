@@ -145,10 +145,12 @@ class Presentation:
 
 @dataclass(slots=True)
 class GroupingParameters:
-    """`select`, `select.grouping`, `grouping.*`, `timezone`. None: as by default."""
+    """`select`, `validate_select`, `select.grouping`, `grouping.*`, `timezone`. None: as by default."""
 
     select: str = ""
     select_json: str = ""
+    is_validated: bool = True
+    """Whether what is grouped by must be an attribute of each cluster."""
     max_groups: int | None = None
     max_hits: int | None = None
     global_max_groups: int | None = None

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from paperwasp import grouping_limits
 from paperwasp.core.clock import check_time
-from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.errors import LanguageError, Position
 
 END: Final = "end"
 _KINDS: Final = {
@@ -50,10 +50,10 @@ class Token(NamedTuple):
 
 
 def tokenize(text: str) -> list[Token]:
-    """The tokens, without comments, and one of the kind END. Errors: LanguageError, TooLarge, OutOfTime."""
+    """The tokens, without comments, and one of the kind END. Errors: LanguageError, OutOfTime."""
     if len(text) > grouping_limits.STATEMENT_CHARACTERS:
         limit = grouping_limits.STATEMENT_CHARACTERS
-        raise TooLarge(f"The grouping has {len(text)} characters; at most {limit}")
+        raise LanguageError(f"The grouping has {len(text)} characters; at most {limit}")
     tokens: list[Token] = []
     at = 0
     for match in _TOKEN.finditer(text):

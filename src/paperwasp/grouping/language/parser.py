@@ -16,7 +16,7 @@ from paperwasp.grouping.language.reader import Parameters, Reader
 def parse_grouping(text: str, parameters: Parameters | None = None) -> list[Operation]:
     """The statements of a text, `;` between them. `parameters`: gives the values of `@name`.
 
-    Errors: LanguageError, in Vespa's words, with the position; TooLarge; OutOfTime.
+    Errors: LanguageError, in Vespa's words, with the position; OutOfTime.
     """
     if not text.strip():
         return []

@@ -28,7 +28,7 @@ _CLOCK: Final = 256
 
 
 class Reader:
-    """Reads tokens. Errors: LanguageError, in Vespa's words; TooLarge, OutOfTime."""
+    """Reads tokens. Errors: LanguageError, in Vespa's words; OutOfTime."""
 
     def __init__(self, text: str, parameters: Parameters | None = None) -> None:
         self._text = text
