@@ -91,6 +91,10 @@ def test_feeding(service: RunningService, home: Path, tmp_path: Path) -> None:
     assert summary["http.response.error.count"] == 0
     found = json.loads(vespa(home, service.url, "query", "select * from music where true", "hits=1"))
     assert found["root"]["fields"]["totalCount"] == DOCUMENTS
+    by_year = "all(group(year % 2) order(max(year % 2)) each(output(count())))"
+    grouped = json.loads(vespa(home, service.url, "query", f"select * from music where true limit 0 | {by_year}"))
+    (years,) = grouped["root"]["children"][0]["children"]
+    assert [(year["value"], year["fields"]["count()"]) for year in years["children"]] == [("0", 250), ("1", 250)]
     broken = tmp_path / "broken.jsonl"
     broken.write_text(json.dumps({"put": "id:ns:music::1", "fields": {"year": "soon"}}))
     told = vespa(home, service.url, "feed", str(broken))
