@@ -88,3 +88,10 @@ def test_vectors(strategy: str, place: int | None) -> None:
 def test_long_texts_are_cut() -> None:
     (found,) = embedded(["the cat is a blue dog"], max_tokens="4")
     assert_near(found, twin(tokens_of("the", "cat")).mean(axis=0))
+
+
+def test_a_word_is_cut_no_further_than_it_is_needed() -> None:
+    """All pieces of this one would take as long as the square of its length."""
+    content = b"[PAD]\na\n##a\nb"
+    assert WordPieces(ModelFile("v", content)).encode("a" * 5_000_000 + " b", 4) == [1, 2, 2, 2]
+    assert WordPieces(ModelFile("v", content)).encode("b aa b", 3) == [3, 1, 2]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Final
 
 import regex
@@ -43,10 +44,11 @@ class WordPieces:
     def encode(self, text: str, most: int) -> list[int]:
         """The numbers of the first pieces of a text, no more than `most`."""
         found: list[int] = []
-        for word in _WORDS.findall(text.lower()):
-            found += self._pieces(_ACCENTS.sub("", unicodedata.normalize("NFD", word)))
+        for word in _WORDS.finditer(text.lower()):
+            pieces = self._pieces(_ACCENTS.sub("", unicodedata.normalize("NFD", word[0])))
+            found += islice(pieces, most - len(found))
             if len(found) >= most:
-                return found[:most]
+                break
         return found
 
     def _pieces(self, word: str) -> Iterator[int]:
