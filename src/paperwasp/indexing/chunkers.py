@@ -33,9 +33,12 @@ class SentenceChunker:
         """It looks at no arguments."""
 
     def chunk(self, text: str, context: Context) -> list[str]:
-        chunks = [found[0] for found in _SENTENCE.finditer(text)]
-        rest = text[sum(map(len, chunks)) :]
-        return [*chunks, rest] if rest else chunks
+        chunks: list[str] = []
+        end = 0
+        while (found := _SENTENCE.match(text, end)) is not None:  # a search would try all places of what is left over
+            chunks.append(found[0])
+            end = found.end()
+        return [*chunks, text[end:]] if end < len(text) else chunks
 
 
 class FixedLengthChunker:
