@@ -193,3 +193,30 @@ def test_the_memory_of_a_column_is_also_that_of_its_graph() -> None:
     assert columns[1].graph is not None
     assert columns[1].graph.nodes == 2000
     assert linked - plain >= 2000 * 2 * 16 * 4, "a node has room for 2 * 16 links on the lowest level"
+
+
+def test_what_is_saved_while_another_thread_builds() -> None:
+    """Each time it is a whole graph of some of the documents, from which building can go on."""
+    kind, chance = TensorType.parse("tensor<float>(x[3])"), np.random.default_rng(SEED)
+    column = TensorColumn(kind, graph=GraphSettings("", 4, 20))
+    column.append([dense(kind, chance.random(3)) for _ in range(600)])
+    assert column.graph is not None
+    column.graph.rebuild()
+    unbuilt, live = column.snapshot().unbuilt, np.ones(600, np.bool_)
+    assert unbuilt is not None
+
+    def build() -> None:
+        while not unbuilt.build(live, 5):
+            pass
+
+    builder = Thread(target=build)
+    builder.start()
+    nodes = [0]
+    while nodes[-1] < 600:
+        loaded = TensorColumn(kind, graph=column.graph.settings)
+        loaded.load(column.freeze()())
+        assert loaded.graph is not None and not loaded.graph.is_built
+        nodes.append(loaded.graph.nodes)
+    builder.join()
+    assert nodes == sorted(nodes)
+    assert loaded.finish_graph(live) and loaded.snapshot().graph is not None

@@ -12,6 +12,7 @@ import pytest
 from paperwasp.attribute import growable
 from paperwasp.attribute.array_file import write_arrays
 from paperwasp.attribute.tensor import TensorColumn, TensorView
+from paperwasp.attribute.vector_graph import _checked_rows
 from paperwasp.content import checkpoint
 from paperwasp.document.operations import Operation
 from paperwasp.document.types import TensorFieldType
@@ -121,6 +122,56 @@ def test_an_index_that_is_new_is_built_behind_the_writer(tmp_path: Path) -> None
     check(node, chance)
     assert chore() > 0, "nothing is left to be built"
     node.close()
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_a_restart_goes_on_with_a_graph_that_is_being_built(tmp_path: Path, steps: int) -> None:
+    """Whatever is fed after what was built was saved, before or after the restart."""
+    chance = Random(SEED)
+    node = start(tmp_path, music(None))
+    feed(node, chance, range(300))
+    node.node.configure(2, music(Hnsw(4, 20)))
+    build_some(node, "one", steps)
+    feed(node, chance, range(200, 250))
+    node.node.checkpoint()
+    feed(node, chance, range(240, 350))
+    node.crash()
+    node = start(tmp_path, music(Hnsw(4, 20)))
+    unbuilt = column_of(node).unbuilt
+    assert unbuilt is not None and 30 * steps <= unbuilt.graph.nodes < 200
+    build_some(node, "one", 1)
+    assert unbuilt.graph.nodes > 30 * steps, "it begins again"
+    feed(node, chance, range(100, 400))
+    build_graphs(node)
+    check(node, chance)
+    node.close()
+
+
+def build_some(node: TestNode, name: str, steps: int) -> None:
+    """Builds the graph of some of the rows, about 40 at a time."""
+    for _ in range(steps):
+        view, unbuilt = node.node.reader.view(), column_of(node, name).unbuilt
+        assert unbuilt is not None
+        unbuilt.build(np.unpackbits(view.live.view(np.uint8), bitorder="little").view(np.bool_), 40)
+
+
+def test_elements_with_other_numbers_are_no_graph_to_go_on_with(tmp_path: Path) -> None:
+    node = start(tmp_path, music(None))
+    feed(node, Random(SEED), range(100))
+    node.node.configure(2, music(Hnsw(4, 20)))
+    build_some(node, "one", 1)
+    column = node.node._current.state.columns["music", "one"]
+    assert isinstance(column, TensorColumn)
+    assert "graph_rows" in column.freeze()()
+    column._compact()
+    assert not any(name.startswith("graph_") for name in column.freeze()())
+    node.close()
+
+
+@pytest.mark.parametrize("rows", [[1 << 24 | 2], [5 << 24 | 1], [2**64 - 1], [1] * 9])
+def test_damaged_rows_of_an_unfinished_graph_are_refused(rows: list[int]) -> None:
+    with pytest.raises(ValueError, match="rows that are not there"):
+        _checked_rows(np.array(rows, np.uint64), 8, 2)
 
 
 @pytest.mark.parametrize("change", [music(Hnsw(5, 20)), music(Hnsw(4, 30)), music(Hnsw(4, 20), "angular")])

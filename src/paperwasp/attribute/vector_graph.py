@@ -5,7 +5,8 @@ it belongs to the lid whose row has the element. The graph keeps no cells: whoev
 
 What puts and updates change is noted, and the graph is brought up to date, all changes of a batch at once, before
 readers see the batch. A graph that is missing, or was made with other settings, is built behind the writer from what is
-published, a piece at a time; the writer then does the rest and shows it. Until then there is none for readers.
+published, a piece at a time; the writer then does the rest and shows it. Until then there is none for readers. What is
+built is saved, too, and goes on after a restart.
 
 Vectors of which some cells are no finite numbers, or that are so long that their distances may be none, are in no
 graph: nothing can be said of what is near to them. They are compared one by one; to such a vector of a query, all are.
@@ -16,6 +17,7 @@ Vespa: https://docs.vespa.ai/en/querying/approximate-nn-hnsw.html
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -193,6 +195,8 @@ class VectorGraph:
         self._dimensions = tensor_type.shape[0]
         self._start_empty()
         self._changed: list[Lids] = []
+        self._step = threading.Lock()
+        """Held while a piece is built, and while what is built is saved."""
         self.is_built = True
         """Whether readers see it."""
         self.numbering = 0
@@ -318,17 +322,18 @@ class VectorGraph:
 
         Any thread, one at a time. `is_live`: by lid, whether the document is there.
         """
-        if numbering != self._built_numbering:
-            self._start_empty()
-            self._built_numbering = numbering
-        first = self._next_lid
-        end = min(len(vectors.rows), first + most)
-        lengths = split(vectors.rows[first:end].copy())[1]
-        end = first + max(1, int(np.searchsorted(np.cumsum(lengths), most)))
-        end = min(len(vectors.rows), end)
-        self._link_live(vectors, np.arange(first, end, dtype=np.uint32), is_live)
-        self._next_lid = end
-        return end >= len(vectors.rows)
+        with self._step:
+            if numbering != self._built_numbering:
+                self._start_empty()
+                self._built_numbering = numbering
+            first = self._next_lid
+            end = min(len(vectors.rows), first + most)
+            lengths = split(vectors.rows[first:end].copy())[1]
+            end = first + max(1, int(np.searchsorted(np.cumsum(lengths), most)))
+            end = min(len(vectors.rows), end)
+            self._link_live(vectors, np.arange(first, end, dtype=np.uint32), is_live)
+            self._next_lid = end
+            return end >= len(vectors.rows)
 
     def finish(self, vectors: Vectors, is_live: NDArray[np.bool_]) -> bool:
         """Adds what has come since, and shows the graph; False where elements have got other numbers meanwhile, so that
@@ -348,18 +353,26 @@ class VectorGraph:
     # Saving
 
     def freeze(self) -> Arrays:
-        """What is saved of it, for the elements as they are numbered now; nothing while it is built."""
-        if not self.is_built:
-            return {}
-        settings = np.array(self.settings.numbers(), np.uint64)
+        """What is saved of it, for the elements as they are numbered now; while it is built, what there is after the
+        piece that is being built. Nothing where elements have got other numbers since that began."""
+        if self.is_built:
+            return self._frozen() | {"graph_linked": np.packbits(self._linked.view() > 0, bitorder="little")}
+        with self._step:
+            if self._built_numbering != self.numbering:
+                return {}
+            # Rows may be other ones by now than those that were linked.
+            linked = self._linked.view().copy()
+            return self._frozen() | {"graph_rows": linked, "graph_next": np.array([self._next_lid], np.uint64)}
+
+    def _frozen(self) -> dict[str, NDArray[Any]]:
         arrays: list[NDArray[Any]] = list(self._hnsw.arrays())
         saved = {f"graph_{name}": values for name, values in zip(_SAVED, arrays, strict=True)}
-        linked = np.packbits(self._linked.view() > 0, bitorder="little")
-        return saved | {"graph_settings": settings, "graph_linked": linked, "graph_apart": self._apart}
+        settings = np.array(self.settings.numbers(), np.uint64)
+        return saved | {"graph_settings": settings, "graph_apart": self._apart}
 
     def load(self, arrays: Arrays, vectors: Vectors) -> None:
-        """Becomes what was frozen; is to be built where that was of other settings, or none is there. Errors:
-        ValueError, KeyError for what is damaged."""
+        """Becomes what was frozen; is to be built where that was of other settings, or none is there, and goes on to be
+        where it was not whole. Errors: ValueError, KeyError for what is damaged."""
         settings = arrays.get("graph_settings")
         linked = vectors.of(np.arange(len(vectors.rows), dtype=np.uint32))
         self._changed = []
@@ -372,12 +385,26 @@ class VectorGraph:
         self._hnsw = _core.Hnsw.from_arrays(
             *self._kernel_settings, vectors.cells, header, levels, owners, counts, links, self._threads(len(levels))
         )
-        is_linked = np.unpackbits(arrays["graph_linked"], count=len(linked), bitorder="little")
-        self._linked = GrowableArray.of(linked * is_linked)
         self._apart = arrays["graph_apart"].astype(np.uint32)
         if len(self._apart) and int(self._apart.max()) >= len(vectors.rows):
             raise ValueError("vectors apart from the graph in rows that are not there")
-        self.is_built = True
+        self.is_built = "graph_rows" not in arrays
+        if self.is_built:
+            is_linked = np.unpackbits(arrays["graph_linked"], count=len(linked), bitorder="little")
+            self._linked = GrowableArray.of(linked * is_linked)
+        else:
+            self._linked = GrowableArray.of(_checked_rows(arrays["graph_rows"], len(vectors.rows), len(vectors.cells)))
+            self._next_lid = int(arrays["graph_next"][0])
+            self._built_numbering = self.numbering
+
+
+def _checked_rows(rows: NDArray[Any], most: int, elements: int) -> Rows:
+    """Rows that may be anything, if they are no more than that many, of elements that are there. Errors: ValueError."""
+    rows = rows.astype(np.uint64)
+    starts, lengths = split(rows)
+    if len(rows) > most or np.any(starts < 0) or np.any(starts + lengths > elements):
+        raise ValueError("a graph of rows that are not there")
+    return rows
 
 
 def owners_of(rows: Rows) -> Lids:

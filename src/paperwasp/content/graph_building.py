@@ -2,7 +2,7 @@
 
 A chore: each call adds some vectors of what is published. When all are in, the writer adds what has come since, and
 readers see the graph from the next view on; until then all vectors are compared. Documents that are fed meanwhile wait
-for none of this. What was built is lost in a restart.
+for none of this. What is built is saved with checkpoints, and a restart goes on with it.
 """
 
 from __future__ import annotations
