@@ -12,9 +12,11 @@ from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from paperwasp import limits
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.env import SYSTEM, Environment
@@ -24,7 +26,7 @@ from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.requests import layout_of
 from paperwasp.query import Item, RangeItem, TrueItem
 from paperwasp.schema import parse_schemas
-from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey
+from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
@@ -134,6 +136,23 @@ def test_the_best_hits_are_the_first_of_a_sorting(node: TestNode) -> None:
     assert groups(ask(node, best)) == {"red": [1], "green": [1]}
     assert groups(ask(node, best, order_by=(SortKey("size"),))) == {"green": [1], "red": [1]}
     assert groups(ask(node, best, order_by=(SortKey("color"),))) == {"blue": [1], "green": [1]}
+
+
+def test_of_streamed_documents_the_first_are_grouped(tmp_path: Path) -> None:
+    """Those that are read first, by their global ids, in batches of two; whether they match or not for where(true)."""
+    with started(tmp_path, dict(SCHEMAS)) as node, patch.object(limits, "STREAMED_DOCUMENTS", 2):
+        node.node.configure(2, dict(SCHEMAS), {"shirt": "streaming"})
+        node.apply(*puts("shirt"))
+        everyone = Streaming(selection="true")
+        read = sorted(range(6), key=lambda n: DocumentId("n", "shirt", str(n)).gid)
+        for most in range(1, 8):
+            best = f"all(max({most}) all(output(count(), sum(size))))"
+            assert groups(ask(node, best, streaming=everyone), 0) == {ROOT: [min(most, 6), sum(read[:most])]}
+            big = RangeItem("size", 3, 9)
+            matches = [n for n in read if n >= 3][:most]
+            assert groups(ask(node, best, big, streaming=everyone), 0) == {ROOT: [len(matches), sum(matches)]}
+            all_ = f"all(where(true) max({most}) all(output(count(), sum(size))))"
+            assert groups(ask(node, all_, big, streaming=everyone), 0) == {ROOT: [min(most, 6), sum(read[:most])]}
 
 
 def test_what_match_phase_leaves_is_grouped(tmp_path: Path) -> None:

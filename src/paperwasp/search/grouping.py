@@ -53,6 +53,8 @@ class HitGroups:
         self._is_one = is_one
         self._parts: list[tuple[PartialResult, ...]] = []
         self._held_bytes = 0
+        self._left: dict[tuple[str, int], int] = {}
+        """(document type, number of a request) → how many of its streamed documents may still be grouped."""
 
     def add(self, view: View, bound: BoundQuery, ranked: RankedHits) -> None:
         """Group all hits of one document type, in their order; of documents that are streamed, those of a batch.
@@ -65,7 +67,7 @@ class HitGroups:
         ids = None if view.own_lids is None else lambda lids: _ids_of(view, lids)
         found = []
         for request in self._query.groupings:
-            grouped = _all(request, bound) if request.is_all and view.own_lids is not None else hits
+            grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
                 result = execute(_bound(request, bound, ids), grouped, cuts=self._is_one)
                 found.append(self._written(result, view, ranked, order))
@@ -73,6 +75,21 @@ class HitGroups:
                 check_memory(self._held_bytes)
         bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
         self._parts.append(tuple(found))
+
+    def _of_batch(self, request: GroupingRequest, bound: BoundQuery, hits: Hits) -> Hits:
+        """What is grouped of a batch: hits, or for `where(true)` all documents; and no more of either than `max` of the
+        outermost `all` says: those that are read first.
+
+        Vespa: searchvisitor.cpp (`GroupingEntry`)
+        """
+        found = _all(request, bound) if request.is_all else hits
+        if request.top_n is None:
+            return found
+        key = (bound.setting.space.schema.document.name, request.number)
+        left = self._left.get(key, request.top_n)
+        self._left[key] = max(0, left - len(found.lids))
+        places = None if found.places is None else found.places[:left]
+        return Hits(found.lids[:left], found.relevances[:left], places)
 
     def results(self) -> tuple[PartialResult, ...]:
         """The groups of all hits that were added, at most one result for each request."""
