@@ -15,6 +15,7 @@ _F64 = NDArray[np.float64]
 _Number = TypeVar("_Number", np.int8, np.int32, np.int64, np.uint32, np.float32, np.float64)
 _Signed = TypeVar("_Signed", np.int8, np.int32, np.int64, np.float32, np.float64)
 _Float = TypeVar("_Float", np.float32, np.float64)
+_Sum = TypeVar("_Sum", np.int64, np.float64)
 _NarrowCells = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.uint16]
 # A cell of 16 bits is a bfloat16.
 
@@ -524,6 +525,18 @@ def least_bits(
     counts: NDArray[np.int64],
     least: _U32,
 ) -> None: ...
+
+# group_rows.cpp
+def group_rows(parents: _U32, keys: _U32 | NDArray[np.int64]) -> tuple[_U32, _U32]: ...
+
+# group_values.cpp
+def group_counts(groups: _U32, count: int) -> NDArray[np.int64]: ...
+def group_sums(values: NDArray[_Sum], groups: _U32, count: int) -> NDArray[_Sum]: ...
+def group_extremes(values: NDArray[_Sum], groups: _U32, count: int, start: float, is_max: bool) -> NDArray[_Sum]: ...
+def group_best(values: _F64, groups: _U32, count: int) -> tuple[_F64, _U32]: ...
+
+# group_order.cpp
+def first_groups(parents: _U32, keys: list[_F64 | NDArray[np.int64]], most: int) -> NDArray[np.int64]: ...
 
 # http2_module.cpp
 class HpackDecoder:

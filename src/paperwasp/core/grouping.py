@@ -1,29 +1,24 @@
-"""The plain twins of the kernels for grouping, which say what they compute.
+"""The plain twins of group_rows.cpp, group_values.cpp and group_order.cpp, which say what these kernels compute.
 
-Groups are numbered from 0, and `groups[i]` is the group of row i.
+Groups are numbered from 0, and `groups[i]` is the group of row i. Errors of the kernels: ValueError for arrays that do
+not fit each other, OutOfTime.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
+Groups = NDArray[np.uint32]
 
 
-class Grouped(NamedTuple):
-    """Rows in groups."""
-
-    groups: NDArray[np.uint32]
-    """The group of each row. Groups are numbered in the order of their first rows."""
-    first: NDArray[np.uint32]
-    """The first row of each group."""
-
-
-def group_rows(parents: NDArray[np.uint32], keys: NDArray[Any]) -> Grouped:
-    """Put rows with the same parent and the same key into one group.
+def group_rows(parents: Groups, keys: NDArray[Any]) -> tuple[Groups, NDArray[np.uint32]]:
+    """Put rows with the same parent and the same key into one group: the group of each row, and the first row of each
+    group. Groups are numbered in the order of their first rows.
 
     keys: int64, or uint32. As many as parents.
     """
@@ -34,10 +29,15 @@ def group_rows(parents: NDArray[np.uint32], keys: NDArray[Any]) -> Grouped:
     order = np.argsort(first)
     renumbered = np.empty(len(first), np.uint32)
     renumbered[order] = np.arange(len(first), dtype=np.uint32)
-    return Grouped(renumbered[numbers], first[order].astype(np.uint32))
+    return renumbered[numbers], first[order].astype(np.uint32)
 
 
-def group_sums(values: NDArray[Any], groups: NDArray[np.uint32], count: int) -> NDArray[Any]:
+def group_counts(groups: Groups, count: int) -> Numbers:
+    """How many rows each group has."""
+    return np.bincount(groups, minlength=count).astype(np.int64)
+
+
+def group_sums(values: NDArray[Any], groups: Groups, count: int) -> NDArray[Any]:
     """The sum of the values of each group: int64, which wraps, or float64, added in the order of the rows."""
     sums = np.zeros(count, values.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -45,9 +45,7 @@ def group_sums(values: NDArray[Any], groups: NDArray[np.uint32], count: int) -> 
     return sums
 
 
-def group_extremes(
-    values: NDArray[Any], groups: NDArray[np.uint32], count: int, start: Any, *, is_max: bool
-) -> NDArray[Any]:
+def group_extremes(values: NDArray[Any], groups: Groups, count: int, start: Any, is_max: bool) -> NDArray[Any]:
     """The greatest, or least, of `start` and the values of each group. A NaN is passed over.
 
     values: int64 or float64.
@@ -55,3 +53,27 @@ def group_extremes(
     found = np.full(count, start, values.dtype)
     (np.fmax if is_max else np.fmin).at(found, groups, values)
     return found
+
+
+def group_best(
+    values: NDArray[np.float64], groups: Groups, count: int
+) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
+    """The greatest value of each group, and the first row that has it. NaN counts as -inf; a group without rows has
+    -inf and the row 2^32 - 1."""
+    plain = np.where(np.isnan(values), -np.inf, values)
+    best = group_extremes(plain, groups, count, -np.inf, is_max=True)
+    rows = np.full(count, 2**32 - 1, np.uint32)
+    first = np.flatnonzero(plain == best[groups])[::-1]
+    rows[groups[first]] = first
+    return best, rows
+
+
+def first_groups(parents: Groups, keys: Sequence[NDArray[Any]], most: int) -> Numbers:
+    """The numbers of the first `most` groups of each parent, by rising keys, parent by parent. Of groups that are equal
+    in all keys the lower number comes first.
+
+    parents: that of each group. keys: int64 or float64, most important first; NaN is behind all numbers.
+    """
+    order = np.lexsort((*reversed(keys), parents)).astype(np.int64)
+    starts = np.searchsorted(parents[order], parents[order])
+    return order[np.arange(len(order)) - starts < most]

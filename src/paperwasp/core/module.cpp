@@ -52,6 +52,9 @@ void bind_vocabulary(nb::module_& m);
 void bind_query_parts(nb::module_& m);
 void bind_text_marker(nb::module_& m);
 void bind_marked_members(nb::module_& m);
+void bind_group_rows(nb::module_& m);
+void bind_group_values(nb::module_& m);
+void bind_group_order(nb::module_& m);
 void bind_http2(nb::module_& m);
 }  // namespace paperwasp
 
@@ -106,5 +109,8 @@ NB_MODULE(_core, m) {
     paperwasp::bind_query_parts(m);
     paperwasp::bind_text_marker(m);
     paperwasp::bind_marked_members(m);
+    paperwasp::bind_group_rows(m);
+    paperwasp::bind_group_values(m);
+    paperwasp::bind_group_order(m);
     paperwasp::bind_http2(m);
 }

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.elements import numbers_within
+from paperwasp.core import _core
 from paperwasp.grouping.ragged import Numbers
 from paperwasp.grouping.request import GroupingRequest, Level
 from paperwasp.grouping.value_order import ranks_of
@@ -42,13 +42,12 @@ def key_ranks(level: Level, columns: Sequence[Values]) -> list[NDArray[Any]]:
     return found
 
 
-def first_groups(parents: NDArray[Any], keys: Sequence[NDArray[Any]], most: int | None) -> Numbers:
-    """The numbers of the first groups of each parent, by rising keys, most important first; parent by parent."""
-    order: Numbers = np.lexsort((*reversed(keys), parents))
-    if most is None:
-        return order
-    lengths = np.bincount(parents) if len(parents) else np.zeros(0, np.int64)
-    return order[numbers_within(lengths) < most]
+def first_groups(parents: NDArray[np.uint32], keys: Sequence[NDArray[Any]], most: int | None) -> Numbers:
+    """The numbers of the first groups of each parent, by rising keys, most important first; parent by parent.
+
+    keys: int64 or float64. Errors: OutOfTime.
+    """
+    return _core.first_groups(parents, list(keys), len(parents) if most is None else max(0, most))
 
 
 def has_more(parents: NDArray[Any], most: int | None) -> bool:

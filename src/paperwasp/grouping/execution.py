@@ -7,8 +7,8 @@ many rows from there on. All of it is done in columns, never hit by hit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from paperwasp import grouping_limits as limits
 from paperwasp.attribute.elements import numbers_within
+from paperwasp.core import _core
 from paperwasp.core.clock import check_time
-from paperwasp.core.grouping import group_extremes, group_rows
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.binding import BoundLevel, BoundRequest
@@ -50,9 +50,31 @@ class _Grouped:
     rows: Rows
     groups: NDArray[np.uint32]
     places: NDArray[np.int64] | None
+    relevance: float | None
+    """That of all hits, where they have the same one."""
 
     def at(self, chosen: NDArray[Any]) -> _Grouped:
-        return _Grouped(self.rows.at(chosen), self.groups[chosen], None if self.places is None else self.places[chosen])
+        places = None if self.places is None else self.places[chosen]
+        return _Grouped(self.rows.at(chosen), self.groups[chosen], places, self.relevance)
+
+    def best(self, first: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
+        """The relevance of the best hit of each group, and the first row of those that have it. `first`: the first row
+        of each group."""
+        count = len(first)
+        if self.relevance is not None:
+            return np.full(count, self.relevance), first
+        return _core.group_best(self.rows.relevances, self.groups, count)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Met:
+    """All groups of a level, in the order in which their rows are met."""
+
+    parents: NDArray[np.uint32]
+    ids: Values
+    relevances: NDArray[np.float64]
+    best_rows: NDArray[np.uint32]
+    """The first row of each that has this relevance."""
 
 
 def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialResult:
@@ -63,7 +85,8 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     Errors: InvalidQuery where there are more groups than a node has memory for; OutOfTime.
     """
     request = bound.request
-    found = _Grouped(Rows(hits.lids, hits.relevances), np.zeros(len(hits.lids), np.uint32), hits.places)
+    rows = Rows(hits.lids, hits.relevances)
+    found = _Grouped(rows, np.zeros(len(hits.lids), np.uint32), hits.places, _only(hits.relevances))
     if request.top_n is not None:
         found = found.at(_first_hits(hits, request.top_n))
     if bound.accepts is not None:
@@ -80,58 +103,88 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     ]
     for level in bound.levels:
         check_time()
-        groups, found = _grouped(bound, level, found, cuts=cuts)
+        groups, found = _grouped(bound, level, found, cuts=cuts, is_last=level is bound.levels[-1])
         levels.append(groups)
         check_memory(held_bytes(tuple(levels)))
     return PartialResult(request.number, tuple(levels))
+
+
+def _only(relevances: NDArray[np.float64]) -> float | None:
+    """The relevance that all hits have; None where they differ."""
+    least = float(relevances.min(initial=np.inf))
+    return least if least == relevances.max(initial=-np.inf) else None
 
 
 def _first_hits(hits: Hits, count: int) -> Numbers:
     """The first hits in their order, by rising lid."""
     if count >= len(hits.lids):
         return np.arange(len(hits.lids))
-    order = np.argsort(-hits.relevances if hits.places is None else hits.places, kind="stable")
-    return np.sort(order[:count])
+    keys: list[NDArray[Any]] = [-hits.relevances if hits.places is None else hits.places]
+    return np.sort(first_groups(np.zeros(len(hits.lids), np.uint32), keys, count))
 
 
-def _grouped(bound: BoundRequest, level: BoundLevel, found: _Grouped, *, cuts: bool) -> tuple[Groups, _Grouped]:
-    """The groups of a level, and the rows that are in these."""
+def _grouped(
+    bound: BoundRequest, level: BoundLevel, found: _Grouped, *, cuts: bool, is_last: bool
+) -> tuple[Groups, _Grouped]:
+    """The groups of a level, and the rows that are in these; of the last level the rows do not matter."""
     found, values = _values(level, found)
     if level.accepts is not None:
         accepted = level.accepts(found.rows)
         found, values = found.at(accepted), Values(values.kind, values.data[accepted], values.table)
-    grouped = group_rows(found.groups, group_keys(values))
-    count = len(grouped.first)
+    numbers, first = _core.group_rows(found.groups, group_keys(values))
+    count = len(first)
     if count > limits.GROUPS:
         raise InvalidQuery(
             f"grouping finds more than {limits.GROUPS} groups at one level: use filter() or fewer values"
         )
-    parents, ids = found.groups[grouped.first], values.data[grouped.first]
-    found = _Grouped(found.rows, grouped.groups, found.places)
-    relevances = group_extremes(found.rows.relevances, found.groups, count, -np.inf, is_max=True)
+    parents = found.groups[first]
+    found = replace(found, groups=numbers)
+    met = _Met(parents, Values(values.kind, values.data[first], values.table), *found.best(first))
     ordered = level.order.used
-    states = _states(level, found, count, ordered)
+    states = dict(_states(level, found, count, ordered))
     columns = key_ranks(level.level, level.order.columns(states, bound.binding))
-    most = most_groups(level.level) if cuts else None
-    kept = np.arange(count)
-    if has_more(parents, most) or not cuts:
-        firsts = _first_places(found, relevances)
-        keys = [firsts] if takes_first(bound.request) else [*columns, -relevances, firsts]
-        kept = first_groups(parents, keys, most)
-    if cuts:
-        ranks = ranks_of(Values(values.kind, ids[kept], values.table))
-        columns = [column[kept] for column in columns]
-        kept = kept[first_groups(parents[kept], [*columns, -relevances[kept], ranks], None)]
-    found = _kept(found, kept, count)
+    kept = _first(bound, level, found, met, columns, cuts=cuts)
+    others = frozenset(range(len(level.aggregators))) - ordered
+    if len(kept) == count:
+        states |= _states(level, found, count, others)
+        others = frozenset()
+    if others or not is_last:
+        found = _kept(found, kept, count)
     chosen = {number: state.selected(kept) for number, state in states.items()}
-    chosen |= _states(level, found, len(kept), frozenset(range(len(level.aggregators))) - ordered)
+    chosen |= _states(level, found, len(kept), others)
     return Groups(
         level.level.tag,
         parents[kept],
-        Values(values.kind, ids[kept], values.table),
-        relevances[kept],
+        Values(values.kind, met.ids.data[kept], values.table),
+        met.relevances[kept],
         tuple(chosen[number] for number in range(len(level.aggregators))),
     ), found
+
+
+def _first(
+    bound: BoundRequest,
+    level: BoundLevel,
+    found: _Grouped,
+    met: _Met,
+    columns: Sequence[NDArray[Any]],
+    *,
+    cuts: bool,
+) -> Numbers:
+    """The numbers of the groups that are left, in their order. `columns`: of the keys that the level orders them by."""
+    kept = np.arange(len(met.parents))
+    most = most_groups(level.level) if cuts else None
+    falling = -met.relevances
+    if has_more(met.parents, most) or not cuts:
+        keys = [*columns, falling]
+        if takes_first(bound.request):
+            keys = [falling] if found.places is None else []
+        kept = first_groups(met.parents, [*keys, _first_places(found, met.best_rows)], most)
+    if not cuts:
+        return kept
+    ids = met.ids
+    ranks = ranks_of(Values(ids.kind, ids.data[kept], ids.table))
+    keys = [*(column[kept] for column in columns), falling[kept], ranks]
+    return kept[first_groups(met.parents[kept], keys, None)]
 
 
 def _values(level: BoundLevel, found: _Grouped) -> tuple[_Grouped, Values]:
@@ -144,7 +197,7 @@ def _values(level: BoundLevel, found: _Grouped) -> tuple[_Grouped, Values]:
     if name is not None and name not in found.rows.elements:
         elements = {**found.rows.elements, name: numbers_within(lengths_of(values.offsets)).astype(np.uint32)}
         rows = Rows(found.rows.lids, found.rows.relevances, elements)
-        found = _Grouped(rows, found.groups, found.places)
+        found = replace(found, rows=rows)
     start, end = int(values.offsets[0]), int(values.offsets[-1])
     return found, Values(values.kind, values.data[start:end], values.table)
 
@@ -153,25 +206,17 @@ def _states(level: BoundLevel, found: _Grouped, count: int, wanted: Iterable[int
     return {number: level.aggregators[number].collect(found.rows, found.groups, count) for number in wanted}
 
 
-def _first_places(found: _Grouped, relevances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers that rise with the place of each group's first hit in the order of hits."""
-    count = len(relevances)
-    if found.places is not None:
-        return group_extremes(found.places, found.groups, count, np.iinfo(np.int64).max, is_max=False).astype(float)
-    best = np.flatnonzero(found.rows.relevances == relevances[found.groups])[::-1]
-    rows = np.empty(count, np.int64)
-    rows[found.groups[best]] = best
-    ranks = np.empty(count)
-    ranks[np.lexsort((rows, -relevances))] = np.arange(count)
-    return ranks
+def _first_places(found: _Grouped, best_rows: NDArray[np.uint32]) -> Numbers:
+    """The place of each group's first hit in the order of hits: among those of equal relevance, where hits are in the
+    order of their relevance."""
+    if found.places is None:
+        return best_rows.astype(np.int64)
+    return _core.group_extremes(found.places, found.groups, len(best_rows), np.iinfo(np.int64).max, is_max=False)
 
 
 def _kept(found: _Grouped, kept: Numbers, count: int) -> _Grouped:
     """The rows of the groups that are kept, which have new numbers."""
     numbers = np.full(count, _NO_GROUP, np.uint32)
     numbers[kept] = np.arange(len(kept), dtype=np.uint32)
-    groups = numbers[found.groups]
-    if len(kept) == count:
-        return _Grouped(found.rows, groups, found.places)
-    chosen = groups != _NO_GROUP
-    return _Grouped(found.rows, groups, found.places).at(chosen)
+    renumbered = replace(found, groups=numbers[found.groups])
+    return renumbered if len(kept) == count else renumbered.at(renumbered.groups != _NO_GROUP)

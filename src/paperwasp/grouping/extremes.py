@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_extremes
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import Aggregator, Groups, Numbers, State
 from paperwasp.grouping.column_state import number_values
 from paperwasp.grouping.conversion import LEAST, MOST, TEXTS
@@ -97,7 +97,9 @@ class Extreme(Aggregator):
             return self._state(_extreme_texts(values, groups, count, is_max=self._state.is_max))
         numbers = as_numbers(values)
         start = _number_start(numbers.dtype, is_max=self._state.is_max)
-        return self._state(number_values(group_extremes(numbers, groups, count, start, is_max=self._state.is_max)))
+        return self._state(
+            number_values(_core.group_extremes(numbers, groups, count, start, is_max=self._state.is_max))
+        )
 
 
 def _extreme_texts(values: Values, groups: Groups, count: int, *, is_max: bool) -> Values:
@@ -109,7 +111,7 @@ def _extreme_texts(values: Values, groups: Groups, count: int, *, is_max: bool) 
     places = np.empty(len(texts), np.int64)
     places[order] = np.arange(len(texts))
     none = (_EMPTY if is_max else _BEHIND)[values.kind]
-    found = group_extremes(places[numbers], groups, count, -1 if is_max else len(texts), is_max=is_max)
+    found = _core.group_extremes(places[numbers], groups, count, -1 if is_max else len(texts), is_max=is_max)
     has_none = (found < 0) | (found == len(texts))
     table = ListTable([*(texts[number] for number in order), none])
     return Values(values.kind, np.where(has_none, len(texts), found).astype(np.uint32), table)

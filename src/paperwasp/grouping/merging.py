@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_extremes, group_rows
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.binding import Binding, order_of
 from paperwasp.grouping.cutting import first_groups, has_more, key_ranks, most_groups, takes_first
@@ -61,13 +61,13 @@ def _level(
     ).astype(np.uint32)
     ids = unified([values_at(part.ids, rows) for part, rows in zip(parts, left, strict=True)])
     relevances = np.concatenate([part.relevances[rows] for part, rows in zip(parts, left, strict=True)])
-    grouped = group_rows(parents, group_keys(ids))
-    count = len(grouped.first)
-    of_parts = np.split(grouped.groups.astype(np.int64), np.cumsum([len(rows) for rows in left])[:-1])
+    numbers_of_rows, first = _core.group_rows(parents, group_keys(ids))
+    count = len(first)
+    of_parts = np.split(numbers_of_rows.astype(np.int64), np.cumsum([len(rows) for rows in left])[:-1])
     chosen = [tuple(state.selected(rows) for state in part.states) for part, rows in zip(parts, left, strict=True)]
     states = _states(chosen, of_parts, count)
-    parents, ids = parents[grouped.first], values_at(ids, grouped.first)
-    relevances = group_extremes(relevances, grouped.groups, count, -np.inf, is_max=True)
+    parents, ids = parents[first], values_at(ids, first)
+    relevances = _core.group_extremes(relevances, numbers_of_rows, count, -np.inf, is_max=True)
     kept = _kept(request, level, parents, ids, relevances, states, binding, most)
     renumbered = np.full(count, _GONE)
     renumbered[kept] = np.arange(len(kept))

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_rows
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import State, state_of_form
 from paperwasp.grouping.binding import order_of
 from paperwasp.grouping.partial import Groups, PartialResult
@@ -139,7 +139,7 @@ def _level_of(level: Any, aggregations: Sequence[Aggregation], reader: _Reader, 
         raise ValueError("a partial result has another root")
     if above is not None and count and (int(parents[-1]) >= above or (parents[1:] < parents[:-1]).any()):
         raise ValueError("a level of a partial result has groups of other parents")
-    if len(group_rows(parents, group_keys(ids)).first) != count:
+    if len(_core.group_rows(parents, group_keys(ids))[1]) != count:
         raise ValueError("a level of a partial result has a group twice")
     written = _member(level, "states", list)
     if len(written) != len(aggregations):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_sums
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
 from paperwasp.grouping.column_state import NUMBER, WHOLE, ColumnState, added, number_values
 from paperwasp.grouping.elements import as_numbers, spread
@@ -59,7 +59,7 @@ class Avg(Aggregator):
     def collect(self, rows: Rows, groups: Groups, count: int) -> AvgState:
         values = self._node.values(rows)
         groups = spread(values, groups)
-        return AvgState(group_sums(as_numbers(values), groups, count), np.bincount(groups, minlength=count))
+        return AvgState(_core.group_sums(as_numbers(values), groups, count), _core.group_counts(groups, count))
 
 
 @aggregates("avg")

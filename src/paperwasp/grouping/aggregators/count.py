@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, written_as
 from paperwasp.grouping.column_state import WHOLE, ColumnState, added, number_values
 from paperwasp.grouping.node import Rows
@@ -43,7 +44,7 @@ class Count(Aggregator):
     """Counts rows."""
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> CountState:
-        return CountState(np.bincount(groups, minlength=count))
+        return CountState(_core.group_counts(groups, count))
 
 
 @aggregates("count")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_sums
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
 from paperwasp.grouping.column_state import NUMBER, ColumnState, added, number_values
 from paperwasp.grouping.elements import as_numbers, spread
@@ -46,7 +46,7 @@ class Sum(Aggregator):
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> SumState:
         values = self._node.values(rows)
-        return SumState(group_sums(as_numbers(values), spread(values, groups), count))
+        return SumState(_core.group_sums(as_numbers(values), spread(values, groups), count))
 
 
 @aggregates("sum")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.rows import spread
-from paperwasp.core.grouping import group_extremes, group_sums
+from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.columns import offsets_of
 from paperwasp.grouping.conversion import BUCKETS, LEAST, MOST, TEXTS, WHOLE, as_doubles, as_kind, as_longs
@@ -200,8 +200,8 @@ def _combined_rows(function: str, data: Data, offsets: NDArray[np.uint32]) -> Da
     rows = np.repeat(np.arange(count, dtype=np.uint32), np.diff(offsets))
     if function in _STARTS:
         start = _STARTS[function][data.dtype == np.float64]
-        return group_extremes(data, rows, count, start, is_max=function == "max")
-    return group_sums(data, rows, count)
+        return _core.group_extremes(data, rows, count, start, is_max=function == "max")
+    return _core.group_sums(data, rows, count)
 
 
 def reduced(combine: Any, data: Data, offsets: NDArray[np.uint32], initial: Any) -> Data:
