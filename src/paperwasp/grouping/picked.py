@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_extremes
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import Groups, Numbers, State
 from paperwasp.grouping.conversion import MOST
 from paperwasp.grouping.node import Node, Rows
@@ -131,7 +131,7 @@ def picked_rows(keys: NDArray[Any], groups: Groups, count: int) -> Numbers:
     keys: int64, or float64 without NaN.
     """
     start = MOST if keys.dtype == np.int64 else np.inf
-    least = group_extremes(keys, groups, count, start, is_max=False)
+    least = _core.group_extremes(keys, groups, count, start, is_max=False)
     rows = np.flatnonzero(keys == least[groups])[::-1]
     found = np.full(count, _NO_ROW)
     found[groups[rows]] = rows

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core import _core
+
 Lids = NDArray[np.uint32]
 Scores = NDArray[np.float64]
 
@@ -30,3 +32,8 @@ def best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
         lids, scores, ranks = lids[near], scores[near], ranks[near]
     order = np.lexsort((lids, -ranks))[:kept]
     return lids[order], scores[order]
+
+
+def best_places(scores: Scores, kept: int) -> NDArray[np.int64]:
+    """The places of the best `kept`, best first; of equal ones the lower place first. None of the scores is NaN."""
+    return _core.first_groups(np.zeros(len(scores), np.uint32), [-scores], kept)

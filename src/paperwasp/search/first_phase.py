@@ -6,6 +6,7 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,15 +63,16 @@ def exhaustive(
     With `rescaling`, those of the page, by the relevances that it makes of scores. `without`: ascending lids of hits
     that the page has otherwise. What the first phase drops is not a hit, and not counted.
     """
+    if rescaling is None and kept >= matches.count:
+        hits = all_scored(bound, matches)
+        return hits.of(np.argsort(-hits.scores, kind="stable"))
     lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
     best_lids, best_scores = NO_LIDS, NO_SCORES
     scored = dropped = 0
     highest = -np.inf
     passed: list[Lids] = []
     notes = FeatureNotes(bound.plan.reused)
-    known_ns = bound.plan.cost.known_ns
-    first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
-    for places in blocks_of(len(lids), len(bound.setting.terms), first):
+    for places in _blocks_of_all(bound, len(lids)):
         block = lids[places]
         floor = float(best_scores[-1]) if rescaling is None and len(best_scores) == kept else -np.inf
         found = _scored_in_time(bound, block, floor, notes, is_first=scored == 0)
@@ -91,6 +93,44 @@ def exhaustive(
     bound.observer.tag("first_phase", scored=scored, kept=len(best_lids))
     bound.observer.reach(ON_FIRST_PHASE, passed)
     return _hits(bound, matches.count - dropped, best_lids, best_scores, 1.0, highest, matches, notes.known())
+
+
+def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
+    """Return all matches with their scores, by ascending lid. What the first phase drops is not a hit, and not counted.
+
+    Raises OutOfTime where there was no time for any.
+    """
+    lids = matches.lids(bound.setting.space.limit)
+    notes = FeatureNotes(bound.plan.reused)
+    passed: list[Lids] = [NO_LIDS]
+    all_scores: list[Scores] = [NO_SCORES]
+    done, highest = 0, -np.inf
+    for places in _blocks_of_all(bound, len(lids)):
+        block = lids[places]
+        found = _scored_in_time(bound, block, -np.inf, notes, is_first=done == 0)
+        done += len(found)
+        highest = max(highest, _highest(found))
+        near, scores = _above_drop_limit(bound, block[: len(found)], found)
+        passed.append(near)
+        all_scores.append(scores)
+        if len(found) < len(block):
+            break
+    hits, scores = np.concatenate(passed), np.concatenate(all_scores)
+    if done < len(lids):
+        return _hits(bound, len(hits), hits, scores, done / len(lids), highest, matches)
+    bound.observer.step("rank", "general (rank program in blocks)")
+    bound.observer.tag("first_phase", scored=done, kept=len(hits))
+    bound.observer.reach(ON_FIRST_PHASE, passed)
+    return _hits(bound, len(hits), hits, scores, 1.0, highest, matches, notes.known())
+
+
+def _blocks_of_all(bound: BoundQuery, count: int) -> Iterable[slice]:
+    """The blocks of so many hits: one where all have the same score."""
+    if bound.profile.first_phase.constant is not None:
+        return (slice(count),) if count else ()
+    known_ns = bound.plan.cost.known_ns
+    first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
+    return blocks_of(count, len(bound.setting.terms), first)
 
 
 def first_phase_scores(bound: BoundQuery, lids: Lids) -> Scores:

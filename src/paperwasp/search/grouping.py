@@ -12,7 +12,6 @@ from itertools import chain, repeat
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paperwasp.content.view import View
 from paperwasp.core import _core
@@ -32,12 +31,11 @@ from paperwasp.grouping.request import GroupingRequest
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.fill import hits_of
 from paperwasp.search.query import Query
+from paperwasp.search.rank import sorted_places
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForms
 
 DocumentIds = Callable[[Lids], Sequence[str]]
-Places = NDArray[np.intp]
-"""The numbers of hits, in the order of their lids."""
 HITS: Final = "summary"
 """The aggregator that collects hits."""
 _NO_SCOPE: Final = Scope()
@@ -57,20 +55,20 @@ class HitGroups:
         """(document type, number of a request) → how many of its streamed documents may still be grouped."""
 
     def add(self, view: View, bound: BoundQuery, ranked: RankedHits) -> None:
-        """Group all hits of one document type, in their order; of documents that are streamed, those of a batch.
+        """Group all hits of one document type, which are by ascending lid; of documents that are streamed, those of a
+        batch.
 
         Requests for attributes that the type does not have are left out. Errors: InvalidQuery, OutOfTime.
         Vespa: groupingmanager.cpp (`init`), which tells of such a request by an error beside the groups.
         """
-        order = np.argsort(ranked.lids)
-        hits = Hits(ranked.lids[order], ranked.scores[order], order if bound.levels else None)
+        hits = Hits(ranked.lids, ranked.scores, sorted_places(bound, ranked))
         ids = None if view.own_lids is None else lambda lids: _ids_of(view, lids)
         found = []
         for request in self._query.groupings:
             grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
                 result = execute(_bound(request, bound, ids), grouped, cuts=self._is_one)
-                found.append(self._written(result, view, ranked, order))
+                found.append(self._written(result, view, ranked))
                 self._held_bytes += held_bytes(found[-1])
                 check_memory(self._held_bytes)
         bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
@@ -97,7 +95,7 @@ class HitGroups:
             return self._parts[0] if self._parts else ()
         return merged_results(self._query.groupings, self._parts)
 
-    def _written(self, result: PartialResult, view: View, ranked: RankedHits, order: Places) -> PartialResult:
+    def _written(self, result: PartialResult, view: View, ranked: RankedHits) -> PartialResult:
         """The result with the hits of its groups as they are shown."""
         levels = tuple(
             Groups(
@@ -105,20 +103,21 @@ class HitGroups:
                 level.parents,
                 level.ids,
                 level.relevances,
-                tuple(self._shown(state, view, ranked, order) for state in level.states),
+                tuple(self._shown(state, view, ranked) for state in level.states),
             )
             for level in result.levels
         )
         return replace(result, levels=levels)
 
-    def _shown(self, state: State, view: View, ranked: RankedHits, order: Places) -> State:
+    def _shown(self, state: State, view: View, ranked: RankedHits) -> State:
         if not isinstance(state, HitsState):
             return state
-        query = self._query
+        # What the global phase needs is only known of hits of the page.
+        query = replace(self._query, rank=replace(self._query.rank, global_hits=0))
         if state.summary:
             query = replace(query, show=replace(query.show, summary=state.summary))
         lids, places = np.unique(state.lids, return_inverse=True)
-        numbers = order[np.searchsorted(ranked.lids[order], lids)]
+        numbers = np.searchsorted(ranked.lids, lids)
         written = np.empty(len(lids), np.object_)
         written[:] = hits_of(view, query, ranked, numbers.tolist(), repeat(None), self._forms)
         return state.written(written[places])

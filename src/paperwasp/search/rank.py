@@ -14,12 +14,14 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
 from paperwasp.operators.field_match import Bitmap, Lids
+from paperwasp.search.best_hits import best_places
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.first_phase import exhaustive, first_phase_scores, pruned
+from paperwasp.search.first_phase import all_scored, exhaustive, first_phase_scores, pruned
 from paperwasp.search.match import match
 from paperwasp.search.nearest import nearest
 from paperwasp.search.order import RELEVANCE, ScoresOf, first_hits
@@ -51,18 +53,34 @@ def rank(bound: BoundQuery, wanted: int) -> RankedHits:
 
 
 def rank_all(bound: BoundQuery) -> RankedHits:
-    """Return all hits in their order, with their scores. Raises OutOfTime where there was no time for any."""
+    """Return all hits by ascending lid, with their scores. Raises OutOfTime where there was no time for any."""
     matches = match(bound)
+    if bound.levels and not _needs_scores(bound):
+        lids = matches.lids(bound.setting.space.limit)
+        scores = _no_scores(lids)
+        return RankedHits(bound, matches.count, lids, scores, scores, matches.coverage, matches.degraded)
+    if bound.profile.second_phase is None:
+        return all_scored(bound, matches)
     ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
-    return _in_order(bound, ranked, len(ranked.lids), None) if bound.levels else ranked
+    return ranked.of(np.argsort(ranked.lids))
 
 
 def page_of_all(bound: BoundQuery, ranked: RankedHits, wanted: int) -> RankedHits:
-    """The first `wanted` of all hits, or the first behind the page before."""
-    after = bound.query.order.after
-    if after is not None and bound.levels:
-        return _in_order(bound, ranked, wanted, after)
-    return _behind_page(bound, ranked).of(slice(wanted))
+    """The first `wanted` of all hits, which are by ascending lid; or the first behind the page before."""
+    if bound.levels:
+        return _in_order(bound, ranked, wanted, bound.query.order.after)
+    page = _behind_page(bound, ranked)
+    return page.of(best_places(page.scores, wanted))
+
+
+def sorted_places(bound: BoundQuery, ranked: RankedHits) -> NDArray[np.int64] | None:
+    """The place in the order of the levels of each of all hits, which are by ascending lid; None: there are none."""
+    if not bound.levels:
+        return None
+    places = np.empty(len(ranked.lids), np.int64)
+    ordered = _in_order(bound, ranked, len(ranked.lids), None)
+    places[np.searchsorted(ranked.lids, ordered.lids)] = np.arange(len(places))
+    return places
 
 
 def _moved(bound: BoundQuery, wanted: int) -> RankedHits:
@@ -125,13 +143,18 @@ def _sorted(bound: BoundQuery, wanted: int) -> RankedHits:
     of all is 0. Vespa: matcher.cpp (`willNeedRanking`).
     """
     matches = match(bound)
-    drops = bound.profile.rank_score_drop_limit is not None
-    if drops or any(level.field == RELEVANCE for level in bound.levels):
+    if _needs_scores(bound):
         return _sorted_with_scores(bound, matches, wanted)
     lids = _first(bound, matches.bitmap, wanted, _no_scores, bound.query.order.after)
     bound.observer.step("order", "kernel sorting")
     scores = _no_scores(lids)
     return RankedHits(bound, matches.count, lids, scores, scores, matches.coverage, matches.degraded)
+
+
+def _needs_scores(bound: BoundQuery) -> bool:
+    """Whether hits that are sorted have a relevance."""
+    drops = bound.profile.rank_score_drop_limit is not None
+    return drops or any(level.field == RELEVANCE for level in bound.levels)
 
 
 def _sorted_with_scores(bound: BoundQuery, matches: Matches, wanted: int) -> RankedHits:
@@ -141,7 +164,7 @@ def _sorted_with_scores(bound: BoundQuery, matches: Matches, wanted: int) -> Ran
 
 def _in_order(bound: BoundQuery, ranked: RankedHits, wanted: int, after: SearchAfter | None) -> RankedHits:
     """The first of all hits in the order of the levels, or the first behind the page before."""
-    ascending = np.argsort(ranked.lids)
+    ascending = np.argsort(ranked.lids, kind="stable")
     known, scores = ranked.lids[ascending], ranked.scores[ascending]
     bitmap = bitmap_of(known, bound.setting.space.limit)
     lids = _first(bound, bitmap, wanted, lambda lids: scores[np.searchsorted(known, lids)], after)

@@ -257,9 +257,10 @@ class BoundSearch:
             return ranked
         self._clock.begin_writing()  # what was found in time is put into groups
         groups.add(view, bound, ranked)
+        page = page_of_all(bound, ranked, wanted)
         if view is self._view:  # kernels work on a batch for as long as somebody waits for the answer
             self._clock.begin_matching()
-        return page_of_all(bound, ranked, wanted)
+        return page
 
 
 def _written_hits(query: Query) -> int:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.grouping import group_sums
+from paperwasp.core import _core
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, aggregates, argument, written_as
 from paperwasp.grouping.column_state import FLOAT, WHOLE, ColumnState, added, number_values
 from paperwasp.grouping.elements import spread, valid_doubles
@@ -60,10 +60,10 @@ class Stddev(Aggregator):
     def collect(self, rows: Rows, groups: Groups, count: int) -> StddevState:
         values = self._node.values(rows)
         numbers, groups = valid_doubles(values, spread(values, groups))
-        counts = np.bincount(groups, minlength=count)
+        counts = _core.group_counts(groups, count)
         with np.errstate(over="ignore"):
             squares = numbers * numbers
-        return StddevState(counts, group_sums(numbers, groups, count), group_sums(squares, groups, count))
+        return StddevState(counts, _core.group_sums(numbers, groups, count), _core.group_sums(squares, groups, count))
 
 
 @aggregates("stddev")
