@@ -46,30 +46,27 @@ class GroupOrder:
     aggregations: tuple[Aggregation, ...]
     """Those of the level, then those that only keys need."""
 
-    @property
-    def used(self) -> frozenset[int]:
-        """The numbers of the aggregations that keys need."""
-        numbers = {aggregation.expression: number for number, aggregation in reversed(list(enumerate(self._plain())))}
-        return frozenset(numbers[found] for key in self.keys for found in _aggregates_in(unlabeled(key.expression)))
+    expressions: tuple[Expression, ...]
+    """Those of the aggregations, without labels."""
+    wanted: tuple[Expression, ...]
+    """Those of the keys, without labels."""
+    used: frozenset[int]
+    """The numbers of the aggregations that keys need."""
 
     def columns(self, states: Mapping[int, State], binding: Binding) -> list[Values]:
         """The values of each key for all groups. `states`: of the aggregations in `used`."""
-        plain = self._plain()
-        given = {plain[number].expression: _StateNode(state.order_values()) for number, state in states.items()}
+        given = {self.expressions[number]: _StateNode(state.order_values()) for number, state in states.items()}
         if not given:
             return []
         count = len(next(iter(given.values())).all_values.data)
         rows = Rows(np.arange(count, dtype=np.uint32), np.zeros(count))
-        return [self._column(unlabeled(key.expression), given, rows, binding) for key in self.keys]
+        return [self._column(expression, given, rows, binding) for expression in self.wanted]
 
     def _column(
         self, expression: Expression, given: Mapping[Expression, _StateNode], rows: Rows, binding: Binding
     ) -> Values:
         found = given.get(expression)
         return binding.node(expression, given).values(rows) if found is None else found.all_values
-
-    def _plain(self) -> list[Aggregation]:
-        return [replace(each, expression=unlabeled(each.expression)) for each in self.aggregations]
 
 
 class _StateNode(Node):
@@ -119,14 +116,27 @@ def bound_request(request: GroupingRequest, binding: Binding) -> BoundRequest:
 
 def order_of(level: Level) -> GroupOrder:
     """What a level orders its groups by."""
-    known = {unlabeled(aggregation.expression) for aggregation in level.aggregations}
-    needed = dict.fromkeys(found for key in level.order for found in _aggregates_in(unlabeled(key.expression)))
-    others = tuple(Aggregation(NO_TAG, expression) for expression in needed if expression not in known)
-    return GroupOrder(level.order, level.aggregations + others)
+    wanted = tuple(unlabeled(key.expression) for key in level.order)
+    expressions = tuple(unlabeled(aggregation.expression) for aggregation in level.aggregations)
+    numbers: dict[Expression, int] = {}
+    for number, expression in enumerate(expressions):
+        numbers.setdefault(expression, number)
+    needed = dict.fromkeys(found for expression in wanted for found in _aggregates_in(expression))
+    others = tuple(expression for expression in needed if expression not in numbers)
+    numbers |= {expression: number for number, expression in enumerate(others, len(expressions))}
+    return GroupOrder(
+        level.order,
+        level.aggregations + tuple(Aggregation(NO_TAG, expression) for expression in others),
+        expressions + others,
+        wanted,
+        frozenset(numbers[expression] for expression in needed),
+    )
 
 
 def unlabeled(expression: Expression) -> Expression:
     """An expression without its labels: what two must share to have the same value."""
+    if not any(isinstance(each, Expression) for each in expression.arguments):
+        return Expression(expression.function, expression.arguments) if expression.label else expression
     arguments = tuple(unlabeled(each) if isinstance(each, Expression) else each for each in expression.arguments)
     return Expression(expression.function, arguments)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.grouping.tables import encoded
+from paperwasp.grouping.tables import distinct, encoded
 from paperwasp.grouping.values import Kind, Values
 
 _NO_BUCKETS: Final[Mapping[Kind, Any]] = {
@@ -39,10 +39,15 @@ def ranks_of(values: Values) -> NDArray[Any]:
     if values.table is None:
         data = values.data
         return _ranks_of_doubles(data) if data.dtype == np.float64 else data.astype(np.int64)
-    codes, numbers = np.unique(values.data, return_inverse=True)
+    codes, numbers = distinct(values.data)
+    found = values.table.values_of(codes)
+    if set(map(type, found)) == {str} and len(set(found)) == len(found):
+        # Text is in the order of its characters in the order of its bytes, too: UTF-8 is made so.
+        ranks = np.empty(len(found), np.int64)
+        ranks[sorted(range(len(found)), key=found.__getitem__)] = np.arange(len(found))
+        return ranks[numbers]
     # None is a value that is in no bucket. It is before the bucket of texts that has the same limits and no end.
     none = order_key(_NO_BUCKETS.get(values.kind))
-    found = values.table.values_of(codes)
     keys = [(none, False) if value is None else (order_key(value), True) for value in found]
     ranks = np.zeros(len(keys), np.int64)
     order = sorted(range(len(keys)), key=keys.__getitem__)

@@ -36,4 +36,6 @@ def best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
 
 def best_places(scores: Scores, kept: int) -> NDArray[np.int64]:
     """The places of the best `kept`, best first; of equal ones the lower place first. None of the scores is NaN."""
+    if kept == 0:
+        return np.zeros(0, np.int64)
     return _core.first_groups(np.zeros(len(scores), np.uint32), [-scores], kept)

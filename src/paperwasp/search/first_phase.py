@@ -102,8 +102,8 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
     """
     lids = matches.lids(bound.setting.space.limit)
     notes = FeatureNotes(bound.plan.reused)
-    passed: list[Lids] = [NO_LIDS]
-    all_scores: list[Scores] = [NO_SCORES]
+    passed: list[Lids] = []
+    all_scores: list[Scores] = []
     done, highest = 0, -np.inf
     for places in _blocks_of_all(bound, len(lids)):
         block = lids[places]
@@ -115,7 +115,8 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
         all_scores.append(scores)
         if len(found) < len(block):
             break
-    hits, scores = np.concatenate(passed), np.concatenate(all_scores)
+    hits = passed[0] if len(passed) == 1 else np.concatenate([NO_LIDS, *passed])
+    scores = all_scores[0] if len(all_scores) == 1 else np.concatenate([NO_SCORES, *all_scores])
     if done < len(lids):
         return _hits(bound, len(hits), hits, scores, done / len(lids), highest, matches)
     bound.observer.step("rank", "general (rank program in blocks)")

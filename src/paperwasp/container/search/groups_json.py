@@ -6,6 +6,7 @@ Differs: raw outputs are shown as lists of numbers; Vespa shows the address of a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite
@@ -23,6 +24,8 @@ from paperwasp.grouping.values import Kind, Null
 Written = Sequence[bytes | None]
 """The JSON of each value; None where there is none to show."""
 _BLANKS: Final = "".join(map(chr, range(33)))
+_CUT_IN_URI: Final = re.compile(r"#|[\x00-\x20](?:\x00|\Z)")
+"""What an id is cut at, in texts with a NUL between each two of them."""
 
 
 def hits_in(groups: ShownGroups) -> Iterator[Any]:
@@ -82,6 +85,8 @@ def _ids_json(ids: GroupIds, texts: Sequence[bytes]) -> Sequence[bytes]:
         pairs = [f"{low}:{high}" for low, high in zip(ids.texts, ids.highs, strict=True)]
         return texts_json([_in_uri(pair) for pair in pairs])
     if ids.kind is not Kind.STRING:
+        return texts
+    if _CUT_IN_URI.search("\0".join(ids.texts)) is None:  # type: ignore[arg-type]
         return texts
     return texts_json([_in_uri(text) for text in ids.texts])  # type: ignore[arg-type]
 
