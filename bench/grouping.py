@@ -40,8 +40,8 @@ NAMES, KINDS, USERS = 1000, 100, 1_000_000
 QUANTILES: Final = (0.5, 0.9, 0.99)
 MOST_QUANTILE_RANK_ERROR: Final = 0.02
 """How far from the wanted share of the values an approximate quantile may stand."""
-MOST_COUNT_ERROR: Final = 0.05
-"""Of an approximate count, as a share of the exact one."""
+MOST_COUNT_ERROR: Final = 0.1
+"""Of an approximate count, as a share of the exact one: three standard errors of ours, which is 3.25 %."""
 
 Answer = Sequence[tuple[Any, ...]]
 Columns = Mapping[str, NDArray[Any]]

@@ -13,11 +13,10 @@ from bench import grouping, grouping_http, service
 from bench.layers import NothingMeasured
 from bench.report import Report
 
-EXACT = grouping.WORKS[:3]
 SMALL = grouping.Options(rows_count=20_000, passes=1, engines="none")
 
 
-@pytest.mark.parametrize("work", EXACT, ids=lambda work: work.name)
+@pytest.mark.parametrize("work", grouping.WORKS, ids=lambda work: work.name)
 def test_our_groups_are_those_that_numpy_finds(work: grouping.Work) -> None:
     report = Report()
     grouping.run(report, replace(SMALL, works=work.name))
@@ -29,7 +28,7 @@ def test_our_groups_are_those_that_numpy_finds(work: grouping.Work) -> None:
 
 
 def test_other_groups_than_those_of_numpy_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong = replace(EXACT[0], plain=lambda columns: [("value-0000", 1)])
+    wrong = replace(grouping.WORKS[0], plain=lambda columns: [("value-0000", 1)])
     monkeypatch.setattr(grouping, "WORKS", (wrong,))
     with pytest.raises(AssertionError, match="NumPy"):
         grouping.run(Report(), SMALL)
@@ -57,6 +56,7 @@ def test_a_few_documents_are_grouped_over_http(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(feed_benchmark, "vespa_cli", lambda: next(folder.glob("*linux_amd64/bin/vespa")))
     report = Report()
     grouping_http.run(report, grouping_http.Options(documents_count=1200, queries_count=2, passes=1, engines="none"))
-    facets, top = report.rows
+    facets, *top = report.rows
     assert facets.work.endswith(" of 600 documents") and facets.ours.endswith(" µs")
-    assert top.work.endswith(", 1,200 documents") and top.ours.endswith(" ms")
+    for row, profile in zip(top, grouping_http.PROFILES, strict=True):
+        assert row.work.endswith(f", 1,200 documents, rank profile {profile}") and row.ours.endswith(" ms")

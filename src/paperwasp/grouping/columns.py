@@ -109,7 +109,7 @@ class AttributeColumn:
             assert self._raw is not None
             return _raw_codes(inner, rows, self._raw)
         assert isinstance(inner, NumericView | StringView)
-        return _data_of(self.kind, inner.values[rows])
+        return _data_of(self.kind, inner.values.take(rows))
 
 
 class MissingAttribute(InvalidQuery):
@@ -152,12 +152,12 @@ def _kind_of(name: str, inner: ColumnView) -> Kind:
 
 
 def _data_of(kind: Kind, values: NDArray[Any]) -> NDArray[Any]:
-    """Stored values as `Values` has them."""
+    """Stored values, which are picked already, as `Values` has them."""
     if kind == Kind.BOOL:
         return values > 0
     if kind == Kind.STRING:
         return values
-    return values.astype(np.float64 if kind == Kind.DOUBLE else np.int64)
+    return values.astype(np.float64 if kind == Kind.DOUBLE else np.int64, copy=False)
 
 
 def _raw_codes(inner: RawView, rows: Lids, table: InternedTable) -> NDArray[np.uint32]:

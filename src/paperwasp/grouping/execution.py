@@ -101,11 +101,13 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
             states,
         )
     ]
+    held = held_bytes(levels[0])
     for level in bound.levels:
         check_time()
         groups, found = _grouped(bound, level, found, cuts=cuts, is_last=level is bound.levels[-1])
         levels.append(groups)
-        check_memory(held_bytes(tuple(levels)))
+        held += held_bytes(groups)
+        check_memory(held)
     return PartialResult(request.number, tuple(levels))
 
 

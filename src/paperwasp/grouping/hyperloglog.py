@@ -91,7 +91,7 @@ def _words_of(values: Values) -> Words:
     data = values.data
     match values.kind:
         case Kind.LONG | Kind.BOOL:
-            return data.astype(np.int64).view(np.uint64)
+            return data.astype(np.int64, copy=False).view(np.uint64)
         case Kind.DOUBLE:
             return data.view(np.uint64)
         case Kind.NULL:

@@ -12,17 +12,30 @@ from paperwasp.errors import InvalidQuery
 
 _HIT_BYTES: Final = 1024
 """What a hit with its fields takes, about."""
+_MEMBERS: Final[dict[type, tuple[str, ...]]] = {}
+"""By type: the names of its members."""
 
 
 def held_bytes(value: Any) -> int:
     """What a partial result, or a part of one, takes in memory: its arrays, without the tables that columns share."""
-    if isinstance(value, np.ndarray):
-        return value.size * _HIT_BYTES if value.dtype == np.object_ else value.nbytes
-    if isinstance(value, tuple):
-        return sum(map(held_bytes, value))
-    if is_dataclass(value):
-        return sum(held_bytes(getattr(value, field.name)) for field in fields(value))
-    return 0
+    held, left = 0, [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, np.ndarray):
+            held += part.size * _HIT_BYTES if part.dtype == np.object_ else part.nbytes
+        elif isinstance(part, tuple):
+            left.extend(part)
+        else:
+            left.extend([getattr(part, name) for name in _members(type(part))])
+    return held
+
+
+def _members(kind: type) -> tuple[str, ...]:
+    """The names of the members of records of a type; none of what is no record."""
+    names = _MEMBERS.get(kind)
+    if names is None:
+        names = _MEMBERS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    return names
 
 
 def check_memory(size_bytes: int) -> None:

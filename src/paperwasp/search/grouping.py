@@ -165,7 +165,7 @@ def _ids_of(batch: View, lids: Lids) -> list[str]:
 def _binding(scope: Scope) -> Binding:
     """How expressions over the columns of one document type are bound."""
     return Binding(
-        node=lambda expression, given: bind(expression, replace(scope, given=given)),
+        node=lambda expression, given: bind(expression, replace(scope, given=given) if given else scope),
         filter=lambda wanted: bind_filter(wanted, scope),
         within=lambda array: _binding(scope.within(array)),
     )
