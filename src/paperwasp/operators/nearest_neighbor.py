@@ -139,7 +139,7 @@ class NearestNeighborMatch(BestMatch):
         """What is known of documents that were found; of others it is computed."""
         if self._found is not None and len(lids):
             known, (computed, vectors) = self._found
-            if len(known):
+            if len(known) >= len(lids):  # of more documents, not all were found
                 places = np.minimum(known.searchsorted(lids), len(known) - 1)
                 if np.array_equal(known[places], lids):
                     return computed[places], vectors[places]

@@ -14,6 +14,8 @@ Scores = NDArray[np.float64]
 def best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
     """The best `kept` with more hits, whose lids are above theirs: of these only higher scores than the last one's
     matter, once there are so many."""
+    if not len(best):
+        return best_of(lids, scores, kept)
     if len(best) == kept:
         better = np.flatnonzero(scores > best_scores[-1])
         if not len(better):

@@ -28,7 +28,7 @@ class KnownFeatures:
 
     lids: Lids
     """Rising."""
-    columns: Mapping[str, NDArray[np.float64]]
+    columns: Mapping[object, NDArray[np.float64]]
 
     def of(self, lids: Lids) -> Columns:
         """Return what is known of other hits: nothing, unless all of them are among these."""
@@ -69,6 +69,9 @@ class FeatureNotes:
         """Return the features of all blocks together."""
         if not (self.names and self._blocks):
             return NO_FEATURES
+        if len(self._blocks) == 1:
+            lids, columns = self._blocks[0]
+            return KnownFeatures(lids, columns)
         lids = np.concatenate([lids for lids, _ in self._blocks])
         columns = {name: np.concatenate([each[name] for _, each in self._blocks]) for name in self.names}
         return KnownFeatures(lids, columns)
