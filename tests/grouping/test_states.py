@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.grouping.aggregator import State, aggregator_of
+from paperwasp.grouping.aggregator import State, aggregator_names, aggregator_of
 from paperwasp.grouping.aggregators.count import CountState
 from paperwasp.grouping.aggregators.max import MaxState
 from paperwasp.grouping.aggregators.summary import HitsState
 from paperwasp.grouping.conversion import as_longs
 from paperwasp.grouping.elements import as_numbers
 from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.language import functions
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, ListTable, Null, Values
@@ -117,6 +118,12 @@ def test_what_an_unset_key_is_depends_on_the_size_of_its_type() -> None:
             Aggregation(0, expression), lambda each: key if each.arguments[0] == "key" else value
         )
         assert list(aggregator.collect(rows, one, 1).shown()) == [wanted]
+
+
+def test_every_aggregator_of_the_language_is_there() -> None:
+    """argmax is written as argmin, and count of a list of groups has a name of its own."""
+    of_language = {name for name in functions.AGGREGATORS | functions.BOTH if functions.is_aggregator(name, 1)}
+    assert aggregator_names() == of_language - {"argmax"} | {"count_groups", "summary"}
 
 
 def test_hits_of_equal_relevance_are_in_the_order_of_lids() -> None:
