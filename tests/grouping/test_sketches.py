@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import random
 from fractions import Fraction
 from typing import Any
@@ -11,11 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.aggregators.count_groups import CountGroups, CountGroupsState
 from paperwasp.grouping.hyperloglog import BUCKETS, estimates, hashes_of, places_of, xxh32
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.quantile_sketch import EXACT, QuantileSketch, merged_sketch, sketch_of
+from paperwasp.grouping.tables import StringTable
 from paperwasp.grouping.values import Kind, ListTable, Values
 from tests.chance import SEED
 from tests.grouping.columns import ColumnNode
@@ -124,6 +128,22 @@ def test_what_is_hashed() -> None:
         (Values(Kind.LONG, np.array([1, 2, 3]), None, np.array([0, 2, 2, 3], np.uint32)), [3, 0, 3]),
     ):
         assert hashes_of(values).tolist() == xxh32(np.array(words, np.uint64)).tolist()
+
+
+@pytest.mark.parametrize("strings", [1, 100_000])
+def test_strings_of_a_column_are_hashed_as_others(strings: int) -> None:
+    """Also where most strings of its dictionary are in no row, and after it has grown."""
+    dictionary = StringDictionary()
+    texts = ["", "B", "b", "12345678a", "é" * 9]
+    for added in (texts, [f"other {number}" for number in range(strings)], ["later", *texts]):
+        codes = dictionary.encode(added)[:6]
+        found = hashes_of(Values(Kind.STRING, codes, StringTable(dictionary)))
+        plain = [functools.reduce(operator.xor, words(text.encode()), 0) for text in added[:6]]
+        assert found.tolist() == xxh32(np.array(plain, np.uint64)).tolist()
+
+
+def words(text: bytes) -> list[int]:
+    return [int.from_bytes(text[start : start + 8], "little") for start in range(0, len(text), 8)]
 
 
 def test_estimates() -> None:

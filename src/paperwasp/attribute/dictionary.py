@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
+from paperwasp.attribute.string_words import WordKeeper, Words
 
 
 class StringDictionary:
     """Strings to codes and back; and, unless `cased`, the codes that are equal without case."""
 
-    __slots__ = ("_cased", "_codes", "_strings", "_text", "_variants", "keys_begun", "orders", "size_bytes")
+    __slots__ = ("_cased", "_codes", "_strings", "_text", "_variants", "_words", "keys_begun", "orders", "size_bytes")
 
     def __init__(self, *, cased: bool = False) -> None:
         self._cased = cased
@@ -27,6 +28,7 @@ class StringDictionary:
         self._variants: dict[str, list[int]] = {}
         """Lower-cased string → the codes of its forms that are not lower case. Most strings need no entry."""
         self._text = TextKeeper(cased=cased)
+        self._words = WordKeeper()
         self.orders: dict[Any, Any] = {}
         """Collation → the order of the strings in it: kept here by `attribute.string_order`."""
         self.keys_begun: dict[Any, Any] = {}
@@ -71,6 +73,10 @@ class StringDictionary:
     def scan_text(self) -> ScannedText:
         """All strings as one text, which takes memory from its first use on."""
         return self._text.text(self._strings)
+
+    def words(self) -> Words:
+        """64 bits of each string, by code (`attribute.string_words`), which take memory from their first use on."""
+        return self._words.words(self._strings)
 
     def strings(self) -> list[str]:
         """All strings by code, as they are now."""

@@ -15,8 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.attribute.string_words import folded_words
 from paperwasp.grouping.hyperloglog_bias import RAW_ESTIMATES, TRUE_COUNTS
-from paperwasp.grouping.tables import bytes_of, distinct, encoded, values_of
+from paperwasp.grouping.tables import StringTable, bytes_of, distinct, encoded, values_of
 from paperwasp.grouping.values import Kind, Values
 
 BUCKET_BITS: Final = 10
@@ -97,8 +98,10 @@ def _words_of(values: Values) -> Words:
         case Kind.NULL:
             return np.zeros(len(data), np.uint64)
         case Kind.STRING | Kind.RAW:
+            if isinstance(values.table, StringTable):
+                return values.table.words_of(data)
             codes, places = distinct(data)
-            return _folded(bytes_of(values.table, codes))[places]
+            return folded_words(bytes_of(values.table, codes))[places]
     codes, places = distinct(data)
     lows = [None if bucket is None else bucket[0] for bucket in values_of(values.table, codes)]
     return _limit_words(values.kind, lows)[places]
@@ -109,15 +112,4 @@ def _limit_words(kind: Kind, lows: list[Any]) -> Words:
         return np.array([0 if low is None else low for low in lows], np.int64).view(np.uint64)
     if kind is Kind.DOUBLE_BUCKET:
         return np.array([0.0 if low is None else low for low in lows], np.float64).view(np.uint64)
-    return _folded([low if isinstance(low, bytes) else encoded(low or "") for low in lows])
-
-
-def _folded(texts: list[bytes]) -> Words:
-    """The exclusive or of the words of 8 bytes of each text, the last filled with zeros."""
-    lengths = np.array([len(text) for text in texts], np.int64)
-    words = (lengths + 7) // 8
-    whole = b"".join(text + b"\0" * (-len(text) % 8) for text in texts)
-    ends = np.concatenate([np.zeros(1, np.uint64), np.bitwise_xor.accumulate(np.frombuffer(whole, "<u8"))])
-    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(words)])
-    found: Words = (ends[bounds[1:]] ^ ends[bounds[:-1]]).astype(np.uint64)
-    return found
+    return folded_words([low if isinstance(low, bytes) else encoded(low or "") for low in lows])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.dictionary import StringDictionary
+from paperwasp.attribute.string_words import folded_words
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InternalError
 from paperwasp.grouping.values import Table
@@ -18,6 +19,8 @@ Places = NDArray[np.intp]
 
 BETWEEN_CLOCKS: Final = 4096
 """Distinct values that a function is computed of between two looks at the clock."""
+_FEW_CODES: Final = 8
+"""Beside so many times as many strings codes are few."""
 _SPARSE: Final = 4
 """Where codes go beyond _SPARSE times as many as there are, they are sorted rather than counted."""
 _FEW: Final = 65_536
@@ -34,6 +37,14 @@ class StringTable:
 
     def values_of(self, codes: Codes) -> Sequence[str]:
         return self._dictionary.decode(codes.tolist())
+
+    def words_of(self, codes: Codes) -> NDArray[np.uint64]:
+        """64 bits of each string (`attribute.string_words`). Those of the whole dictionary are made and kept where the
+        codes are many beside it. Errors: OutOfTime."""
+        if len(codes) * _FEW_CODES >= len(self._dictionary):
+            return self._dictionary.words()[codes]
+        found, places = distinct(codes)
+        return folded_words(bytes_of(self, found))[places]
 
 
 class InternedTable:
