@@ -57,4 +57,4 @@ def test_every_function_has_a_row_and_a_script(name: str) -> None:
 def test_every_row_has_its_file_and_its_script() -> None:
     files = {row[4].strip(" `") for row in _rows()}
     assert files == {f"{module.name}.py" for module in pkgutil.iter_modules(expressions.__path__)}
-    assert {row[5].strip(" `") for row in _rows()} == {path.stem for path in _SCRIPTS.glob("*.txt")}
+    assert {row[5].strip(" `") for row in _rows()} == {path.stem.partition(".")[0] for path in _SCRIPTS.glob("*.txt")}
