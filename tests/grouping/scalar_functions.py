@@ -191,7 +191,7 @@ def maths(function: str, numbers: Sequence[float]) -> float:
     if any(map(math.isnan, numbers)) and function not in ("pow", "hypot"):
         return math.nan
     if function == "floor":
-        return float(math.floor(numbers[0])) if math.isfinite(numbers[0]) else numbers[0]
+        return math.copysign(math.floor(numbers[0]), numbers[0]) if math.isfinite(numbers[0]) else numbers[0]
     if function in _POLES and numbers[0] == _POLES[function][0]:
         return _POLES[function][1]
     if function == "atanh" and abs(numbers[0]) == 1:

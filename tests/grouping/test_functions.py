@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from paperwasp import grouping_limits
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, INT, LONG, RAW, STRING, array_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Expression
@@ -183,3 +184,35 @@ def test_math_beyond_its_domain() -> None:
 def test_arguments_that_do_not_fit_are_errors(scope: Scope, expression: Expression) -> None:
     with pytest.raises(InvalidQuery):
         bind(expression, scope)
+
+
+def test_values_of_many_elements_are_joined_in_their_order() -> None:
+    """Rows of one length are joined together, and equal ones once."""
+    rows = [["a"] * 3, ["b", "", "a"], [], ["a"] * 3, ["ab"], [str(number) for number in range(20_000)]]
+    scope = scope_of({"a": column(array_of(STRING), rows)})
+    assert evaluated(of("strcat", attribute("a"), "!"), scope, rows_of(6)) == ["".join(row) + "!" for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_too_much"),
+    [
+        (of("strcat", S, S), False),
+        (of("strcat", *[S] * 60), True),
+        (of("cat", of("strcat", *[S] * 30), of("strcat", S, *["xy"] * 15)), True),
+        (of("md5", of("strcat", *[S] * 60), 8), True),
+        (of("strcat", attribute("as"), "y" * 300), False),
+        (of("strcat", attribute("as"), "y" * 1100), True),
+        (of("tostring", of("toraw", S)), False),
+    ],
+)
+def test_texts_that_functions_make_have_a_limit(
+    scope: Scope, expression: Expression, is_too_much: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two texts have 4 and 11 bytes."""
+    monkeypatch.setattr(grouping_limits, "TEXT_BYTES", 1000)
+    node = bind(expression, scope)
+    if is_too_much:
+        with pytest.raises(InvalidQuery, match="more than 1000 bytes of text"):
+            node.values(rows_of(2))
+    else:
+        node.values(rows_of(2))

@@ -136,7 +136,7 @@ def _add_column(draw: st.DrawFn, data: Data, name: str) -> None:
     if (one := _SINGLE.get(name)) is not None:
         data.add(name, one, draw(st.lists(st.none() | _VALUES[one], **rows)))
     elif (one := _ARRAYS.get(name)) is not None:
-        data.add_several(name, one, draw(st.lists(st.lists(_VALUES[one], max_size=4), **rows)))
+        data.add_several(name, one, draw(st.lists(st.lists(_VALUES[one], max_size=10), **rows)))
     elif (one := _SETS.get(name)) is not None:
         sets = st.dictionaries(_VALUES[one], st.integers(1, 9), max_size=3)
         data.add_several(name, one, draw(st.lists(sets, **rows)), is_set=True)

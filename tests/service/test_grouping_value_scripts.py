@@ -1,8 +1,8 @@
 """Golden scripts of what grouping computes of documents: one for each family of expressions, and one of imported ones.
 
 In `grouping_value_scripts/` are the scripts, an application with attributes of every type, and its documents, the last
-of which has none; they are searched by streaming, too. In `grouping_import_scripts/` documents refer to others. They are
-of the form of `test_grouping_scripts.py`. Authority:
+of which has none; they are searched by streaming, too. In `grouping_import_scripts/` documents refer to others. They
+are of the form of `test_grouping_scripts.py`. Authority:
 https://docs.vespa.ai/en/reference/querying/grouping-language.html#expressions; values are worked by hand.
 """
 

@@ -1,4 +1,4 @@
-"""The memory that groups, their aggregates, hits and sketches may take."""
+"""The memory that groups, their aggregates, hits and sketches may take, and the texts that functions make."""
 
 from __future__ import annotations
 
@@ -45,3 +45,24 @@ def check_memory(size_bytes: int) -> None:
             f"grouping takes more than {limits.MEMORY_BYTES} bytes of memory: "
             "use filter(), max(), precision() or fewer values"
         )
+
+
+class TextMemory:
+    """How much text functions have made, each different one once for each function."""
+
+    __slots__ = ("size_bytes",)
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+
+    def take(self, size_bytes: int) -> None:
+        """Errors: InvalidQuery where there would be more than a query may have."""
+        self.check(size_bytes)
+        self.size_bytes += size_bytes
+
+    def check(self, size_bytes: int) -> None:
+        """Errors: InvalidQuery where there would be more with so much besides."""
+        if self.size_bytes + size_bytes > limits.TEXT_BYTES:
+            raise InvalidQuery(
+                f"grouping makes more than {limits.TEXT_BYTES} bytes of text: use fewer or shorter values"
+            )

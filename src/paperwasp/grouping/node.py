@@ -18,6 +18,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Constant, Expression
+from paperwasp.grouping.memory import TextMemory
 from paperwasp.grouping.values import Kind, Values
 
 Lids = NDArray[np.uint32]
@@ -74,6 +75,8 @@ class Scope:
     """Expressions that are bound already: aggregates, where groups are ordered by them."""
     document_ids: Callable[[Lids], Sequence[str]] | None = None
     """The ids of documents, where they are known: in streaming search."""
+    texts: TextMemory = field(default_factory=TextMemory)
+    """What counts the texts that functions make."""
 
     def within(self, array: str | None) -> Scope:
         """The scope of what is computed once for each element of `array`; None: the same scope."""

@@ -12,6 +12,7 @@ from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.string_words import folded_words
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InternalError
+from paperwasp.grouping.memory import TextMemory
 from paperwasp.grouping.values import Table
 
 Codes = NDArray[np.uint32]
@@ -48,17 +49,22 @@ class StringTable:
 
 
 class InternedTable:
-    """Values that expressions make: each gets a code when it is first made, and keeps it."""
+    """Values that expressions make: each gets a code when it is first made, and keeps it.
 
-    __slots__ = ("_codes", "_values")
+    `memory`: what counts the bytes of values that are texts or raw; None: nothing does.
+    """
 
-    def __init__(self, values: Sequence[Hashable] = ()) -> None:
+    __slots__ = ("_codes", "_memory", "_values")
+
+    def __init__(self, values: Sequence[Hashable] = (), memory: TextMemory | None = None) -> None:
+        self._memory = memory
         self._values: list[Any] = list(values)
         self._codes: dict[Any, int] = {value: code for code, value in enumerate(self._values)}
 
     def codes_of(self, values: Sequence[Hashable]) -> Codes:
-        """The codes of these values; what is new is added."""
+        """The codes of these values; what is new is added. Errors: InvalidQuery where that is too much text."""
         codes, known = self._codes, self._values
+        first = len(known)
         found = np.empty(len(values), np.uint32)
         for number, value in enumerate(values):
             code = codes.get(value)
@@ -66,6 +72,8 @@ class InternedTable:
                 code = codes[value] = len(known)
                 known.append(value)
             found[number] = code
+        if self._memory is not None:
+            self._memory.take(sum(map(len, known[first:])))
         return found
 
     def values_of(self, codes: Codes) -> Sequence[Any]:

@@ -23,7 +23,7 @@ from paperwasp.grouping.columns import MissingAttribute
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
 from paperwasp.grouping.filters import bind_filter
-from paperwasp.grouping.memory import check_memory, held_bytes
+from paperwasp.grouping.memory import TextMemory, check_memory, held_bytes
 from paperwasp.grouping.merging import merged
 from paperwasp.grouping.node import Lids
 from paperwasp.grouping.partial import Groups, PartialResult
@@ -38,7 +38,6 @@ from paperwasp.search.summary import SummaryForms
 DocumentIds = Callable[[Lids], Sequence[str]]
 HITS: Final = "summary"
 """The aggregator that collects hits."""
-_NO_SCOPE: Final = Scope()
 
 
 class HitGroups:
@@ -63,11 +62,11 @@ class HitGroups:
         """
         hits = Hits(ranked.lids, ranked.scores, sorted_places(bound, ranked))
         ids = None if view.own_lids is None else lambda lids: _ids_of(view, lids)
-        found = []
+        found, texts = [], TextMemory()
         for request in self._query.groupings:
             grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
-                result = execute(_bound(request, bound, ids), grouped, cuts=self._is_one)
+                result = execute(_bound(request, bound, ids, texts), grouped, cuts=self._is_one)
                 found.append(self._written(result, view, ranked))
                 self._held_bytes += held_bytes(found[-1])
                 check_memory(self._held_bytes)
@@ -130,9 +129,8 @@ def merged_results(
     found: dict[int, list[PartialResult]] = {}
     for result in chain.from_iterable(parts):
         found.setdefault(result.number, []).append(result)
-    return tuple(
-        merged(request, found[request.number], _binding(_NO_SCOPE)) for request in requests if request.number in found
-    )
+    binding = _binding(Scope())  # it counts the texts that it makes: each answer has its own
+    return tuple(merged(request, found[request.number], binding) for request in requests if request.number in found)
 
 
 def _all(request: GroupingRequest, bound: BoundQuery) -> Hits:
@@ -148,10 +146,16 @@ def _all(request: GroupingRequest, bound: BoundQuery) -> Hits:
     return Hits(lids, np.zeros(len(lids)))
 
 
-def _bound(request: GroupingRequest, bound: BoundQuery, document_ids: DocumentIds | None) -> BoundRequest:
+def _bound(
+    request: GroupingRequest, bound: BoundQuery, document_ids: DocumentIds | None, texts: TextMemory
+) -> BoundRequest:
     setting = bound.setting
     scope = Scope(
-        setting.space.columns, request.time_offset_seconds, int(setting.now_seconds), document_ids=document_ids
+        setting.space.columns,
+        request.time_offset_seconds,
+        int(setting.now_seconds),
+        document_ids=document_ids,
+        texts=texts,
     )
     return bound_request(request, _binding(scope))
 

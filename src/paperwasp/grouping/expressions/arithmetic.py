@@ -42,7 +42,7 @@ def _arithmetic(expression: Expression, scope: Scope) -> Node:
     arguments = bind_arguments(expression, scope)
     function = expression.function
     if function == "sub":
-        arguments = [arguments[0], *(negated(each) for each in arguments[1:])]
+        arguments = [arguments[0], *(negated(each, scope) for each in arguments[1:])]
         function = "add"
     if len(arguments) == 1:
         return _flattened(function, arguments[0])
@@ -50,7 +50,7 @@ def _arithmetic(expression: Expression, scope: Scope) -> Node:
     is_multi = any(each.is_multi for each in arguments)
     if kind in TEXTS and (is_multi or function not in _OF_TEXTS):
         raise InvalidQuery(f"Function '{expression.function}' takes numbers, not {kind.value} values")
-    table = TextTable()
+    table = TextTable(memory=scope.texts)
 
     def compute(values: Sequence[Values]) -> Values:
         found = as_kind(values[0], kind, table)
@@ -217,15 +217,15 @@ def reduced(combine: Any, data: Data, offsets: NDArray[np.uint32], initial: Any)
 @register("neg")
 def _neg(expression: Expression, scope: Scope) -> Node:
     (argument,) = bind_arguments(expression, scope, 1, 1)
-    return negated(argument)
+    return negated(argument, scope)
 
 
-def negated(argument: Node) -> Node:
+def negated(argument: Node, scope: Scope) -> Node:
     """The negation of each value; of a string or raw value, of each of its bytes; a bool stays as it is."""
     kind = argument.kind
     if kind in BUCKETS:
         raise InvalidQuery("A bucket is no number that a function could take")
-    table = TextTable()
+    table = TextTable(memory=scope.texts)
 
     def compute(values: Sequence[Values]) -> Values:
         (each,) = values

@@ -71,7 +71,7 @@ def _of_width(
 def _around(number: float, width: float) -> tuple[float, float] | None:
     if number != number:
         return math.nan, math.nan
-    low, high = number * width, (number + 1) * width
+    low, high = number * width + 0.0, (number + 1) * width  # 0.0: both zeros are one
     return None if low == high else (low, high)
 
 

@@ -25,7 +25,7 @@ def _uca(expression: Expression, scope: Scope) -> Node:
     if argument.kind in BUCKETS or not 1 <= len(settings) <= 2:
         raise InvalidQuery("Function 'uca' takes an expression that is no bucket, a locale and perhaps a strength")
     collation = Collation("uca", settings[0], settings[1].lower() if len(settings) > 1 else "primary")
-    texts, made = TextTable(), InternedTable()
+    texts, made = TextTable(memory=scope.texts), InternedTable(memory=scope.texts)
 
     def key_of(text: bytes) -> bytes:
         return collation.key_of(_shown(text))

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.conversion import BUCKETS, TEXTS, constant_bytes, double_text
 from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.memory import TextMemory
 from paperwasp.grouping.node import (
     Computed,
     Node,
@@ -29,22 +30,33 @@ from paperwasp.grouping.node import (
     inner_expression,
     register,
 )
-from paperwasp.grouping.tables import InternedTable, TextTable, bytes_of, distinct, distinct_rows, in_pieces, values_of
+from paperwasp.grouping.tables import (
+    InternedTable,
+    Places,
+    TextTable,
+    bytes_of,
+    distinct,
+    distinct_rows,
+    in_pieces,
+    values_of,
+)
 from paperwasp.grouping.values import Kind, Values
 
 _MOST_BITS: Final = 2**16
 _MD5_BYTES: Final = 16
+_FEW_COLUMNS: Final = 8
+"""So many are compared column by column; more as the bytes of whole rows."""
 Form = Callable[[Any], bytes]
 
 
 @register("strcat")
 def _strcat(expression: Expression, scope: Scope) -> Node:
-    return _joined(bind_arguments(expression, scope), Kind.STRING, _text_form, TextTable(), bytes)
+    return _joined(bind_arguments(expression, scope), Kind.STRING, _text_form, scope, bytes)
 
 
 @register("cat")
 def _cat(expression: Expression, scope: Scope) -> Node:
-    return _joined(bind_arguments(expression, scope), Kind.RAW, _binary_form, InternedTable(), bytes)
+    return _joined(bind_arguments(expression, scope), Kind.RAW, _binary_form, scope, bytes)
 
 
 @register("md5", "xorbit")
@@ -57,7 +69,7 @@ def _digest(expression: Expression, scope: Scope) -> Node:
     if expression.function == "xorbit":
         finish = lambda form: _folded(form, size)  # noqa: E731
     argument = bind(inner_expression(expression, 0), scope)
-    return _joined([argument], Kind.RAW, _binary_form, InternedTable(), finish)
+    return _joined([argument], Kind.RAW, _binary_form, scope, finish)
 
 
 def _folded(form: bytes, size: int) -> bytes:
@@ -68,52 +80,64 @@ def _folded(form: bytes, size: int) -> bytes:
     return form[whole:] + rest
 
 
-def _joined(
-    arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], Form], made: InternedTable, finish: Form
-) -> Node:
+def _joined(arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], Form], scope: Scope, finish: Form) -> Node:
     """What `finish` makes of the forms of all values of all arguments, joined."""
     forms = [form_of(each) for each in arguments]
-    parts = [TextTable((b"",)) for _ in arguments]
+    memory = scope.texts
+    parts = [InternedTable((b"",), memory) for _ in arguments]
+    made = (TextTable if kind == Kind.STRING else InternedTable)(memory=memory)
 
     def compute(values: Sequence[Values]) -> Values:
-        columns = [_codes(each, form, table) for each, form, table in zip(values, forms, parts, strict=True)]
+        columns = [_codes(each, form, table, memory) for each, form, table in zip(values, forms, parts, strict=True)]
         first, places = distinct_rows(columns)
-        texts = [table.bytes_of(column[first]) for column, table in zip(columns, parts, strict=True)]
+        texts = [table.values_of(column[first]) for column, table in zip(columns, parts, strict=True)]
+        memory.check(sum(sum(map(len, column)) for column in texts))
         found = made.codes_of([finish(b"".join(row)) for row in in_pieces(list(zip(*texts, strict=True)))])
         return Values(kind, found[places], made)
 
     return Computed(kind, arguments, compute)
 
 
-def _codes(values: Values, form: Form, table: TextTable) -> NDArray[np.uint32]:
+def _codes(values: Values, form: Form, table: InternedTable, memory: TextMemory) -> NDArray[np.uint32]:
     """For each row the code in `table` of the joined forms of its values."""
     if values.kind in TEXTS:
         found, places = distinct(values.data)
-        codes = table.codes_of([form(text) for text in in_pieces(bytes_of(values.table, found))])[places]
+        given: Sequence[Any] = bytes_of(values.table, found)
     elif values.table is not None:
         found, places = distinct(values.data)
-        codes = table.codes_of([form(value) for value in in_pieces(values_of(values.table, found))])[places]
+        given = values_of(values.table, found)
     else:
         numbers = values.data.view(np.int64) if values.kind == Kind.DOUBLE else values.data.astype(np.int64)
         found, places = distinct(numbers)
-        codes = table.codes_of([form(number) for number in in_pieces(found.tolist())])[places]
-    return codes if values.offsets is None else _rows_joined(codes, values.offsets, table)
+        given = found.tolist()
+    pieces = [form(value) for value in in_pieces(given)]
+    if values.offsets is None:
+        return table.codes_of(pieces)[places]
+    return _rows_joined(pieces, places, values.offsets.astype(np.int64), table, memory)
 
 
-def _rows_joined(codes: NDArray[np.uint32], offsets: NDArray[np.uint32], table: TextTable) -> NDArray[np.uint32]:
-    """Joins the values of each row: in each step the next value of all rows that have one."""
-    starts, lengths = offsets[:-1].astype(np.int64), np.diff(offsets.astype(np.int64))
-    joined = np.zeros(len(lengths), np.uint32)
-    rows = np.flatnonzero(lengths > 0)
-    step = 0
-    while len(rows):
-        added = codes[starts[rows] + step]
-        first, places = distinct_rows([joined[rows], added])
-        pairs = zip(table.bytes_of(joined[rows][first]), table.bytes_of(added[first]), strict=True)
-        joined[rows] = table.codes_of([one + other for one, other in in_pieces(list(pairs))])[places]
-        step += 1
-        rows = rows[lengths[rows] > step]
-    return joined
+def _rows_joined(
+    pieces: Sequence[bytes], places: Places, offsets: NDArray[np.int64], table: InternedTable, memory: TextMemory
+) -> NDArray[np.uint32]:
+    """The code of the joined pieces of each row, whose places are those from one offset to the next: of all rows with
+    as many, each different one once."""
+    lengths = offsets[1:] - offsets[:-1]
+    codes = np.zeros(len(lengths), np.uint32)
+    sizes = np.array([len(piece) for piece in pieces], np.int64)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        rows = np.flatnonzero(lengths == length)
+        matrix = places[offsets[rows][:, None] + np.arange(length)].astype(np.uint32)
+        if length <= _FEW_COLUMNS:
+            first, numbers = distinct_rows(list(matrix.T))
+        else:
+            _, first, numbers = np.unique(
+                matrix.view(f"V{4 * length}").reshape(-1), return_index=True, return_inverse=True
+            )
+        matrix = matrix[first]
+        memory.check(int(sizes[matrix].sum()))
+        texts = [b"".join([pieces[place] for place in row]) for row in in_pieces(matrix.tolist())]
+        codes[rows] = table.codes_of(texts)[numbers.reshape(-1)]
+    return codes
 
 
 def _text_form(node: Node) -> Form:

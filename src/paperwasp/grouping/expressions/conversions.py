@@ -37,8 +37,8 @@ def _conversion(expression: Expression, scope: Scope) -> Node:
     if argument.kind in BUCKETS:
         raise InvalidQuery(f"Function '{function}' does not take buckets")
     kind = _RESULTS[function]
-    texts = TextTable()
-    made: InternedTable = TextTable() if kind == Kind.STRING else InternedTable()
+    texts = TextTable(memory=scope.texts)
+    made = (TextTable if kind == Kind.STRING else InternedTable)(memory=scope.texts)
     shown: Table = made
 
     def compute(values: Sequence[Values]) -> Values:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from paperwasp.document.ids import DocumentId
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.expressions.constants import ConstantNode
+from paperwasp.grouping.memory import TextMemory
 from paperwasp.grouping.node import Lids, Node, Rows, Scope, bind_arguments, register
 from paperwasp.grouping.tables import TextTable, distinct, encoded, mapped
 from paperwasp.grouping.values import Kind, Values
@@ -21,9 +22,9 @@ class UserSpecified(Node):
 
     kind = Kind.STRING
 
-    def __init__(self, document_ids: Callable[[Lids], Sequence[str]]) -> None:
+    def __init__(self, document_ids: Callable[[Lids], Sequence[str]], memory: TextMemory) -> None:
         self._document_ids = document_ids
-        self._table = TextTable()
+        self._table = TextTable(memory=memory)
 
     def values(self, rows: Rows) -> Values:
         lids, places = distinct(rows.lids)
@@ -37,4 +38,4 @@ def _user_specified(document_id: str) -> bytes:
 @register("docidnsspecific")
 def _document_id(expression: Expression, scope: Scope) -> Node:
     bind_arguments(expression, scope, 0, 0)
-    return ConstantNode("") if scope.document_ids is None else UserSpecified(scope.document_ids)
+    return ConstantNode("") if scope.document_ids is None else UserSpecified(scope.document_ids, scope.texts)
