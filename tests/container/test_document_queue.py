@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx
@@ -242,6 +243,17 @@ def test_the_line_has_a_limit_in_bytes() -> None:
             task.cancel()
 
     asyncio.run(run())
+
+
+def test_time_that_has_passed_before_a_message_is_sent_counts() -> None:
+    """Otherwise this would take a minute: the cluster never answers."""
+
+    async def run() -> None:
+        queue = DocumentQueue(FakeCluster(1))
+        with pytest.raises(Timeout, match=r"^Timeout after 60000ms$"):
+            await queue.ask("a", remove(1), 60_000, monotonic() - 60)
+
+    asyncio.run(asyncio.wait_for(run(), 30))
 
 
 def test_what_waits_longer_than_its_timeout_is_told_so_and_never_sent() -> None:

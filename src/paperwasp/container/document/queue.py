@@ -90,10 +90,11 @@ class DocumentQueue:
         """How many messages are in line."""
         return self._length
 
-    def send(self, address: str, message: Message, timeout_ms: float, take: Reply) -> Asked:
+    def send(self, address: str, message: Message, timeout_ms: float, take: Reply, since: float | None = None) -> Asked:
         """Sends a message soon. `take` is called once, later, with the answer or an error: what the cluster answers
-        with; Timeout; Overload where too much is in line. It must not raise."""
-        asked = Asked(self, message, take, timeout_ms, monotonic() + timeout_ms / 1000)
+        with; Timeout; Overload where too much is in line. It must not raise. `since`: when the time began, by the
+        monotonic clock; None: now."""
+        asked = Asked(self, message, take, timeout_ms, (monotonic() if since is None else since) + timeout_ms / 1000)
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._send_gathered)
         key = (address, type(message))
@@ -103,10 +104,10 @@ class DocumentQueue:
         self._deadlines.add(asked)
         return asked
 
-    async def ask(self, address: str, message: Message, timeout_ms: float) -> Any:
+    async def ask(self, address: str, message: Message, timeout_ms: float, since: float | None = None) -> Any:
         """The answer. Errors: as `send` gives them. Who no longer awaits it has given it up."""
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        asked = self.send(address, message, timeout_ms, partial(_settle, answer))
+        asked = self.send(address, message, timeout_ms, partial(_settle, answer), since)
         try:
             return await answer
         finally:

@@ -104,30 +104,31 @@ class DocumentApi:
             return error_response(request, error)
         return await settled(self._begin(request, call))
 
-    def _begin(self, request: Request, call: Call | ManyDocuments | Response) -> Begun:
+    def _begin(self, request: Request, call: Call | ManyDocuments | Response, since: float | None = None) -> Begun:
+        """`since`: when the request's time began, by the monotonic clock; None: now."""
         if isinstance(call, Call):
             asking = _Asking(request, call)
             if len(call.targets) != 1:
-                return self._ask_several(asking, call)
-            self._queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take)
+                return self._ask_several(asking, call, since)
+            self._queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
             return asking.answer
         return call if isinstance(call, Response) else _answer_many(request, call)
 
     async def _begin_beside(self, request: Request, document_id: str) -> Answer | PendingAnswer:
         """Reads the request on a thread, and sends it behind the changes of the same document that came before."""
-        turn = self._turns.join(document_id)
+        turn, since = self._turns.join(document_id), monotonic()
         try:
-            call = await self._read_in_time(request, turn)
+            call = await self._read_in_time(request, turn, since)
         except PaperwaspError as error:
             return error_response(request, error)
         finally:
             turn.end_soon()
-        return await settled(self._begin(request, call))
+        return await settled(self._begin(request, call, since))
 
-    async def _read_in_time(self, request: Request, turn: Turn) -> Call | ManyDocuments | Response:
+    async def _read_in_time(self, request: Request, turn: Turn, since: float) -> Call | ManyDocuments | Response:
         """What the request asks for, when it is its turn. Errors: Timeout, after the request's own timeout."""
         timeout_ms = read_options(request.query, request.method).timeout_ms
-        end = monotonic() + timeout_ms / 1000
+        end = since + timeout_ms / 1000
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 call = await self._read_outside(request, lambda: end - monotonic())
@@ -162,23 +163,23 @@ class DocumentApi:
         call = read_call(request, document_id, options, self._routes)
         return document_response(200, request, document_id) if options.dry_run else call
 
-    async def _ask_several(self, asking: _Asking, call: Call) -> Response:
+    async def _ask_several(self, asking: _Asking, call: Call, since: float | None) -> Response:
         """Changes the document in all clusters, or reads it from the first that has it."""
         found: Any = GetResponse(None)
         try:
             if isinstance(call.message, ApplyRequest):
-                found = _worst(await asyncio.gather(*(self._ask(call, target) for target in call.targets)))
+                found = _worst(await asyncio.gather(*(self._ask(call, target, since) for target in call.targets)))
             else:
                 for target in call.targets:
-                    found = await self._ask(call, target)
+                    found = await self._ask(call, target, since)
                     if found.fields is not None:
                         break
         except PaperwaspError as error:
             found = error
         return asking.response_to(found)
 
-    def _ask(self, call: Call, target: Target) -> Coroutine[Any, Any, Any]:
-        return self._queue.ask(target.address, call.message, call.options.timeout_ms)
+    def _ask(self, call: Call, target: Target, since: float | None) -> Coroutine[Any, Any, Any]:
+        return self._queue.ask(target.address, call.message, call.options.timeout_ms, since)
 
 
 class _Asking:
