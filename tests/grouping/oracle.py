@@ -97,8 +97,8 @@ def _groups(levels: Sequence[Level], hits: Sequence[OracleHit], source: Source, 
     identities = list(members)
     most = most_groups(level)
     if most is not None and not takes_first:
-        best = {identity: min((-hit.relevance, hit.place) for hit in members[identity]) for identity in members}
-        identities.sort(key=lambda identity: (key(identity), best[identity]))
+        first = {identity: min(hit.place for hit in members[identity]) for identity in members}
+        identities.sort(key=lambda identity: (key(identity), first[identity]))
     identities = identities[:most]
     identities.sort(key=lambda identity: (key(identity), _order(identity[1])))
     return [

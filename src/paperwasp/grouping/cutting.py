@@ -1,9 +1,9 @@
 """Which groups of a level are left, and their order.
 
 Groups are ordered by the keys of `order`, then by the relevance of their best hit, falling. Where there are more than
-a node may give, those whose best hit comes first are taken of equal ones; in an answer they are in the order of their
-ids. Where nothing is ordered, or only the best hits are grouped, a node takes the groups that it meets first among the
-hits in their order.
+a node may give, those that it meets first among the hits in their order are taken of equal ones; in an answer they are
+in the order of their ids. Where nothing is ordered, or only the best hits are grouped, the groups that are met first
+are taken.
 
 Vespa: aggregation/group.cpp (`cmpRank`, `postMerge`), groupinglevel.h (`allowMoreGroups`), Group.java (`postMerge`).
 """

@@ -209,11 +209,13 @@ def _states(level: BoundLevel, found: _Grouped, count: int, wanted: Iterable[int
 
 
 def _first_places(found: _Grouped, best_rows: NDArray[np.uint32]) -> Numbers:
-    """The place of each group's first hit in the order of hits: among those of equal relevance, where hits are in the
-    order of their relevance."""
+    """Numbers that rise in the order in which groups are met among the hits: among those of equal relevance, where
+    hits are in the order of their relevance."""
     if found.places is None:
         return best_rows.astype(np.int64)
-    return _core.group_extremes(found.places, found.groups, len(best_rows), np.iinfo(np.int64).max, is_max=False)
+    rows = len(found.places)
+    met = found.places * rows + np.arange(rows)  # of one hit, in the order of its values
+    return _core.group_extremes(met, found.groups, len(best_rows), np.iinfo(np.int64).max, is_max=False)
 
 
 def _kept(found: _Grouped, kept: Numbers, count: int) -> _Grouped:
