@@ -112,6 +112,16 @@ class AttributeColumn:
         return _data_of(self.kind, inner.values.take(rows))
 
 
+def plain_values(view: ColumnView, lids: Lids) -> Values | None:
+    """The single value of each row of a column of strings or integers, as `AttributeColumn.single` gives them; None:
+    the column has other values, or several."""
+    if type(view) is StringView:
+        return Values(Kind.STRING, view.values.take(lids), StringTable(view.dictionary))
+    if type(view) is NumericView and view.values.dtype.kind == "i" and view.data_type != BOOL:
+        return Values(Kind.LONG, view.values.take(lids).astype(np.int64, copy=False))
+    return None
+
+
 class MissingAttribute(InvalidQuery):
     """A document type does not have an attribute."""
 

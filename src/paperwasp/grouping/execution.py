@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,14 @@ from paperwasp.grouping.memory import check_memory, held_bytes
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.ragged import Numbers, lengths_of
+from paperwasp.grouping.request import GroupingRequest
 from paperwasp.grouping.value_order import group_keys, ranks_of
 from paperwasp.grouping.values import Kind, Values
 
 _NO_GROUP = np.uint32(0xFFFFFFFF)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Hits:
     """All hits of a query of one document type."""
 
@@ -41,6 +43,12 @@ class Hits:
     relevances: NDArray[np.float64]
     places: NDArray[np.int64] | None = None
     """The place of each in the order of a sorting; None: by falling relevance, of equal ones the lower lid first."""
+
+    @cached_property
+    def relevance(self) -> float | None:
+        """The relevance that all hits have; None where they differ."""
+        least = float(self.relevances.min(initial=np.inf))
+        return least if least == self.relevances.max(initial=-np.inf) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,10 +68,7 @@ class _Grouped:
     def best(self, first: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
         """The relevance of the best hit of each group, and the first row of those that have it. `first`: the first row
         of each group."""
-        count = len(first)
-        if self.relevance is not None:
-            return np.full(count, self.relevance), first
-        return _core.group_best(self.rows.relevances, self.groups, count)
+        return best_of_groups(self.rows.relevances, self.relevance, self.groups, first)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,21 +91,13 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     """
     request = bound.request
     rows = Rows(hits.lids, hits.relevances)
-    found = _Grouped(rows, np.zeros(len(hits.lids), np.uint32), hits.places, _only(hits.relevances))
+    found = _Grouped(rows, np.zeros(len(hits.lids), np.uint32), hits.places, hits.relevance)
     if request.top_n is not None:
         found = found.at(_first_hits(hits, request.top_n))
     if bound.accepts is not None:
         found = found.at(bound.accepts(found.rows))
     states = tuple(aggregator.collect(found.rows, found.groups, 1) for aggregator in bound.aggregators)
-    levels = [
-        Groups(
-            request.root_tag,
-            np.zeros(1, np.uint32),
-            Values(Kind.NULL, np.zeros(1, np.uint32)),
-            np.array([found.rows.relevances.max(initial=-np.inf) if len(found.groups) else 0.0]),
-            states,
-        )
-    ]
+    levels = [root_groups(request, found.rows.relevances, states)]
     held = held_bytes(levels[0])
     for level in bound.levels:
         check_time()
@@ -111,10 +108,37 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     return PartialResult(request.number, tuple(levels))
 
 
-def _only(relevances: NDArray[np.float64]) -> float | None:
-    """The relevance that all hits have; None where they differ."""
-    least = float(relevances.min(initial=np.inf))
-    return least if least == relevances.max(initial=-np.inf) else None
+def root_groups(request: GroupingRequest, relevances: NDArray[np.float64], states: tuple[State, ...] = ()) -> Groups:
+    """The root: one group of all hits."""
+    return Groups(
+        request.root_tag,
+        np.zeros(1, np.uint32),
+        Values(Kind.NULL, np.zeros(1, np.uint32)),
+        np.array([relevances.max(initial=-np.inf) if len(relevances) else 0.0]),
+        states,
+    )
+
+
+def best_of_groups(
+    relevances: NDArray[np.float64], relevance: float | None, groups: NDArray[np.uint32], first: NDArray[np.uint32]
+) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
+    """The relevance of the best hit of each group, and the first row of those that have it.
+
+    relevance: that of all hits, where they have the same one. groups: the group of each row. first: the first row of
+    each group.
+    """
+    count = len(first)
+    if relevance is not None:
+        return np.full(count, relevance), first
+    return _core.group_best(relevances, groups, count)
+
+
+def check_count(count: int) -> None:
+    """Errors: InvalidQuery for more groups of a level than a node has memory for."""
+    if count > limits.GROUPS:
+        raise InvalidQuery(
+            f"grouping finds more than {limits.GROUPS} groups at one level: use filter() or fewer values"
+        )
 
 
 def _first_hits(hits: Hits, count: int) -> Numbers:
@@ -135,10 +159,7 @@ def _grouped(
         found, values = found.at(accepted), Values(values.kind, values.data[accepted], values.table)
     numbers, first = _core.group_rows(found.groups, group_keys(values))
     count = len(first)
-    if count > limits.GROUPS:
-        raise InvalidQuery(
-            f"grouping finds more than {limits.GROUPS} groups at one level: use filter() or fewer values"
-        )
+    check_count(count)
     parents = found.groups[first]
     found = replace(found, groups=numbers)
     met = _Met(parents, Values(values.kind, values.data[first], values.table), *found.best(first))

@@ -21,20 +21,24 @@ def held_bytes(value: Any) -> int:
     held, left = 0, [value]
     while left:
         part = left.pop()
-        if isinstance(part, np.ndarray):
-            held += part.size * _HIT_BYTES if part.dtype == np.object_ else part.nbytes
-        elif isinstance(part, tuple):
+        kind = type(part)
+        if kind is np.ndarray:
+            held += part.size * _HIT_BYTES if part.dtype.hasobject else part.nbytes
+        elif kind is tuple:
             left.extend(part)
         else:
-            left.extend([getattr(part, name) for name in _members(type(part))])
+            names = _MEMBERS.get(kind)
+            if names is None:
+                names = _members(kind)
+            if names:
+                left.extend([getattr(part, name) for name in names])
     return held
 
 
 def _members(kind: type) -> tuple[str, ...]:
     """The names of the members of records of a type; none of what is no record."""
-    names = _MEMBERS.get(kind)
-    if names is None:
-        names = _MEMBERS[kind] = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    _MEMBERS[kind] = names
     return names
 
 

@@ -22,6 +22,7 @@ from paperwasp.grouping.binding import Binding, BoundRequest, bound_request
 from paperwasp.grouping.columns import MissingAttribute
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
+from paperwasp.grouping.facets import facet
 from paperwasp.grouping.filters import bind_filter
 from paperwasp.grouping.memory import TextMemory, check_memory, held_bytes
 from paperwasp.grouping.merging import merged
@@ -66,7 +67,9 @@ class HitGroups:
         for request in self._query.groupings:
             grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
-                result = execute(_bound(request, bound, ids, texts), grouped, cuts=self._is_one)
+                result = facet(request, bound.setting.space.columns, grouped) if self._is_one else None
+                if result is None:
+                    result = execute(_bound(request, bound, ids, texts), grouped, cuts=self._is_one)
                 found.append(self._written(result, view, ranked))
                 self._held_bytes += held_bytes(found[-1])
                 check_memory(self._held_bytes)
@@ -96,6 +99,8 @@ class HitGroups:
 
     def _written(self, result: PartialResult, view: View, ranked: RankedHits) -> PartialResult:
         """The result with the hits of its groups as they are shown."""
+        if not any(isinstance(state, HitsState) for level in result.levels for state in level.states):
+            return result
         levels = tuple(
             Groups(
                 level.tag,

@@ -1,0 +1,96 @@
+"""Facets: the most frequent values of one attribute with their counts, in fewer steps than general requests take.
+
+`all(group(attribute) max(n) order(-count()) each(output(count())))`, or the same in another order or without one, over
+an attribute with single strings or integers of the documents themselves. Nothing is bound, and no other level follows:
+what is left is to count values and to choose the first groups. The result is that of `execution.execute`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.attribute.column import ColumnView
+from paperwasp.core import _core
+from paperwasp.core.clock import check_time
+from paperwasp.grouping.aggregators.count import CountState
+from paperwasp.grouping.columns import plain_values
+from paperwasp.grouping.cutting import first_groups, most_groups
+from paperwasp.grouping.execution import Hits, best_of_groups, check_count, root_groups
+from paperwasp.grouping.expression import Expression
+from paperwasp.grouping.partial import Groups, PartialResult
+from paperwasp.grouping.ragged import Numbers
+from paperwasp.grouping.request import GroupingRequest, Level
+from paperwasp.grouping.value_order import ranks_of
+from paperwasp.grouping.values import Values
+
+
+def facet(request: GroupingRequest, columns: Mapping[str, ColumnView], hits: Hits) -> PartialResult | None:
+    """Return the groups of all levels, each cut to what a node gives; None: the request takes the general steps.
+
+    columns: attributes by name. Errors: InvalidQuery where there are more groups than a node has memory for; OutOfTime.
+    """
+    if hits.places is not None or not is_facet(request):
+        return None
+    (level,) = request.levels
+    view = columns.get(str(level.expression.arguments[0]))
+    values = None if view is None else plain_values(view, hits.lids)
+    if values is None:
+        return None
+    return PartialResult(request.number, (root_groups(request, hits.relevances), _of(level, values, hits)))
+
+
+def is_facet(request: GroupingRequest) -> bool:
+    """Return whether a request counts the hits of the values of an attribute, and does nothing else."""
+    if request.filter is not None or request.top_n is not None or request.aggregations or len(request.levels) != 1:
+        return False
+    (level,) = request.levels
+    if level.filter is not None or len(level.order) > 1:
+        return False
+    by = level.expression
+    if by.function != "attribute" or not isinstance(by.arguments[0], str):
+        return False
+    counted = (*(each.expression for each in level.aggregations), *(key.expression for key in level.order))
+    return all(_is_count(expression) for expression in counted)
+
+
+def _is_count(expression: Expression) -> bool:
+    return expression.function == "count" and not expression.arguments
+
+
+def _of(level: Level, values: Values, hits: Hits) -> Groups:
+    """The groups of the level. `values`: one a hit."""
+    check_time()
+    parents = np.zeros(len(values.data), np.uint32)
+    groups, first = _core.group_rows(parents, values.data)
+    count = len(first)
+    check_count(count)
+    parents = parents[:count]
+    counts = _core.group_counts(groups, count)
+    relevances, best_rows = best_of_groups(hits.relevances, hits.relevance, groups, first)
+    ids = values.data[first]
+    kept = _first(level, Values(values.kind, ids, values.table), counts, relevances, best_rows)
+    chosen = CountState(counts[kept])
+    states = (chosen,) * max(len(level.aggregations), len(level.order))
+    return Groups(level.tag, parents[kept], Values(values.kind, ids[kept], values.table), relevances[kept], states)
+
+
+def _first(
+    level: Level, ids: Values, counts: Numbers, relevances: NDArray[np.float64], best_rows: NDArray[np.uint32]
+) -> Numbers:
+    """The numbers of the groups that are left, in their order, which `cutting` has: those whose best hits come first
+    are taken, and shown by their ids."""
+    keys: list[NDArray[Any]] = [-relevances]
+    if level.order:
+        (key,) = level.order
+        keys = [counts if key.is_ascending else ~counts, *keys]
+    parents = np.zeros(len(counts), np.uint32)
+    most = most_groups(level)
+    if most is None or len(counts) <= most:
+        return first_groups(parents, [*keys, ranks_of(ids)], None)
+    kept = first_groups(parents, [*keys, best_rows.astype(np.int64)], most)
+    ranks = ranks_of(Values(ids.kind, ids.data[kept], ids.table))
+    return kept[first_groups(parents[: len(kept)], [*(key[kept] for key in keys), ranks], None)]
