@@ -95,20 +95,30 @@ def shown(layout: Layout, found: Mapping[int, PartialResult]) -> ShownRoot | Non
 class _Places:
     """Where shown groups are. Their paths are made when they are asked for."""
 
-    def __init__(self, root: int, above: _Places | None = None, owners: Rows | None = None, steps: Rows | None = None):
-        """owners[i]: the place in `above` of the group that has the list of group i. steps[i]: the place of that list
-        among those of its group, and that of the group in the list. Without these: the root group."""
+    def __init__(
+        self,
+        root: int,
+        above: _Places | None = None,
+        owners: Rows | None = None,
+        steps: Rows | None = None,
+        entries: Rows | None = None,
+    ):
+        """owners[i]: the place in `above` of the group that has the list of group i. steps[j]: the place of the list of
+        group j of `above` among those of this group. entries[i]: the place of group i in its list. Without these: the
+        root group."""
         self._root = root
         self._above = above
         self._owners = owners
         self._steps = steps
+        self._entries = entries
         self._unstable: frozenset[int] = frozenset()
 
     def path(self, place: int) -> Path:
         """The path of a group."""
-        if self._above is None or self._owners is None or self._steps is None:
+        if self._above is None or self._owners is None or self._steps is None or self._entries is None:
             return self._root, 0
-        return (*self._above.path(int(self._owners[place])), *self._steps[place].tolist())
+        owner = int(self._owners[place])
+        return (*self._above.path(owner), int(self._steps[owner]), int(self._entries[place]))
 
     def is_stable(self, place: int) -> bool:
         """Whether the lists of a group keep to the pages of continuations: whether none above begins again."""
@@ -116,9 +126,9 @@ class _Places:
             return True
         return place not in self._unstable and self._above.is_stable(int(self._owners[place]))
 
-    def below(self, owners: Rows, steps: Rows, unstable: frozenset[Path]) -> _Places:
+    def below(self, owners: Rows, steps: Rows, entries: Rows, unstable: frozenset[Path]) -> _Places:
         """The places of groups of lists that these groups have."""
-        found = _Places(self._root, self, owners, steps)
+        found = _Places(self._root, self, owners, steps, entries)
         if unstable:
             found._unstable = frozenset(place for place in range(len(owners)) if found.path(place)[:-1] in unstable)
         return found
@@ -211,17 +221,24 @@ class _Pager:
         """The lists of one tag. `starts`, `counts`: the rows of each list; `steps`: its place in the group above."""
         window = self._window(node.tag, counts, steps, places)
         sizes = np.maximum(window.last - window.first, 0)
-        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        owners = np.repeat(np.arange(len(starts)), sizes)
-        within = np.arange(bounds[-1]) - bounds[owners]
-        entries = window.first[owners] + within
-        rows = starts[owners] + entries
-        relevances = node.relevances_at(rows) if node.is_ranked else (sizes[owners] - within) / sizes[owners]
-        below = places.below(owners, np.stack([steps[owners], entries], axis=1), self._layout.pages.unstable)
+        if len(sizes) == 1:  # there is one group above
+            size = int(sizes[0])
+            bounds, within = [0, size], np.arange(size)
+            owners = np.zeros(size, np.int64)
+            entries = within + window.first[0]
+            rows, in_list = entries + starts[0], sizes[0]
+        else:
+            ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+            owners = np.repeat(np.arange(len(starts)), sizes)
+            bounds, within = ends.tolist(), np.arange(ends[-1]) - ends[owners]
+            entries = window.first[owners] + within
+            rows, in_list = starts[owners] + entries, sizes[owners]
+        relevances = node.relevances_at(rows) if node.is_ranked else (in_list - within) / in_list
+        below = places.below(owners, steps, entries, self._layout.pages.unstable)
         groups = self.groups(node, rows, relevances, below)
         turns = self._turns(node.tag, counts, window, steps, places)
         label = self._layout.labels.get(node.tag, "")
-        return GroupLists(label, bounds.tolist(), (counts > 0).tolist(), turns, groups)
+        return GroupLists(label, bounds, (counts > 0).tolist(), turns, groups)
 
     def _window(self, tag: int, counts: Rows, steps: Rows | int, places: _Places) -> _Window:
         """The pages of lists with these numbers of entries."""
@@ -231,10 +248,9 @@ class _Pager:
             return _Window(first, counts)
         offsets = self._layout.pages.by_path
         if offsets:
-            steps = np.broadcast_to(steps, counts.shape)
             for place in np.flatnonzero(counts).tolist():
                 if places.is_stable(place):
-                    first[place] = offsets.get((*places.path(place), int(steps[place])), 0)
+                    first[place] = offsets.get((*places.path(place), _step(steps, place)), 0)
         return _Window(first, np.minimum(counts, first + most))
 
     def _turns(
@@ -245,9 +261,8 @@ class _Pager:
         turns: dict[int, Turn] = {}
         if not most:
             return turns
-        steps = np.broadcast_to(steps, counts.shape)
         for place in np.flatnonzero((window.first > 0) | (window.last < counts)).tolist():
-            path = (*places.path(place), int(steps[place]))
+            path = (*places.path(place), _step(steps, place))
             first, last = int(window.first[place]), int(window.last[place])
             prev = None
             if first > 0:
@@ -256,6 +271,11 @@ class _Pager:
             following = encode([PagePosition(path, tag, last, UNSTABLE)]) if last < counts[place] else None
             turns[place] = Turn(following, prev)
         return turns
+
+
+def _step(steps: Rows | int, place: int) -> int:
+    """The place of a list among those of a group: that of all groups, or of this one."""
+    return steps if isinstance(steps, int) else int(steps[place])
 
 
 def _second(values: Sequence[Any]) -> Any:
