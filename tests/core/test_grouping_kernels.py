@@ -55,6 +55,18 @@ def test_many_rows(span: int, parents_count: int) -> None:
     assert_same(_core.group_rows(parents, keys), plain.group_rows(parents, keys))
 
 
+@pytest.mark.parametrize("dtype", [np.uint32, np.int8, np.int32, np.int64])
+@given(st.data())
+def test_counts_of_the_values_of_a_column(dtype: Any, data: st.DataObject) -> None:
+    bounds = np.iinfo(dtype)
+    values = st.integers(int(bounds.min), int(bounds.max)) | FEW
+    column = np.array(data.draw(st.lists(values, min_size=1, max_size=20)), dtype)
+    pairs = data.draw(st.lists(st.tuples(st.integers(0, len(column) - 1), DOUBLES), max_size=40))
+    lids = np.array([pair[0] for pair in pairs], np.uint32)
+    relevances = np.array([pair[1] for pair in pairs], np.float64)
+    assert_same(_core.count_values(column, lids, relevances), plain.count_values(column, lids, relevances))
+
+
 @given(numbered(LONGS, np.int64))
 def test_sums_of_longs_wrap(given: tuple[NDArray[np.int64], NDArray[np.uint32]]) -> None:
     values, groups = given
@@ -104,6 +116,9 @@ ROWS, LONG, DOUBLE = np.zeros(3, np.uint32), np.zeros(2, np.int64), np.zeros(2)
     "call",
     [
         lambda: _core.group_rows(ROWS, LONG),
+        lambda: _core.count_values(LONG, ROWS, DOUBLE),
+        lambda: _core.count_values(LONG, np.array([0, 2], np.uint32), DOUBLE),
+        lambda: _core.count_values(np.zeros(0, np.int64), ROWS, np.zeros(3)),
         lambda: _core.group_sums(LONG, ROWS, 1),
         lambda: _core.group_extremes(DOUBLE, ROWS, 1, 0.0, True),
         lambda: _core.group_best(DOUBLE, ROWS, 1),
@@ -127,6 +142,7 @@ def test_what_does_not_fit_is_refused(call: Callable[[], object]) -> None:
     [
         lambda rows, values: _core.group_rows(rows, values),
         lambda rows, values: _core.group_rows(rows, values * 2**40),
+        lambda rows, values: _core.count_values(values, rows, values.astype(np.float64)),
         lambda rows, values: _core.group_counts(rows, 1),
         lambda rows, values: _core.group_sums(values, rows, 1),
         lambda rows, values: _core.first_groups(rows, [values], 5),

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <random>
 #include <stdexcept>
@@ -125,6 +126,25 @@ void by_hash(const uint32_t* parents, const Key* keys, size_t rows, Clock& clock
 }
 
 template <typename Key>
+void number_rows(const uint32_t* parents, const Key* keys, size_t rows, Clock& clock, Found& found) {
+    found.groups->resize(rows);
+    clock.spend(static_cast<int64_t>(rows));
+    if (rows == 0) return;
+    const uint64_t parents_count = uint64_t{*std::max_element(parents, parents + rows)} + 1;
+    Key least = keys[0], most = keys[0];
+    for (size_t row = 0; row < rows; ++row) {
+        least = std::min(least, keys[row]);
+        most = std::max(most, keys[row]);
+    }
+    const uint64_t last = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
+    const uint64_t entries_limit = std::max<uint64_t>(SMALL_TABLE, TABLE_ROWS * rows);
+    if (last < entries_limit && (last + 1) * parents_count <= entries_limit)
+        by_table(parents, keys, rows, least, last + 1, (last + 1) * parents_count, clock, found);
+    else
+        by_hash(parents, keys, rows, clock, found);
+}
+
+template <typename Key>
 nb::tuple group_rows(In<uint32_t> parents, In<Key> keys) {
     const size_t rows = keys.shape(0);
     if (parents.shape(0) != rows) throw std::invalid_argument("a parent for each key");
@@ -133,26 +153,56 @@ nb::tuple group_rows(In<uint32_t> parents, In<Key> keys) {
     {
         const GilRelease release(is_much(4 * rows));
         Clock clock;
-        found.groups->resize(rows);
-        clock.spend(static_cast<int64_t>(rows));
-        const uint32_t* parent = parents.data();
-        const Key* key = keys.data();
-        if (rows > 0) {
-            const uint64_t parents_count = uint64_t{*std::max_element(parent, parent + rows)} + 1;
-            Key least = key[0], most = key[0];
-            for (size_t row = 0; row < rows; ++row) {
-                least = std::min(least, key[row]);
-                most = std::max(most, key[row]);
-            }
-            const uint64_t last = static_cast<uint64_t>(most) - static_cast<uint64_t>(least);
-            const uint64_t entries_limit = std::max<uint64_t>(SMALL_TABLE, TABLE_ROWS * rows);
-            if (last < entries_limit && (last + 1) * parents_count <= entries_limit)
-                by_table(parent, key, rows, least, last + 1, (last + 1) * parents_count, clock, found);
-            else
-                by_hash(parent, key, rows, clock, found);
-        }
+        number_rows(parents.data(), keys.data(), rows, clock, found);
     }
     return nb::make_tuple(own(std::move(found.groups)), own(std::move(found.first)));
+}
+
+// The distinct values that a column has in some rows, each with how many of these have it, and the best of their relevances with the first
+// of them that has it.
+template <typename Value, typename Key>
+nb::tuple count_values(In<Value> column, In<uint32_t> lids, In<double> relevances) {
+    const size_t rows = lids.shape(0);
+    if (relevances.shape(0) != rows) throw std::invalid_argument("a relevance for each row");
+    if (rows >= UINT32_MAX) throw std::invalid_argument("too many rows to group");
+    const uint32_t* lid = lids.data();
+    if (rows > 0 && *std::max_element(lid, lid + rows) >= column.shape(0)) throw std::invalid_argument("a row beyond the column");
+    auto values = std::make_unique<std::vector<Key>>();
+    auto counts = std::make_unique<std::vector<int64_t>>();
+    auto best = std::make_unique<std::vector<double>>();
+    auto best_rows = std::make_unique<std::vector<uint32_t>>();
+    {
+        const GilRelease release(is_much(8 * rows));
+        Clock clock;
+        clock.spend(static_cast<int64_t>(8 * rows));
+        std::vector<Key> keys(rows);
+        const Value* value = column.data();
+        for (size_t row = 0; row < rows; ++row) keys[row] = static_cast<Key>(value[lid[row]]);
+        Found found;
+        number_rows(std::vector<uint32_t>(rows).data(), keys.data(), rows, clock, found);
+        const size_t count = found.first->size();
+        for (const uint32_t row : *found.first) values->push_back(keys[row]);
+        counts->resize(count);
+        best->assign(count, -std::numeric_limits<double>::infinity());
+        *best_rows = *found.first;
+        clock.spend(static_cast<int64_t>(4 * rows));
+        const double* relevance = relevances.data();
+        for (size_t row = 0; row < rows; ++row) {
+            const uint32_t group = (*found.groups)[row];
+            ++(*counts)[group];
+            if (relevance[row] > (*best)[group]) {
+                (*best)[group] = relevance[row];
+                (*best_rows)[group] = static_cast<uint32_t>(row);
+            }
+        }
+    }
+    return nb::make_tuple(own(std::move(values)), own(std::move(counts)), own(std::move(best)), own(std::move(best_rows)));
+}
+
+template <typename Value, typename Key>
+void bind_count(nb::module_& m) {
+    m.def("count_values", &count_values<Value, Key>, nb::arg("column").noconvert(), nb::arg("lids").noconvert(),
+          nb::arg("relevances").noconvert());
 }
 
 template <typename Key>
@@ -165,6 +215,10 @@ void bind_one(nb::module_& m) {
 void bind_group_rows(nb::module_& m) {
     bind_one<uint32_t>(m);
     bind_one<int64_t>(m);
+    bind_count<uint32_t, uint32_t>(m);
+    bind_count<int8_t, int64_t>(m);
+    bind_count<int32_t, int64_t>(m);
+    bind_count<int64_t, int64_t>(m);
 }
 
 }  // namespace paperwasp

@@ -32,6 +32,22 @@ def group_rows(parents: Groups, keys: NDArray[Any]) -> tuple[Groups, NDArray[np.
     return renumbered[numbers], first[order].astype(np.uint32)
 
 
+def count_values(
+    column: NDArray[Any], lids: Groups, relevances: NDArray[np.float64]
+) -> tuple[NDArray[Any], Numbers, NDArray[np.float64], NDArray[np.uint32]]:
+    """The distinct values of a column at some lids, in the order in which they are met; how many lids have each; and of
+    the relevances of these lids the best, with the place among `lids` of the first that has it. NaN counts as -inf.
+
+    column: uint32, whose values stay so, or int8, int32 or int64, whose values become int64. relevances: one a lid.
+    Errors of the kernel: ValueError for a lid beyond the column.
+    """
+    found = column[lids]
+    keys = found if found.dtype == np.uint32 else found.astype(np.int64)
+    groups, first = group_rows(np.zeros(len(lids), np.uint32), keys)
+    count = len(first)
+    return keys[first], group_counts(groups, count), *group_best(relevances, groups, count)
+
+
 def group_counts(groups: Groups, count: int) -> Numbers:
     """How many rows each group has."""
     return np.bincount(groups, minlength=count).astype(np.int64)

@@ -112,13 +112,13 @@ class AttributeColumn:
         return _data_of(self.kind, inner.values.take(rows))
 
 
-def plain_values(view: ColumnView, lids: Lids) -> Values | None:
-    """The single value of each row of a column of strings or integers, as `AttributeColumn.single` gives them; None:
-    the column has other values, or several."""
+def plain_column(view: ColumnView) -> tuple[Kind, NDArray[Any], Table | None] | None:
+    """The kind, the numbers or codes by lid, and the table of a column with one string or integer a lid, as
+    `AttributeColumn.single` has them; None: the column has other values, or several."""
     if type(view) is StringView:
-        return Values(Kind.STRING, view.values.take(lids), StringTable(view.dictionary))
+        return Kind.STRING, view.values, StringTable(view.dictionary)
     if type(view) is NumericView and view.values.dtype.kind == "i" and view.data_type != BOOL:
-        return Values(Kind.LONG, view.values.take(lids).astype(np.int64, copy=False))
+        return Kind.LONG, view.values, None
     return None
 
 

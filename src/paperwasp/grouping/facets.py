@@ -17,15 +17,15 @@ from paperwasp.attribute.column import ColumnView
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.grouping.aggregators.count import CountState
-from paperwasp.grouping.columns import plain_values
+from paperwasp.grouping.columns import plain_column
 from paperwasp.grouping.cutting import first_groups, most_groups
-from paperwasp.grouping.execution import Hits, best_of_groups, check_count, root_groups
+from paperwasp.grouping.execution import Hits, check_count, root_groups
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.ragged import Numbers
 from paperwasp.grouping.request import GroupingRequest, Level
-from paperwasp.grouping.value_order import ranks_of
-from paperwasp.grouping.values import Values
+from paperwasp.grouping.value_order import ranks_of_distinct
+from paperwasp.grouping.values import Kind, Table, Values
 
 
 def facet(request: GroupingRequest, columns: Mapping[str, ColumnView], hits: Hits) -> PartialResult | None:
@@ -37,10 +37,10 @@ def facet(request: GroupingRequest, columns: Mapping[str, ColumnView], hits: Hit
         return None
     (level,) = request.levels
     view = columns.get(str(level.expression.arguments[0]))
-    values = None if view is None else plain_values(view, hits.lids)
-    if values is None:
+    column = None if view is None else plain_column(view)
+    if column is None:
         return None
-    return PartialResult(request.number, (root_groups(request, hits.relevances), _of(level, values, hits)))
+    return PartialResult(request.number, (root_groups(request, hits.relevances), _of(level, *column, hits)))
 
 
 def is_facet(request: GroupingRequest) -> bool:
@@ -61,21 +61,17 @@ def _is_count(expression: Expression) -> bool:
     return expression.function == "count" and not expression.arguments
 
 
-def _of(level: Level, values: Values, hits: Hits) -> Groups:
-    """The groups of the level. `values`: one a hit."""
+def _of(level: Level, kind: Kind, column: NDArray[Any], table: Table | None, hits: Hits) -> Groups:
+    """The groups of the level. `column`: by lid."""
     check_time()
-    parents = np.zeros(len(values.data), np.uint32)
-    groups, first = _core.group_rows(parents, values.data)
-    count = len(first)
-    check_count(count)
-    parents = parents[:count]
-    counts = _core.group_counts(groups, count)
-    relevances, best_rows = best_of_groups(hits.relevances, hits.relevance, groups, first)
-    ids = values.data[first]
-    kept = _first(level, Values(values.kind, ids, values.table), counts, relevances, best_rows)
+    ids, counts, relevances, best_rows = _core.count_values(column, hits.lids, hits.relevances)
+    check_count(len(ids))
+    if hits.relevance is not None:
+        relevances = np.full(len(ids), hits.relevance)
+    kept = _first(level, Values(kind, ids, table), counts, relevances, best_rows)
     chosen = CountState(counts[kept])
     states = (chosen,) * max(len(level.aggregations), len(level.order))
-    return Groups(level.tag, parents[kept], Values(values.kind, ids[kept], values.table), relevances[kept], states)
+    return Groups(level.tag, np.zeros(len(kept), np.uint32), Values(kind, ids[kept], table), relevances[kept], states)
 
 
 def _first(
@@ -90,7 +86,7 @@ def _first(
     parents = np.zeros(len(counts), np.uint32)
     most = most_groups(level)
     if most is None or len(counts) <= most:
-        return first_groups(parents, [*keys, ranks_of(ids)], None)
+        return first_groups(parents, [*keys, ranks_of_distinct(ids)], None)
     kept = first_groups(parents, [*keys, best_rows.astype(np.int64)], most)
-    ranks = ranks_of(Values(ids.kind, ids.data[kept], ids.table))
+    ranks = ranks_of_distinct(Values(ids.kind, ids.data[kept], ids.table))
     return kept[first_groups(parents[: len(kept)], [*(key[kept] for key in keys), ranks], None)]

@@ -58,6 +58,16 @@ def ranks_of(values: Values) -> NDArray[Any]:
     return ranks[numbers]
 
 
+def ranks_of_distinct(values: Values) -> NDArray[Any]:
+    """The ranks of `ranks_of` for values of which no two are equal."""
+    if values.kind is not Kind.STRING or values.table is None:
+        return ranks_of(values)
+    texts = values.table.values_of(values.data)
+    ranks = np.empty(len(texts), np.int64)
+    ranks[sorted(range(len(texts)), key=texts.__getitem__)] = np.arange(len(texts))
+    return ranks
+
+
 def _ranks_of_doubles(data: NDArray[np.float64]) -> NDArray[np.int64]:
     """Their bits, of which those of negative numbers fall where the numbers rise."""
     bits = (data + 0.0).view(np.int64)  # both zeros are one
