@@ -73,7 +73,8 @@ class HitGroups:
                 found.append(self._written(result, view, ranked))
                 self._held_bytes += held_bytes(found[-1])
                 check_memory(self._held_bytes)
-        bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
+        if bound.observer.is_tracing:
+            bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
         self._parts.append(tuple(found))
 
     def _of_batch(self, request: GroupingRequest, bound: BoundQuery, hits: Hits) -> Hits:

@@ -39,6 +39,8 @@ def ids_of(values: Values) -> GroupIds:
     kind = values.kind
     if kind is Kind.NULL:
         return GroupIds(kind, [None] * len(values.data))
+    if kind is Kind.LONG:
+        return GroupIds(kind, list(map(str, values.data.tolist())))
     shown = values_of(values)
     if kind not in BUCKETS:
         return GroupIds(kind, _texts(shown))
@@ -73,7 +75,7 @@ def _bits(data: NDArray[Any]) -> NDArray[Any]:
 
 
 def _texts(values: Sequence[Any]) -> Sequence[str | None]:
-    if all(type(value) is str for value in values):
+    if set(map(type, values)) == {str}:
         return values
     return [text_of(value) for value in values]
 

@@ -147,7 +147,7 @@ def _add(roots: dict[int, Node], request: GroupingRequest, result: PartialResult
 def _begin(node: Node, part: Part) -> Rows | None:
     """Makes a part the first of a node. The result: the row of the node for each of its own; None: the same."""
     node.parts.append(part)
-    if (np.diff(node.parents) >= 0).all():
+    if not node.parents.any() or (node.parents[1:] >= node.parents[:-1]).all():
         return None
     part.rows = np.argsort(node.parents, kind="stable")
     node.parents = node.parents[part.rows]
