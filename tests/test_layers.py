@@ -34,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("document", "query"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("ranking",),
-    ("indexing",),
+    ("indexing", "evaluation"),
     ("embedders", "generators"),
     ("components",),
     ("application",),

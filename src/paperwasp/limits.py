@@ -347,6 +347,10 @@ FOREST_NODES: Final = 4_000_000
 UBJSON_DEPTH: Final = 50
 UBJSON_VALUES: Final = 4_000_000
 """The most values of one file; an array of numbers of one type is one value."""
+MODEL_EVALUATION_SECONDS: Final = 30
+"""How long what the Model-evaluation API evaluates together may take."""
+MODEL_EVALUATIONS_WAITING: Final = 1000
+"""Requests of the Model-evaluation API that wait, or are evaluated, before others are refused."""
 MODEL_FILE_BYTES: Final = 2**31 - 1
 """The largest file of a model: no more fits into a protocol buffer."""
 MODEL_NAME_BYTES: Final = 1024
