@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from paperwasp.application.build import build_model
 from paperwasp.application.package import ApplicationPackage
-from paperwasp.errors import InvalidPackage, LanguageError
-from paperwasp.evaluation.function import NoSuchThing
+from paperwasp.errors import InvalidPackage, LanguageError, PaperwaspError
+from paperwasp.evaluation.function import NoSuchThing, Values
 from paperwasp.evaluation.models import EvaluatedModel, kind_of, model_name, read_models
 from paperwasp.features import check_profiles
 from paperwasp.ranking.onnx_session import SessionSettings
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
 from tests.evaluation.packages import XGBOOST, add_mul, files
 from tests.ranking.onnx_models import external
 from tests.ranking.ubjson_writer import ubjson
@@ -56,12 +59,18 @@ def test_kinds(path: str, content: bytes, kind: str) -> None:
 
 
 class Named:
+    """A function that nobody evaluates."""
+
     def __init__(self, name: str) -> None:
         self.name = name
+        self.arguments: Mapping[str, TensorType] = {}
+
+    def evaluate_all(self, rows: Sequence[Values]) -> list[Tensor | PaperwaspError]:
+        raise AssertionError(f"{len(rows)} rows are given")
 
 
 def model_of(*names: str) -> EvaluatedModel:
-    return EvaluatedModel("m", [Named(name) for name in names])  # type: ignore[arg-type]
+    return EvaluatedModel("m", [Named(name) for name in names])
 
 
 @pytest.mark.parametrize(

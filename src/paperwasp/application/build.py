@@ -17,6 +17,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.changes.overrides import ValidationOverrides, parse_overrides
+from paperwasp.application.evaluated_models import check_models
 from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import HOSTS_FILE, Hosts, parse_hosts
 from paperwasp.application.model import ApplicationModel, ContentCluster
@@ -80,6 +81,7 @@ def build_model(
     overrides = _overrides(files, now, findings)
     check_references(services, schemas, broken, files, findings)
     check_significance(services.containers, files, findings)
+    check_models(services.containers, files, findings)
     if findings.error_count:
         raise InvalidPackage(_join_errors(findings), findings.errors)
     return ApplicationModel(

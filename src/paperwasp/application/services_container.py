@@ -8,7 +8,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts
 from paperwasp.application.services_components import read_components
 from paperwasp.application.services_config import snowball_english
-from paperwasp.application.services_model import Container, HttpServer, Node
+from paperwasp.application.services_model import Container, EvaluatedNetwork, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.errors import Position
@@ -24,6 +24,7 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
     """The container below `root`. What the grammar found wrong is left out; what it cannot know is reported."""
     api = element.first("document-api")
     search = element.first("search")
+    evaluation = element.first("model-evaluation")
     for interface in (search, api):
         _check_bindings(interface, findings)
     return Container(
@@ -31,7 +32,8 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
         search=search is not None,
         document_api=api is not None,
         document_processing=element.first("document-processing") is not None,
-        model_evaluation=element.first("model-evaluation") is not None,
+        model_evaluation=evaluation is not None,
+        evaluated_networks=_evaluated_networks(evaluation),
         servers=_servers(element, findings),
         nodes=_nodes(element, hosts),
         components=read_components(element, findings),
@@ -87,6 +89,22 @@ def _significance_models(search: Element | None) -> tuple[tuple[str, Position | 
     found = search.first("significance") if search is not None else None
     models = found.all("model") if found is not None else ()
     return tuple((path, model.position) for model in models if (path := model.attributes.get("path")))
+
+
+def _evaluated_networks(evaluation: Element | None) -> tuple[EvaluatedNetwork, ...]:
+    onnx = evaluation.first("onnx") if evaluation is not None else None
+    models = onnx.first("models") if onnx is not None else None
+    return tuple(
+        EvaluatedNetwork(
+            model.attributes.get("name", ""),
+            integer(_text(model, "intraop-threads")),
+            integer(_text(model, "interop-threads")),
+            _text(model, "execution-mode"),
+            integer(_text(model, "gpu-device")),
+            model.position,
+        )
+        for model in (models.all("model") if models is not None else ())
+    )
 
 
 def _search_chains(search: Element | None) -> tuple[str, ...]:

@@ -46,6 +46,18 @@ class HttpServer:
 
 
 @dataclass(frozen=True, slots=True)
+class EvaluatedNetwork:
+    """How a network runs in `model-evaluation`; None where that is not said."""
+
+    name: str
+    intraop_threads: int | None = None
+    interop_threads: int | None = None
+    execution_mode: str = ""
+    gpu_device: int | None = None
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """A container cluster and which of the interfaces it has."""
 
@@ -54,6 +66,7 @@ class Container:
     document_api: bool = False
     document_processing: bool = False
     model_evaluation: bool = False
+    evaluated_networks: tuple[EvaluatedNetwork, ...] = ()
     servers: tuple[HttpServer, ...] = ()
     nodes: tuple[Node, ...] = ()
     components: tuple[Component, ...] = ()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _DOCUMENT_ROOT: Final = "/document/v1/"
 _SEARCH_ROOT: Final = "/search"
+_EVALUATION_ROOT: Final = "/model-evaluation/v1"
 
 
 class ContainerApp:
@@ -89,7 +90,9 @@ class ContainerApp:
     async def _answer_cbor(self, request: Request) -> Answer:
         request = await as_json_request(request)
         answer = await settled(self._begin(request))
-        return answer if _is_search(request.raw_path) else await as_accepted(request, answer)  # it knows `format`
+        if _is_search(request.raw_path) or _is_evaluation(request.raw_path):  # they know the format
+            return answer
+        return await as_accepted(request, answer)
 
     def _begin(self, request: Request) -> Begun:
         path, running, interfaces = request.raw_path, self._state.running, self._interfaces
@@ -101,6 +104,8 @@ class ContainerApp:
                 return json_response(503, {"message": "No application is active yet: deploy one"})
             if running.container.search:
                 return self._begin_later(request) if interfaces is None else interfaces.search.handle(request)
+        elif _is_evaluation(path) and running is not None and running.container.model_evaluation:
+            return self._begin_later(request) if interfaces is None else interfaces.evaluation.handle(request)
         return self._router.handle(request)
 
     async def _begin_later(self, request: Request) -> Answer | PendingAnswer:
@@ -111,7 +116,8 @@ class ContainerApp:
 
 def error_response(request: Request, error: PaperwaspError) -> Response:
     """An error as the interface that the request was for says it."""
-    if request.raw_path.startswith(_DOCUMENT_ROOT) or _is_search(request.raw_path):
+    path = request.raw_path
+    if path.startswith(_DOCUMENT_ROOT) or _is_search(path) or _is_evaluation(path):
         return _interface_error(request, error)
     return error_as_accepted(request, json_response(error.http_status, {"message": error.message}))
 
@@ -124,6 +130,10 @@ def _interface_error(request: Request, error: PaperwaspError) -> Response:
 
 def _is_search(raw_path: str) -> bool:
     return raw_path.startswith("/search/") or raw_path == _SEARCH_ROOT
+
+
+def _is_evaluation(raw_path: str) -> bool:
+    return raw_path == _EVALUATION_ROOT or raw_path.startswith(_EVALUATION_ROOT + "/")
 
 
 def _not_found(request: Request) -> Response:

@@ -1,4 +1,4 @@
-"""The search and the document interface of a container: all that it imports only for an application.
+"""The interfaces of a container for applications: all that it imports only for one.
 
 `container.app` imports this module with the first application that it serves, or with the first request for one of
 these interfaces that comes before: the code of both is most of the service.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from paperwasp.application.evaluated_models import NO_MODELS, evaluated_models
 from paperwasp.application.significance import significance_models
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.components.registry import components_in, files_of
@@ -16,6 +17,8 @@ from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.v1 import error_response as document_error
+from paperwasp.container.evaluation.handler import EvaluationHandler, is_model_evaluation
+from paperwasp.container.evaluation.handler import error_response as evaluation_error
 from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
@@ -28,12 +31,13 @@ from paperwasp.http.messages import Request, Response
 
 
 class Interfaces:
-    """Answers the requests for documents and searches of one container cluster."""
+    """Answers the requests for documents, searches and models of one container cluster."""
 
     def __init__(self, messenger: Messenger, address_of: Callable[[str], str], environment: Environment) -> None:
         """`address_of` gives the address of a content cluster of the application."""
         self.documents = DocumentApi(messenger, address_of)
         self.search = SearchHandler(messenger, environment=environment, address_of=address_of)
+        self.evaluation = EvaluationHandler()
         self.content_metrics = ContentMetrics(messenger, address_of)
 
     def configure(self, running: Running | None) -> None:
@@ -41,6 +45,7 @@ class Interfaces:
         if running is None:
             self.documents.configure(None)
             self.search.configure(SearchConfig())
+            self.evaluation.configure(NO_MODELS)
             return
         model = running.model
         clusters = tuple(
@@ -51,6 +56,7 @@ class Interfaces:
         embedders = components_in(running.container.components, files_of(model.schemas.values())).embedders
         load_models(embedders.values())
         self.documents.configure(model, running.container)
+        self.evaluation.configure(evaluated_models(running.container, model.files))
         self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders))
 
 
@@ -58,5 +64,7 @@ def error_response(request: Request, error: PaperwaspError) -> Response:
     """The error as the interface that the request was for shows it."""
     if request.raw_path.startswith(DOCUMENT_ROOT):
         return error_as_accepted(request, document_error(request, error))
+    if is_model_evaluation(request.raw_path):
+        return error_as_accepted(request, evaluation_error(error))
     answer = respond(SearchResult(errors=[SearchError.of(error)]), accepted_format(request))
     return replace(answer, status=error.http_status)

@@ -41,6 +41,11 @@ DOCUMENT_HANDLER: Final = (
     "/document/v1/*/",
 )
 SEARCH_HANDLER: Final = ("com.yahoo.search.handler.SearchHandler", "/search/*")
+EVALUATION_HANDLER: Final = (
+    "ai.vespa.models.handler.ModelsEvaluationHandler",
+    "/model-evaluation/v1",
+    "/model-evaluation/v1/*",
+)
 _STATE_HANDLERS: Final = (
     ("com.yahoo.container.jdisc.state.StateHandler", "/state/v1", "/state/v1/*"),
     ("com.yahoo.container.handler.VipStatusHandler", "/status.html"),
@@ -145,6 +150,8 @@ class StateApi:
 
     def _handlers(self) -> list[dict[str, Any]]:
         handlers = list(_STATE_HANDLERS)
+        if self.running is not None and self.running.container.model_evaluation:
+            handlers.insert(0, EVALUATION_HANDLER)
         if self.running is not None and self.running.container.search:
             handlers.insert(0, SEARCH_HANDLER)
         if self.running is not None and self.running.container.document_api:

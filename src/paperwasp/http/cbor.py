@@ -61,7 +61,12 @@ async def as_json_request(request: Request) -> Request:
 
 async def as_accepted(request: Request, answer: Answer) -> Answer:
     """The answer in CBOR, where it is JSON and the client prefers CBOR."""
-    if isinstance(answer, StreamedResponse) or not _is_wanted(request, answer):
+    return answer if isinstance(answer, StreamedResponse) else await whole_as_accepted(request, answer)
+
+
+async def whole_as_accepted(request: Request, answer: Response) -> Response:
+    """The same of an answer that is whole."""
+    if not _is_wanted(request, answer):
         return answer
     return replace(answer, body=await _apart(to_cbor, answer.body), content_type=CBOR)
 

@@ -92,14 +92,14 @@ container  used version!:1.0 id:name ~jetty:boolean
     document-api@document-api?
     document-processing@document-processing?
     processing@processing?
-    model-evaluation?  pending -- models are not evaluated yet
-        onnx?  pending
-            models?  pending
-                model  pending name!
-                    intraop-threads?  pending = count
-                    interop-threads?  pending = count
-                    execution-mode?  pending = sequential|parallel
-                    gpu-device?  pending = count
+    model-evaluation?  used
+        onnx?  used
+            models?  used
+                model  used name!
+                    intraop-threads?  used = count
+                    interop-threads?  used = count
+                    execution-mode?  used = sequential|parallel
+                    gpu-device?  used = count
     component@component
     components@components
     handler  used
