@@ -128,6 +128,10 @@ def test_time_zones() -> None:
     assert time_zone_offset_seconds("Europe/Oslo", JULY) == 7200
     assert time_zone_offset_seconds("GMT+05:30", JULY) == 19800
     assert time_zone_offset_seconds("America/New_York", JANUARY) == -18000
+    assert time_zone_offset_seconds("PST", JANUARY) == -28800
+    assert time_zone_offset_seconds("PST", JULY) == -25200
+    assert time_zone_offset_seconds("EST", JULY) == -18000
+    assert time_zone_offset_seconds("IST", JULY) == 19800
     for unknown in ("utc", "nosuch", "../etc/passwd", "GMT+24", ""):
         assert time_zone_offset_seconds(unknown, JULY) == 0
 

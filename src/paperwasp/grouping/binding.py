@@ -53,12 +53,11 @@ class GroupOrder:
     used: frozenset[int]
     """The numbers of the aggregations that keys need."""
 
-    def columns(self, states: Mapping[int, State], binding: Binding) -> list[Values]:
-        """The values of each key for all groups. `states`: of the aggregations in `used`."""
-        given = {self.expressions[number]: _StateNode(state.order_values()) for number, state in states.items()}
-        if not given:
+    def columns(self, states: Mapping[int, State], binding: Binding, count: int) -> list[Values]:
+        """The values of each key for all `count` groups. `states`: of the aggregations in `used`."""
+        if not self.wanted:
             return []
-        count = len(next(iter(given.values())).all_values.data)
+        given = {self.expressions[number]: _StateNode(state.order_values()) for number, state in states.items()}
         rows = Rows(np.arange(count, dtype=np.uint32), np.zeros(count))
         return [self._column(expression, given, rows, binding) for expression in self.wanted]
 

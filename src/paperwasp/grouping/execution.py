@@ -165,7 +165,7 @@ def _grouped(
     met = _Met(parents, Values(values.kind, values.data[first], values.table), *found.best(first))
     ordered = level.order.used
     states = dict(_states(level, found, count, ordered))
-    columns = key_ranks(level.level, level.order.columns(states, bound.binding))
+    columns = key_ranks(level.level, level.order.columns(states, bound.binding, count))
     kept = _first(bound, level, found, met, columns, cuts=cuts)
     others = frozenset(range(len(level.aggregators))) - ordered
     if len(kept) == count:

@@ -92,7 +92,7 @@ def _kept(
 ) -> Numbers:
     """The numbers of the groups that are left, in their order."""
     order = order_of(level)
-    columns = key_ranks(level, order.columns({number: states[number] for number in order.used}, binding))
+    columns = key_ranks(level, order.columns({number: states[number] for number in order.used}, binding, len(parents)))
     kept = np.arange(len(parents))
     if has_more(parents, most):
         kept = first_groups(parents, [-relevances] if takes_first(request) else [*columns, -relevances], most)

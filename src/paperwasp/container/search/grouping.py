@@ -38,7 +38,37 @@ _PIECE: Final = re.compile(
 """A string, a comment, or anything else. What has no end goes to the end of the text, so that time is linear."""
 _Z_CURVE: Final = "_zcurve"
 _GMT: Final = re.compile(r"GMT([+-])(\d{1,2})(?::?(\d\d))?")
+_SHORT_ZONES: Final = {
+    "ACT": "Australia/Darwin",
+    "AET": "Australia/Sydney",
+    "AGT": "America/Argentina/Buenos_Aires",
+    "ART": "Africa/Cairo",
+    "AST": "America/Anchorage",
+    "BET": "America/Sao_Paulo",
+    "BST": "Asia/Dhaka",
+    "CAT": "Africa/Harare",
+    "CNT": "America/St_Johns",
+    "CST": "America/Chicago",
+    "CTT": "Asia/Shanghai",
+    "EAT": "Africa/Addis_Ababa",
+    "ECT": "Europe/Paris",
+    "IET": "America/Indiana/Indianapolis",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "MIT": "Pacific/Apia",
+    "NET": "Asia/Yerevan",
+    "NST": "Pacific/Auckland",
+    "PLT": "Asia/Karachi",
+    "PNT": "America/Phoenix",
+    "PRT": "America/Puerto_Rico",
+    "PST": "America/Los_Angeles",
+    "SST": "Pacific/Guadalcanal",
+    "VST": "Asia/Ho_Chi_Minh",
+}
+"""Names of three letters that Java knows beside those of the tz database (java.time.ZoneId.SHORT_IDS)."""
 _UNFIT: Final = (TensorFieldType, ReferenceType)
+_CONTINUE: Final = "continue"
+"""The parameter with the continuations of `select`."""
 _OF_ATTRIBUTES: Final = ("attribute", "array.at", "interpolatedlookup")
 
 
@@ -63,7 +93,7 @@ class PreparedGrouping:
     settings: GroupingParameters
     targets: tuple[Target, ...]
     has_parameters: bool
-    """Whether statements name parameters: then they are read again for each request."""
+    """Whether statements name parameters, or `continue` turns their pages. Then they are read for each request."""
 
     @property
     def is_repeatable(self) -> bool:
@@ -96,10 +126,13 @@ def prepare_grouping(
     written = "" if statement is None else statement.grouping
     if not (written or settings.select or settings.select_json):
         return None
-    layouts = _layouts(statement, settings, targets, parameters.values.given)
+    given = parameters.values.given
+    layouts = _layouts(statement, settings, targets, given)
     if not layouts:
         return None
-    has_parameters = any("@" in text for text in (written, settings.select, settings.select_json))
+    has_parameters = any("@" in text for text in (written, settings.select, settings.select_json)) or (
+        bool(settings.select) and _CONTINUE in given
+    )
     return PreparedGrouping(layouts, statement, settings, targets, has_parameters)
 
 
@@ -158,7 +191,7 @@ def _steps(statement: YqlQuery | None, settings: GroupingParameters, given: Mapp
         for text in _split(steps) if steps else ():
             yield _Step(text, "select")
     if settings.select:
-        positions = tuple(position for text in given.get("continue", "").split() for position in decode(text))
+        positions = tuple(position for text in given.get(_CONTINUE, "").split() for position in decode(text))
         yield _Step(settings.select, "", positions, has_many=True)
 
 
@@ -326,6 +359,6 @@ def time_zone_offset_seconds(name: str, now_seconds: float) -> int:
 @lru_cache(maxsize=128)
 def _zone(name: str) -> ZoneInfo | None:
     try:
-        return ZoneInfo(name)
+        return ZoneInfo(_SHORT_ZONES.get(name, name))
     except (OSError, ValueError, KeyError):
         return None
