@@ -21,6 +21,7 @@ from bench import (
     http_load,
     http_query,
     hybrid,
+    model_evaluation,
     ranking,
     recall,
     soak,
@@ -41,6 +42,7 @@ BENCHMARKS = (
     "recall",
     "vectors",
     "embedding",
+    "model_evaluation",
     "feed",
     "update",
     "documents",
@@ -94,6 +96,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         vectors.run(report, vectors.Options(passes=arguments.passes, works=arguments.works, **count))
     elif name == "embedding":
         embedding.run(report, arguments.documents or embedding.TEXTS, arguments.passes)
+    elif name == "model_evaluation":
+        model_evaluation.run(report, model_evaluation.Options(rounds=arguments.passes))
     elif name == "feed":
         feed.run(report, feed.Options(**count))
     elif name == "update":
