@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from urllib.parse import urlencode
 
 import cbor2
 import numpy as np
 import orjson
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from paperwasp.container.evaluation.handler import EvaluationHandler, is_model_evaluation
 from paperwasp.container.evaluation.rendering import long_text, short_text
@@ -171,3 +174,32 @@ def test_cbor_for_who_prefers_it(models: Models) -> None:
     assert cbor2.loads(asyncio.run(answered(f"{root}/trees/eval")).body)["values"] == [21.5]
     literal = asyncio.run(answered(f"{root}/trees/eval", "format.tensors=String"))
     assert (literal.body, literal.content_type) == (b"tensor():{21.5}", "application/json")
+
+
+SEGMENTS = st.sampled_from(["add_mul", "layer", "trees", "own_example", "output1", "y", "eval", "", "%2f", "é"])
+EVALUATED = ["add_mul/output1", "layer", "words", "trees", "light", "own_example/scaled", "own_example/calling"]
+PATHS = st.one_of(st.sampled_from([f"{each}/eval" for each in EVALUATED]), st.lists(SEGMENTS, max_size=5).map("/".join))
+NAMES = st.sampled_from(["x", "ids", "input1", "input2", "f1", "a", "c", "query(d)", "missing-value", "format.tensors"])
+TEXTS = st.one_of(
+    st.text(alphabet='[]{}:,01.-eax"tensor()<float> d', max_size=30),
+    st.sampled_from(
+        ["[1]", "[[1,2,3,4]]", "{a:[1,2,3]}", "1e999", "nan", "short", "string", "hex", "{}", "[]", "null"]
+    ),
+    st.sampled_from(
+        ["tensor(d0[1]):[1]", "tensor(d0[4294967296]):[1]", "[[]]", "null", '{"values":[1]}', '{"cells":{"a":1}}']
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PATHS, st.dictionaries(NAMES, TEXTS), st.booleans())
+def test_any_request_is_answered(models: Models, path: str, texts: dict[str, str], is_form: bool) -> None:
+    handler = EvaluationHandler()
+    handler.configure(models)
+    encoded = urlencode(texts)
+    whole_path = f"/model-evaluation/v1/{path}"
+    asked = Request("POST", whole_path, "" if is_form else encoded, FORM, encoded.encode())
+    answer = asyncio.run(handler.handle(asked))
+    assert answer.status in (200, 400, 404)
+    if answer.status != 200:
+        assert list(orjson.loads(answer.body)) == ["error"]

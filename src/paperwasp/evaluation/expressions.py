@@ -51,6 +51,8 @@ class Surroundings:
 class ExpressionFunction:
     """A compiled expression."""
 
+    most_rows = 1
+
     def __init__(self, name: str, compiled: RankValue, arguments: Mapping[str, TensorType], labels: Labels) -> None:
         """`labels`: those of the constants in the expression."""
         self.name = name

@@ -31,5 +31,9 @@ class Function(Protocol):
     def arguments(self) -> Mapping[str, TensorType]:
         """The arguments by name, in the order of their names. A size of 0 is open: any size is right."""
 
+    @property
+    def most_rows(self) -> int:
+        """How many rows are evaluated faster together than one after another; 1: none are."""
+
     def evaluate_all(self, rows: Sequence[Values]) -> list[Tensor | PaperwaspError]:
         """The result for each row, or why there is none. Errors: OutOfTime."""

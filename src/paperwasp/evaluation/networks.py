@@ -9,6 +9,7 @@ Vespa: https://docs.vespa.ai/en/ranking/onnx.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from paperwasp.tensor.types import Dimension, TensorType
 from paperwasp.tensor.value import DTYPES, Tensor
 
 Shapes = tuple[tuple[int, ...], ...]
+_MOST_DIMENSIONS: Final = 10
+"""Dimensions are in the order of their names, and d10 would stand before d2."""
 
 
 class NetworkFunction:
@@ -32,6 +35,7 @@ class NetworkFunction:
         self.arguments = argument_types(signature)
         self._inputs = [(value.name, value.identifier) for value in signature.inputs]
         self._is_free = all(value.sizes and isinstance(value.sizes[0], str) for value in signature.inputs)
+        self.most_rows = limits.ONNX_BATCH_HITS if self._is_free else 1
         self._output = output
         self._load = load
         self._session: OnnxSession | None = None
@@ -84,6 +88,8 @@ class NetworkFunction:
 def _tensor(values: np.ndarray[tuple[int, ...], np.dtype[np.generic]], output: OnnxValue) -> Tensor | PaperwaspError:
     if not values.size:
         return NotEvaluated(f"Output '{output.identifier}' has no cells: its shape is {list(values.shape)}")
+    if values.ndim > _MOST_DIMENSIONS:
+        return NotEvaluated(f"Output '{output.identifier}' has more than {_MOST_DIMENSIONS} dimensions")
     dimensions = [Dimension(f"d{number}", size) for number, size in enumerate(values.shape)]
     type_ = TensorType.of(dimensions, output.cell_type)
     with np.errstate(all="ignore"):
@@ -96,6 +102,8 @@ def argument_types(signature: OnnxSignature) -> Mapping[str, TensorType]:
     for value in signature.inputs:
         if value.sizes is None:
             raise LanguageError(f"the model does not say how many dimensions input {value.name!r} has")
+        if len(value.sizes) > _MOST_DIMENSIONS:
+            raise LanguageError(f"input {value.name!r} has more than {_MOST_DIMENSIONS} dimensions")
         if value.identifier in found:
             raise LanguageError(f"two inputs of the model have the name {value.identifier!r}")
         sizes = (size if isinstance(size, int) else 0 for size in value.sizes)

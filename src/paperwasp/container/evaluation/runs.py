@@ -1,7 +1,7 @@
 """Evaluations that wait for a thread, and never on the event loop.
 
-A thread that is free takes all that waits for the function, in the order of the requests, and has it evaluated
-together: networks that take several rows do so in one run. Nobody waits for others to come.
+A thread that is free takes what waits for the function, in the order of the requests: of networks that may take several
+rows in one run all of it, of others one request. Nobody waits for others to come.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class EvaluationRuns:
             waiting = self._waiting.get(function)
             if not waiting:
                 return ()
-            taken = [waiting.popleft() for _ in range(min(len(waiting), limits.ONNX_BATCH_HITS))]
+            taken = [waiting.popleft() for _ in range(min(len(waiting), function.most_rows))]
             if not waiting:
                 del self._waiting[function]
             return taken
