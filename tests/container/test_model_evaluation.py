@@ -18,15 +18,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from paperwasp import limits
 from paperwasp.container.evaluation.handler import EvaluationHandler, is_model_evaluation
 from paperwasp.container.evaluation.rendering import long_text, short_text
 from paperwasp.container.evaluation.runs import EvaluationRuns, outcomes_of
-from paperwasp.errors import InvalidInput, Overload, PaperwaspError
+from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.evaluation.models import Models, read_models
 from paperwasp.http.messages import Request, Response
 from paperwasp.ranking.onnx_session import Arrays
 from paperwasp.tensor.literal import parse_tensor
 from tests.evaluation.packages import files
+from tests.ranking.onnx_models import repeated
 
 SCRIPT = Path(__file__).parent / "scripts" / "model_evaluation.txt"
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -133,6 +135,18 @@ def test_too_many_wait(models: Models) -> None:
 
     with pytest.raises(Overload, match="overload"):
         asyncio.run(refused())
+
+
+def test_an_evaluation_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop has as many turns as the numbers are together."""
+    monkeypatch.setattr(limits, "MODEL_EVALUATION_SECONDS", 0)
+    function = read_models({"models/loop.onnx": repeated()}, {}).model("loop").function(())
+
+    async def evaluated() -> None:
+        await EvaluationRuns(1).evaluate(function, {"x": "[[1e9, 0, 0, 0]]"})
+
+    with pytest.raises(Timeout, match="more than 0 s"):
+        asyncio.run(evaluated())
 
 
 @pytest.mark.parametrize(

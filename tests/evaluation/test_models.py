@@ -6,7 +6,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
+from onnx import helper
 
 from paperwasp.application.build import build_model
 from paperwasp.application.package import ApplicationPackage
@@ -15,10 +17,11 @@ from paperwasp.evaluation.function import NoSuchThing, Values
 from paperwasp.evaluation.models import EvaluatedModel, kind_of, model_name, read_models
 from paperwasp.features import check_profiles
 from paperwasp.ranking.onnx_session import SessionSettings
+from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 from tests.evaluation.packages import XGBOOST, add_mul, files
-from tests.ranking.onnx_models import external
+from tests.ranking.onnx_models import FLOAT, external, model
 from tests.ranking.ubjson_writer import ubjson
 
 SERVICES = """<services version="1.0"><container id="default" version="1.0">
@@ -169,6 +172,25 @@ def test_two_files_of_one_name() -> None:
 def test_a_network_that_does_not_run_is_refused() -> None:
     with pytest.raises(InvalidPackage, match="its weights are in another file"):
         built({"models/a.onnx": external()})
+
+
+def test_a_network_that_fails_for_zeros_is_told() -> None:
+    """y has four columns for each row: one number does not fit. Four of them do."""
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    shape = {"shape": np.array([-1, 4], np.int64)}
+    content = model([node], {"x": (FLOAT, ["n"])}, {"y": (FLOAT, ["m", 4])}, shape)
+    [told] = built({"models/a.onnx": content})
+    assert told.startswith("models/a.onnx does not run: ") and told.endswith(" (with zeros, open sizes being 1)")
+    [function] = read_models({"models/a.onnx": content}, {}).model("a").functions
+    value = parse_tensor("tensor<float>(d0[4]):[1, 2, 3, 4]")
+    [found] = function.evaluate_all([{"x": value}])
+    assert isinstance(found, Tensor) and found.cells.tolist() == [[[1, 2, 3, 4]]]
+
+
+def test_a_network_that_cannot_be_loaded_is_refused() -> None:
+    content = model([helper.make_node("NoSuchThing", ["x"], ["y"])], {"x": (FLOAT, [1])}, {"y": (FLOAT, [1])})
+    with pytest.raises(InvalidPackage, match=r"models/a\.onnx does not run: .*NoSuchThing"):
+        built({"models/a.onnx": content})
 
 
 def built(package: dict[str, bytes], settings: str = "") -> list[str]:

@@ -2,8 +2,9 @@
 
 The name of a model is its path below that folder without the ending, `_` for each `/` and each dot. What is a model is
 seen from the ending, and of JSON from the content: an array is XGBoost, an object with `tree_info` LightGBM. A file
-that cannot be read as what it seems to be is no model, and a warning says so. Differs: a network that does not run with
-zeros, open sizes being 1, is an error of the deployment: what is run in the service itself has run elsewhere before.
+that cannot be read as what it seems to be is no model, and a warning says so; so it does of a network that fails for
+zeros, open sizes being 1. Differs: a network that cannot be loaded, takes too much, or ends its process is an error of
+the deployment: what is run in the service itself has run elsewhere before.
 
 Vespa: https://docs.vespa.ai/en/ranking/stateless-model-evaluation.html, ImportedMlModels.java, Model.java
 """
@@ -27,6 +28,7 @@ from paperwasp.evaluation.model_language import read_model
 from paperwasp.evaluation.networks import NetworkFunction, argument_types
 from paperwasp.ranking.declarations import MODELS, Declarations, Probe
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
+from paperwasp.ranking.onnx_probe import DoesNotRun
 from paperwasp.ranking.onnx_session import SessionSettings, session_of
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.files import PackageFiles
@@ -161,6 +163,8 @@ class _Reader:
         if self._probe is not None:
             try:
                 self._probe(path, content, _least_shapes(signature))
+            except DoesNotRun as error:
+                self._findings.append(Finding(f"{error.bare_message} (with zeros, open sizes being 1)", error.position))
             except LanguageError as error:
                 self._findings.append(Finding(error.bare_message, error.position, "ERROR"))
         self._networks.append(name)

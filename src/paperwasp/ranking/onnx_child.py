@@ -1,7 +1,7 @@
 """The process in which a model that nobody trusts yet is loaded and run once: a script that imports nothing of ours.
 
 Input: a line of JSON with `shapes` (input → sizes), `memory_bytes` and `cpu_seconds`, then the model. Output: JSON with
-`shapes` (output → sizes), or `error`.
+`shapes` (output → sizes), or `error`, with `is_loaded` where it is the run that failed.
 """
 
 from __future__ import annotations
@@ -18,24 +18,32 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_CPU, (asked["cpu_seconds"], asked["cpu_seconds"]))
     resource.setrlimit(resource.RLIMIT_AS, (asked["memory_bytes"], asked["memory_bytes"]))
+    answer: dict[str, Any] = {}
     try:
-        answer: dict[str, Any] = {"shapes": _run_on_zeros(source.read(), asked["shapes"])}
+        session = _load(source.read())
+        answer["is_loaded"] = True
+        answer["shapes"] = _run_on_zeros(session, asked["shapes"])
     except MemoryError:
         answer = {"error": "it takes too much memory"}
     except Exception as error:
-        answer = {"error": (str(error).splitlines() or [type(error).__name__])[0][:300]}
+        answer["error"] = (str(error).splitlines() or [type(error).__name__])[0][:300]
     sys.stdout.write(json.dumps(answer))
 
 
-def _run_on_zeros(content: bytes, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
-    """Runs a model with inputs of these shapes that are all zero; returns the shapes of its outputs by name."""
-    import numpy as np
+def _load(content: bytes) -> Any:
+    """The session of a model."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
+def _run_on_zeros(session: Any, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+    """Runs a model with inputs of these shapes that are all zero; returns the shapes of its outputs by name."""
+    import numpy as np
+
     types = {"float": np.float32, "double": np.float64, "float16": np.float16, "bool": np.bool_}
     fed = {}
     for each in session.get_inputs():

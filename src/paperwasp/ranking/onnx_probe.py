@@ -31,8 +31,15 @@ _FOUND: Final[OrderedDict[tuple[object, ...], Shapes]] = OrderedDict()
 _LOCK: Final = threading.Lock()
 
 
+class DoesNotRun(LanguageError):
+    """The model was loaded, and its run with zeros of these shapes ended with an error: with others it may run."""
+
+
 def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
-    """The shapes of the model's outputs, by name, for inputs of these shapes. Errors: LanguageError with the path."""
+    """The shapes of the model's outputs, by name, for inputs of these shapes.
+
+    Errors: LanguageError with the path; of these DoesNotRun.
+    """
     key = (sha256(content).digest(), *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
     with _LOCK:
         known = _FOUND.get(key)
@@ -73,7 +80,8 @@ def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
         raise LanguageError(f"{path}: it could not be tried: {_last_line(done.stderr)}")
     answer = json.loads(done.stdout)
     if "error" in answer:
-        raise LanguageError(f"{path} does not run: {answer['error']}")
+        failure = DoesNotRun if answer.get("is_loaded") else LanguageError
+        raise failure(f"{path} does not run: {answer['error']}")
     found: Shapes = answer["shapes"]
     return found
 
