@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.tables import TextTable, bytes_of, distinct, encoded, in_pieces, mapped
+from paperwasp.grouping.tables import RawTable, TextTable, bytes_of, distinct, encoded, in_pieces, mapped
 from paperwasp.grouping.values import Kind, Values
 
 Longs = NDArray[np.int64]
@@ -123,7 +123,7 @@ def as_doubles(values: Values) -> Doubles:
     return _by_bytes(values, number_of if values.kind == Kind.STRING else _first_double, np.float64)
 
 
-def as_texts(values: Values, table: TextTable) -> NDArray[np.uint32]:
+def as_texts(values: Values, table: RawTable) -> NDArray[np.uint32]:
     """The code in `table` of each value as text, offsets aside. Errors: InvalidQuery for buckets."""
     match values.kind:
         case Kind.LONG:
@@ -139,7 +139,7 @@ def as_texts(values: Values, table: TextTable) -> NDArray[np.uint32]:
     return table.codes_of(bytes_of(values.table, codes))[places]
 
 
-def as_kind(values: Values, kind: Kind, table: TextTable) -> Values:
+def as_kind(values: Values, kind: Kind, table: RawTable) -> Values:
     """The values as others of a kind: LONG, DOUBLE, or STRING or RAW in `table`. Errors: InvalidQuery."""
     if kind == Kind.LONG:
         return Values(kind, as_longs(values), None, values.offsets)
@@ -187,7 +187,7 @@ def _double_text(bits: int) -> bytes:
     return double_text(number)
 
 
-def _texts_of(numbers: Longs, text_of: Any, table: TextTable) -> NDArray[np.uint32]:
+def _texts_of(numbers: Longs, text_of: Any, table: RawTable) -> NDArray[np.uint32]:
     found, places = distinct(numbers)
     return mapped(text_of, found.tolist(), table)[places]
 

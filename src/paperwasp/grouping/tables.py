@@ -81,16 +81,23 @@ class InternedTable:
         return [values[code] for code in codes.tolist()]
 
 
-class TextTable(InternedTable):
+class RawTable(InternedTable):
+    """Raw values that expressions make."""
+
+    __slots__ = ()
+
+    def bytes_of(self, codes: Codes) -> list[bytes]:
+        """The bytes of each value."""
+        return list(InternedTable.values_of(self, codes))
+
+
+class TextTable(RawTable):
     """Strings that expressions make, as UTF-8. What is not UTF-8 is shown with U+FFFD; its bytes say what is equal."""
 
     __slots__ = ()
 
     def values_of(self, codes: Codes) -> Sequence[str]:
-        return [decoded(text) for text in super().values_of(codes)]
-
-    def bytes_of(self, codes: Codes) -> list[bytes]:
-        return list(super().values_of(codes))
+        return [decoded(text) for text in self.bytes_of(codes)]
 
 
 def decoded(text: bytes) -> str:
@@ -108,7 +115,7 @@ def encoded(text: str) -> bytes:
 
 def bytes_of(table: Table | None, codes: Codes) -> list[bytes]:
     """The bytes of strings or raw values."""
-    if isinstance(table, TextTable):
+    if isinstance(table, RawTable):
         return table.bytes_of(codes)
     values = values_of(table, codes)
     return [encoded(value) if isinstance(value, str) else value for value in values]

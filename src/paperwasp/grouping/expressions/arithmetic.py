@@ -22,7 +22,7 @@ from paperwasp.grouping.columns import offsets_of
 from paperwasp.grouping.conversion import BUCKETS, LEAST, MOST, TEXTS, WHOLE, as_doubles, as_kind, as_longs
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
-from paperwasp.grouping.tables import TextTable, bytes_of, distinct, distinct_rows, in_pieces, mapped
+from paperwasp.grouping.tables import RawTable, TextTable, bytes_of, distinct, distinct_rows, in_pieces, mapped
 from paperwasp.grouping.values import Kind, Values
 
 Data = NDArray[Any]
@@ -50,7 +50,7 @@ def _arithmetic(expression: Expression, scope: Scope) -> Node:
     is_multi = any(each.is_multi for each in arguments)
     if kind in TEXTS and (is_multi or function not in _OF_TEXTS):
         raise InvalidQuery(f"Function '{expression.function}' takes numbers, not {kind.value} values")
-    table = TextTable(memory=scope.texts)
+    table = (RawTable if kind == Kind.RAW else TextTable)(memory=scope.texts)
 
     def compute(values: Sequence[Values]) -> Values:
         found = as_kind(values[0], kind, table)
@@ -71,7 +71,7 @@ def _common_kind(kinds: Sequence[Kind]) -> Kind:
     return Kind.STRING if Kind.STRING in kinds else Kind.RAW
 
 
-def _combined(function: str, kind: Kind, left: Values, right: Values, table: TextTable) -> Values:
+def _combined(function: str, kind: Kind, left: Values, right: Values, table: RawTable) -> Values:
     """One step: what was found so far, of `kind`, with the next argument."""
     left, right = _aligned(left, right)
     if kind in TEXTS:
@@ -153,7 +153,7 @@ def _combined_doubles(function: str, left: Data, right: Values) -> Data:
         return np.where(numbers > left, numbers, left)
 
 
-def _combined_texts(function: str, kind: Kind, left: Values, right: Values, table: TextTable) -> Values:
+def _combined_texts(function: str, kind: Kind, left: Values, right: Values, table: RawTable) -> Values:
     combine: Callable[[bytes, bytes], bytes] = _sum_of_bytes
     if function in ("min", "max"):
         combine = _text_choice(function == "min", kind == Kind.RAW)
@@ -225,7 +225,7 @@ def negated(argument: Node, scope: Scope) -> Node:
     kind = argument.kind
     if kind in BUCKETS:
         raise InvalidQuery("A bucket is no number that a function could take")
-    table = TextTable(memory=scope.texts)
+    table = (RawTable if kind == Kind.RAW else TextTable)(memory=scope.texts)
 
     def compute(values: Sequence[Values]) -> Values:
         (each,) = values
