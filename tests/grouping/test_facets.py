@@ -118,7 +118,6 @@ def with_level(**changes: Any) -> GroupingRequest:
         replace(FACET, levels=FACET.levels * 2),
         replace(FACET, top_n=3),
         replace(FACET, aggregations=(Aggregation(2, COUNT),)),
-        replace(FACET, filter=Filter("istrue", attribute("text"))),
         with_level(filter=Filter("istrue", attribute("text"))),
         with_level(expression=Expression("add", (attribute("year"), 1))),
         with_level(expression=Expression("attribute", (attribute("text"),))),

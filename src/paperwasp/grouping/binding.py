@@ -96,7 +96,6 @@ class BoundRequest:
     """A request over the columns of one document type."""
 
     request: GroupingRequest
-    accepts: Accept | None
     aggregators: tuple[Aggregator, ...]
     levels: tuple[BoundLevel, ...]
     binding: Binding
@@ -106,7 +105,6 @@ def bound_request(request: GroupingRequest, binding: Binding) -> BoundRequest:
     """Bind a request. Errors: InvalidQuery for what the documents cannot be asked."""
     return BoundRequest(
         request,
-        _accept(request.filter, binding),
         _aggregators(request.aggregations, binding),
         tuple(_bound_levels(request.levels, binding)),
         binding,

@@ -94,8 +94,6 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     found = _Grouped(rows, np.zeros(len(hits.lids), np.uint32), hits.places, hits.relevance)
     if request.top_n is not None:
         found = found.at(_first_hits(hits, request.top_n))
-    if bound.accepts is not None:
-        found = found.at(bound.accepts(found.rows))
     states = tuple(aggregator.collect(found.rows, found.groups, 1) for aggregator in bound.aggregators)
     levels = [root_groups(request, found.rows.relevances, states)]
     held = held_bytes(levels[0])

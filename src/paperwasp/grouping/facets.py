@@ -45,7 +45,7 @@ def facet(request: GroupingRequest, columns: Mapping[str, ColumnView], hits: Hit
 
 def is_facet(request: GroupingRequest) -> bool:
     """Return whether a request counts the hits of the values of an attribute, and does nothing else."""
-    if request.filter is not None or request.top_n is not None or request.aggregations or len(request.levels) != 1:
+    if request.top_n is not None or request.aggregations or len(request.levels) != 1:
         return False
     (level,) = request.levels
     if level.filter is not None or len(level.order) > 1:

@@ -69,7 +69,6 @@ class GroupingRequest:
     root_tag: int
     aggregations: tuple[Aggregation, ...] = ()
     """Of all hits: the root group."""
-    filter: Filter | None = None
     levels: tuple[Level, ...] = ()
     is_all: bool = False
     """Whether all documents are grouped rather than those that match: `where(true)`."""
