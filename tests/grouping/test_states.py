@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from paperwasp.grouping.aggregator import State, aggregator_names, aggregator_of
 from paperwasp.grouping.aggregators.count import CountState
@@ -18,6 +19,7 @@ from paperwasp.grouping.elements import as_numbers
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.language import functions
 from paperwasp.grouping.node import Rows
+from paperwasp.grouping.ragged import check_arrays
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, ListTable, Null, Values
 from tests.grouping.columns import ColumnNode, attribute
@@ -190,3 +192,19 @@ def test_an_extreme_of_nothing_is_what_any_value_replaces() -> None:
 def extreme_of_nothing(function: str, node: ColumnNode, rows: Rows) -> Sequence[Any]:
     aggregator = aggregator_of(Aggregation(0, Expression(function, (attribute("x"),))), lambda _: node)
     return aggregator.collect(rows, np.zeros(len(rows.lids), np.uint32), 1).shown()
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"a": np.zeros(2, np.int64)},
+        {"a": np.zeros(2, np.int64), "b": np.zeros(2, np.int64)},
+        {"a": np.zeros(2, np.int64), "b": np.zeros((2, 1), np.uint8)},
+        {"a": np.zeros(2, np.int64), "b": np.zeros(2, np.uint8), "c": np.zeros(2, np.uint8)},
+    ],
+)
+def test_other_arrays_are_refused(arrays: dict[str, NDArray[Any]]) -> None:
+    types: dict[str, type[np.generic]] = {"a": np.int64, "b": np.uint8}
+    check_arrays({"a": np.zeros(2, np.int64), "b": np.zeros(3, np.uint8)}, types, "a state")
+    with pytest.raises(ValueError, match=r"^a state has other arrays: \['a'"):
+        check_arrays(arrays, types, "a state")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,13 @@ def parts_at(offsets: Numbers, rows: Numbers) -> tuple[Numbers, Numbers]:
     """Pick parts: the offsets of those in `rows`, in this order, and the places of their elements before."""
     lengths = lengths_of(offsets)[rows]
     return offsets_of(lengths), spread(offsets[:-1][rows], lengths)
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], types: Mapping[str, type[np.generic]], state: str) -> None:
+    """Errors: ValueError for other arrays than those of one dimension with these names and types. `state`: whose."""
+    found = {name: (array.dtype, array.ndim) for name, array in arrays.items()}
+    if found != {name: (np.dtype(kind), 1) for name, kind in types.items()}:
+        raise ValueError(f"{state} has other arrays: {sorted(arrays)}")
 
 
 def check_offsets(offsets: NDArray[Any], count: int, total: int) -> None:

@@ -28,7 +28,7 @@ from paperwasp.grouping.hyperloglog import (
 )
 from paperwasp.grouping.memory import check_memory
 from paperwasp.grouping.node import Node, Rows
-from paperwasp.grouping.ragged import check_offsets, lengths_of, offsets_of, parts_at
+from paperwasp.grouping.ragged import check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
@@ -103,11 +103,13 @@ class CountGroupsState(State):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        types = {"offsets": np.int64, "hashes": np.uint32, "has_buckets": np.uint8, "buckets": np.uint8}
-        if {name: (array.dtype, array.ndim) for name, array in arrays.items()} != {
-            name: (np.dtype(kind), 1) for name, kind in types.items()
-        }:
-            raise ValueError(f"a state of counts of groups has other arrays: {sorted(arrays)}")
+        types: dict[str, type[np.generic]] = {
+            "offsets": np.int64,
+            "hashes": np.uint32,
+            "has_buckets": np.uint8,
+            "buckets": np.uint8,
+        }
+        check_arrays(arrays, types, "a state of counts of groups")
         offsets, hashes, has, buckets = (arrays[name] for name in types)
         has = has != 0
         check_offsets(offsets, len(has), len(hashes))

@@ -19,7 +19,7 @@ from paperwasp.grouping.column_state import number_values
 from paperwasp.grouping.elements import spread, valid_doubles
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.quantile_sketch import EXACT, QuantileSketch, merged_sketch, sketch_of
-from paperwasp.grouping.ragged import check_offsets, lengths_of, parts_at
+from paperwasp.grouping.ragged import check_arrays, check_offsets, lengths_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
 
@@ -71,10 +71,7 @@ class QuantilesState(State):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
         types = {"wanted": np.float64, "offsets": np.int64, "values": np.float64, "weights": np.int64}
-        if {name: (array.dtype, array.ndim) for name, array in arrays.items()} != {
-            name: (np.dtype(kind), 1) for name, kind in types.items()
-        }:
-            raise ValueError(f"a state of quantiles has other arrays: {sorted(arrays)}")
+        check_arrays(arrays, types, "a state of quantiles")
         wanted, offsets, values, weights = (arrays[name] for name in types)
         if not len(wanted) or not ((wanted >= 0) & (wanted <= 1)).all():
             raise ValueError("a state of quantiles has a quantile that is not between 0 and 1")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from paperwasp.attribute.elements import numbers_within
 from paperwasp.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, written_as
 from paperwasp.grouping.node import Rows
-from paperwasp.grouping.ragged import check_offsets, offsets_of, parts_at
+from paperwasp.grouping.ragged import check_arrays, check_offsets, offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, Values
 
@@ -103,7 +103,7 @@ class HitsState(State):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        types = {
+        types: dict[str, type[np.generic]] = {
             "summary": np.uint8,
             "max_hits": np.int64,
             "offsets": np.int64,
@@ -111,10 +111,7 @@ class HitsState(State):
             "lids": np.uint32,
             "sources": np.uint32,
         }
-        if {name: array.dtype for name, array in arrays.items()} != {
-            name: np.dtype(kind) for name, kind in types.items()
-        }:
-            raise ValueError(f"a state of hits has other arrays: {sorted(arrays)}")
+        check_arrays(arrays, types, "a state of hits")
         offsets, relevances = arrays["offsets"], arrays["relevances"]
         if len(arrays["max_hits"]) != 1 or arrays["max_hits"][0] < UNLIMITED:
             raise ValueError("a state of hits does not say how many it has at most")
