@@ -202,7 +202,7 @@ def _row(work: str, spent: Mapping[str, float], most: float | None) -> Row:
 
 
 def least_ms(work: Callable[[], object], passes: int) -> float:
-    """The least CPU time of the process: an engine may have threads of its own, though they are told to work in one."""
+    """The least CPU time of the process: an engine may have threads of its own, though it is set to work in one."""
     times = []
     for _ in range(passes):
         start = time.process_time_ns()

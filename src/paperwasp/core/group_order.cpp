@@ -69,7 +69,7 @@ class Keys {
 
 using Numbers = std::vector<uint32_t>;
 
-// What a sort of so many costs, in steps.
+// What sorting this many groups costs, in steps.
 int64_t sort_steps(size_t count, const Keys& keys) {
     int64_t levels = 1;
     for (size_t left = count; left > 1; left /= 2) ++levels;

@@ -1,8 +1,8 @@
 // Rows put into groups by their parent and a key: dense numbers in the order of the groups' first rows. The plain twin is in grouping.py.
 //
 // Where parents times the span of the keys is not much more than there are rows, a table has a number for each pair; else the pairs are
-// hashed. The hash has a secret of the process in it, so that nobody can feed values that all fall together; and the clock is told how far
-// rows are from where they hash to.
+// hashed. The hash has a secret of the process in it, so that nobody can feed values that all fall together; and the clock counts
+// the slots that are looked at.
 #include "arrays.hpp"
 #include "clock.hpp"
 

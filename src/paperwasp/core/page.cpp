@@ -106,7 +106,7 @@ void append_hex(const uint8_t* gid, std::string& to) {
     }
 }
 
-// The values of a compact JSON array of so many, in their order. `array` has to stay where it is.
+// The values of a compact JSON array of `count` values, in their order. `array` has to stay where it is.
 std::vector<std::string_view> values_of(std::string_view array, size_t count, const char* problem) {
     std::vector<std::string_view> values;
     if (array.size() < 2 || array.front() != '[' || array.back() != ']') throw nb::value_error("no JSON array of values or numbers");

@@ -98,7 +98,7 @@ class ColBertEmbedder(TextEmbedder[Tokens, Output]):
 
 
 def _check_size(given: int, type_: TensorType, context: Context) -> None:
-    """Errors: ValueError for a type that does not fit token vectors of so many dimensions."""
+    """Errors: ValueError for a type that does not fit token vectors of this many dimensions."""
     size = type_.shape[0]
     if type_.cell_type == "int8":
         if given != 8 * size:

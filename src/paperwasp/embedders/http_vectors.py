@@ -28,7 +28,7 @@ _CELLS: Final = {"float": ("float", "bfloat16"), "int8": ("int8",), "binary": ("
 
 
 def sent_as(type_: TensorType, dimensions: int, quantization: Quantization) -> Sent:
-    """What a service with vectors of so many dimensions is to send for a type. Errors: ValueError where none fits."""
+    """What a service with vectors of this many dimensions is to send for a type. Errors: ValueError where none fits."""
     check_vector(type_)
     sent: Sent = _automatic(type_, dimensions) if quantization == "auto" else quantization
     if type_.cell_type not in _CELLS[sent]:

@@ -26,7 +26,7 @@ def check_vector(type_: TensorType) -> None:
 
 
 def check_size(dimensions: int, type_: TensorType) -> None:
-    """Errors: ValueError for a type of one dense dimension with more cells than a vector of so many has."""
+    """Errors: ValueError for a type of one dense dimension with more cells than a vector of `dimensions` gives."""
     if type_.shape[0] > dimensions:
         raise ValueError(f"Cannot quantize {dimensions} dimensions into {type_}")
 

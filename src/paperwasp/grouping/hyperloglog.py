@@ -29,7 +29,7 @@ MOST_ZEROS: Final = 33 - BUCKET_BITS
 _SEED: Final = 42
 _PRIMES: Final = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
 _LINEAR_MOST: Final = 900
-"""Up to so many, the number of empty buckets gives the estimate."""
+"""Where the estimate is at most this, the number of empty buckets gives a better one."""
 _CORRECTED_MOST: Final = 5 * BUCKETS
 _ALPHA: Final = 0.7213 / (1 + 1.079 / BUCKETS)
 

@@ -65,7 +65,7 @@ class TextMemory:
         self.size_bytes += size_bytes
 
     def check(self, size_bytes: int) -> None:
-        """Errors: InvalidQuery where there would be more with so much besides."""
+        """Errors: InvalidQuery where this many bytes more are too many."""
         if self.size_bytes + size_bytes > limits.TEXT_BYTES:
             raise InvalidQuery(
                 f"grouping makes more than {limits.TEXT_BYTES} bytes of text: use fewer or shorter values"

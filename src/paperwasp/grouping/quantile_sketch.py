@@ -20,7 +20,7 @@ from paperwasp.grouping.ragged import Numbers, lengths_of, offsets_of
 EXACT: Final = 1024
 """How many values of a group are kept."""
 _TAIL: Final = 1e7
-"""Ranks of so many values and fewer are rounded to this part first, as DataSketches does (getNaturalRank)."""
+"""Ranks among this many values and fewer are rounded to this part first, as DataSketches does (getNaturalRank)."""
 _DIGIT: Final = 16
 """The bits that a pass of the sort by groups orders by."""
 

@@ -21,7 +21,7 @@ Places = NDArray[np.intp]
 BETWEEN_CLOCKS: Final = 4096
 """Distinct values that a function is computed of between two looks at the clock."""
 _FEW_CODES: Final = 8
-"""Beside so many times as many strings codes are few."""
+"""Codes are few beside a dictionary that has this many times as many strings."""
 _SPARSE: Final = 4
 """Where codes go beyond _SPARSE times as many as there are, they are sorted rather than counted."""
 _FEW: Final = 65_536

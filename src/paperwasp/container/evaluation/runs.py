@@ -74,7 +74,7 @@ class EvaluationRuns:
         except OutOfTime:
             seconds = limits.MODEL_EVALUATION_SECONDS
             outcomes = [Timeout(f"The evaluation took more than {seconds} s")] * len(taken)
-        except Exception as error:  # a defect is told to who asked
+        except Exception as error:  # a defect is the answer to those who asked
             outcomes = [error] * len(taken)
         finally:
             end_work_at(0)
