@@ -1,0 +1,67 @@
+"""The command `paperwasp`: a file for each of its commands, and `options`, which they share.
+
+Modules are imported by the command that needs them: the service is ready sooner, and `--help` is there at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from paperwasp.cli.check import check
+from paperwasp.cli.deploy import deploy
+from paperwasp.cli.feed import feed
+from paperwasp.cli.query import query
+from paperwasp.cli.serve import serve
+from paperwasp.cli.status import status
+from paperwasp.errors import Corruption, PaperwaspError
+from paperwasp.version import VERSION, VESPA_VERSION
+
+app: Final = typer.Typer(
+    help="A search and document service that speaks Vespa's interfaces.\n\n"
+    "Start it with [bold]paperwasp serve[/bold] and an application package, then use this command, the Vespa CLI, "
+    "pyvespa or curl.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+_INTERRUPTED: Final = 130
+for _command in (serve, check, deploy, feed, query, status):
+    app.command()(_command)
+
+
+def main() -> None:
+    """The entry point: an error is printed in one line, without a trace."""
+    try:
+        app()
+    except Corruption as error:
+        _fail(f"{error.message}\nNothing was changed. {error.remedy}")
+    except PaperwaspError as error:
+        _fail(error.message)
+    except OSError as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+
+
+def _fail(message: str) -> NoReturn:
+    typer.secho(f"Error: {message}", fg=typer.colors.RED, err=True)
+    sys.exit(1)
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        typer.echo(f"paperwasp {VERSION} (Vespa interfaces of {VESPA_VERSION})")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass

@@ -1,0 +1,66 @@
+"""The command `serve`: runs the service."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from paperwasp import limits
+from paperwasp.cli.options import AllowPython
+from paperwasp.daemon_threads import is_any_busy
+from paperwasp.env import limit_arenas
+
+_DEFAULT_DATA: Final = Path("paperwasp-data")
+_MOST_PORT: Final = 65_535
+
+
+def serve(
+    application: Annotated[
+        Path | None, typer.Argument(help="An application package to deploy: a folder with services.xml, or its zip.")
+    ] = None,
+    data_dir: Annotated[Path, typer.Option(help="Where documents and applications are kept.")] = _DEFAULT_DATA,
+    host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=_MOST_PORT, help="For documents and queries; 0 takes a free one.")
+    ] = 8080,
+    config_port: Annotated[
+        int, typer.Option(min=0, max=_MOST_PORT, help="For deployments; 0 takes a free one.")
+    ] = 19071,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Start in spite of a damaged operation log; what follows is put aside.")
+    ] = False,
+    allow_python_components: AllowPython = False,
+) -> None:
+    """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
+    started = time.monotonic()
+    if port == config_port != 0:
+        raise typer.BadParameter(f"{port} is the port of both --port and --config-port")
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger().handlers[0].setLevel(logging.WARNING)
+    limit_arenas(limits.MEMORY_ARENAS)
+    from paperwasp.app import Service, Settings, serve_until_signal
+
+    def say_ready(service: Service) -> None:
+        typer.echo(
+            f"Ready in {time.monotonic() - started:.2f} s: documents and queries on "
+            f"http://{host}:{service.containers.front_port}, deployments on "
+            f"http://{host}:{service.config_server.port}, data in {data_dir}"
+        )
+        for (application, cluster), (port, _) in service.containers.serving().items():
+            if port != service.containers.front_port:
+                typer.echo(f"Container cluster '{cluster}' of application {application} on http://{host}:{port}")
+        sys.stdout.flush()
+
+    settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
+    asyncio.run(serve_until_signal(settings, application, say_ready))
+    if is_any_busy():  # a component that does not return; what it returned to would be half gone
+        logging.shutdown()
+        sys.stdout.flush()
+        os._exit(0)
