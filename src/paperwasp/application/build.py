@@ -27,6 +27,7 @@ from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.application.references import check_references
 from paperwasp.application.rules import read_rules
+from paperwasp.application.server_tls import check_tls
 from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Services
 from paperwasp.application.significance import check_significance
@@ -82,6 +83,7 @@ def build_model(
     check_references(services, schemas, broken, files, findings)
     check_significance(services.containers, files, findings)
     check_models(services.containers, files, findings)
+    check_tls(services.containers, files, findings)
     if findings.error_count:
         raise InvalidPackage(_join_errors(findings), findings.errors)
     return ApplicationModel(

@@ -6,6 +6,7 @@ from typing import Final
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts
+from paperwasp.application.services_access import read_tls
 from paperwasp.application.services_components import read_components
 from paperwasp.application.services_config import snowball_english
 from paperwasp.application.services_model import Container, EvaluatedNetwork, HttpServer, Node
@@ -65,13 +66,15 @@ def _check_bindings(interface: Element | None, findings: Findings) -> None:
 
 def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
     http = element.first("http")
-    found = list(http.all("server")) if http is not None else []
-    for server in found[1:]:
-        message = "a second 'server' of a container is not executed yet: only the first one's port is opened"
-        findings.warning(message, server.position)
-    return tuple(
-        HttpServer(_id(server), integer(server.attributes.get("port", "")) or None, server.position) for server in found
-    )
+    found: dict[str, HttpServer] = {}
+    for server in http.all("server") if http is not None else ():
+        name = _id(server)
+        if name in found:
+            findings.error(f"server id '{name}' is used more than once", server.position)
+        found[name] = HttpServer(
+            name, integer(server.attributes.get("port", "")) or None, server.position, read_tls(server)
+        )
+    return tuple(found.values())
 
 
 def _id(element: Element) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from paperwasp.application.access_model import ServerTls
 from paperwasp.errors import Position
 from paperwasp.schema.components import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
@@ -43,6 +44,7 @@ class HttpServer:
     port: int | None = None
     """None: wherever the service says."""
     position: Position | None = None
+    tls: ServerTls | None = None
 
 
 @dataclass(frozen=True, slots=True)

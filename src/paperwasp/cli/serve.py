@@ -50,12 +50,13 @@ def serve(
     def say_ready(service: Service) -> None:
         typer.echo(
             f"Ready in {time.monotonic() - started:.2f} s: documents and queries on "
-            f"http://{host}:{service.containers.front_port}, deployments on "
+            f"{service.containers.front_scheme}://{host}:{service.containers.front_port}, deployments on "
             f"http://{host}:{service.config_server.port}, data in {data_dir}"
         )
         for (application, cluster), (port, _) in service.containers.serving().items():
             if port != service.containers.front_port:
-                typer.echo(f"Container cluster '{cluster}' of application {application} on http://{host}:{port}")
+                scheme = service.containers.scheme((application, cluster))
+                typer.echo(f"Container cluster '{cluster}' of application {application} on {scheme}://{host}:{port}")
         sys.stdout.flush()
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import socket
 from collections import Counter
+from collections.abc import Callable
 from time import monotonic
 from typing import Final
 
@@ -28,7 +29,8 @@ from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.listening import Acceptor, bind
 from paperwasp.http.messages import Request, Response, json_response
-from paperwasp.http.tls import ServerContext
+from paperwasp.http.tls import ALPN, ServerContext
+from paperwasp.http.tls_files import TlsSource
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 
@@ -59,13 +61,23 @@ class HttpServer:
         self._error_response = error_response
         self._body_limit_bytes = body_limit_bytes
         self._observe = observe
-        self._tls = tls
+        self._tls: TlsSource | None = None
         if tls is not None:
-            tls.set_alpn_protocols(["h2", "http/1.1"])
+            tls.set_alpn_protocols(list(ALPN))
+            self.secure(lambda: tls)
         self._listener = bind(host, port)
         self.host = host
         self.port: int = self._listener.getsockname()[1]
         self._port: _OpenPort | None = None
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether the port speaks TLS."""
+        return self._tls is not None
+
+    def secure(self, tls: TlsSource | None) -> None:
+        """Speaks TLS by that source, or none, on connections that are accepted from now on. Any thread."""
+        self._tls = tls
 
     def start(self) -> None:
         """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
@@ -78,9 +90,13 @@ class HttpServer:
             _MemoryReturn(asyncio.get_running_loop()).return_soon,
             asyncio.get_running_loop(),
         )
-        port = _OpenPort(context, self._listener, self._tls)
+        port = _OpenPort(context, self._listener, self._context_of_tls)
         port.open()
         self._port = port
+
+    def _context_of_tls(self) -> ServerContext | None:
+        tls = self._tls
+        return None if tls is None else tls()
 
     async def restart(self) -> None:
         """Lets requests in flight finish and goes on; who connects meanwhile waits for it."""
@@ -120,7 +136,8 @@ class _MemoryReturn:
 class _OpenPort:
     """A port between its start and its stop, or restart."""
 
-    def __init__(self, context: PortContext, listener: socket.socket, tls: ServerContext | None) -> None:
+    def __init__(self, context: PortContext, listener: socket.socket, tls: Callable[[], ServerContext | None]) -> None:
+        """`tls` gives the settings of the next connection; None: it has no TLS."""
         self._context = context
         self._loop = context.loop
         self._tls = tls
@@ -193,14 +210,14 @@ class _OpenPort:
             self._opening[connection] = opening
 
     async def _make_transport(self, connection: Connection, accepted: socket.socket) -> None:
-        is_tls = self._tls is not None
+        tls = self._tls()
         try:
             await self._loop.connect_accepted_socket(
                 lambda: connection,
                 accepted,
-                ssl=self._tls,
-                ssl_handshake_timeout=limits.HTTP_TLS_HANDSHAKE_SECONDS if is_tls else None,
-                ssl_shutdown_timeout=limits.HTTP_TLS_SHUTDOWN_SECONDS if is_tls else None,
+                ssl=tls,
+                ssl_handshake_timeout=limits.HTTP_TLS_HANDSHAKE_SECONDS if tls is not None else None,
+                ssl_shutdown_timeout=limits.HTTP_TLS_SHUTDOWN_SECONDS if tls is not None else None,
             )
         except (OSError, asyncio.CancelledError) as error:  # a handshake that failed, or took too long, too
             _LOG.debug("A connection of %s was not established: %r", connection.address, error)

@@ -19,6 +19,8 @@ from typing import Final, NoReturn
 
 from paperwasp import limits
 
+ALPN: Final = ("h2", "http/1.1")
+"""The protocols that a port speaks, the better one first."""
 _LOG: Final = logging.getLogger("paperwasp.http")
 
 

@@ -19,6 +19,7 @@ from paperwasp.configserver import Activation, ApplicationId, ServiceAddress
 from paperwasp.errors import NotFound
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
+from paperwasp.service.ports import container_of
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
@@ -82,11 +83,12 @@ class Applications:
             yield _Role("container", container.id, hosts, self._containers.restart)
 
     def services(self, application: ApplicationId) -> list[ServiceAddress]:
-        """The containers of the application, with the generation that each serves. Any thread; never waits."""
+        """The containers of the application, by their first ports, with the generation that each serves. Any thread;
+        never waits."""
         return [
             ServiceAddress(cluster, "container", self._host, port, generation)
             for (owner, cluster), (port, generation) in self._containers.serving().items()
-            if owner == str(application)
+            if owner == str(application) and container_of(cluster) == cluster
         ]
 
 

@@ -20,24 +20,28 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.server_tls import tls_settings
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.errors import Conflict
+from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.service.listener import Listener
-from paperwasp.service.ports import PortRecord, Taken, assign
+from paperwasp.service.ports import PortRecord, Taken, assign, container_of, places_of
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 Role = tuple[str, str]
-"""Application and container cluster."""
+"""Application, and the name of a place of one of its containers (`ports`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContainerChange:
-    """A change that is prepared: the listener of every container, which of them are new, and the record before it."""
+    """A change that is prepared: the listener of every place, which of them are new, and the record before it."""
 
     application: str
     listeners: Mapping[str, Listener]
+    tls: Mapping[str, ReloadedTls]
+    """Of the places that have TLS."""
     opened: Sequence[Listener]
     recorded: Mapping[str, int]
 
@@ -73,9 +77,18 @@ class Containers:
         self._reserved = reserved
 
     def serving(self) -> dict[Role, tuple[int, int]]:
-        """The port of each container, and the generation that it serves. Any thread; never waits."""
+        """The port of each place, and the generation that is served there. Any thread; never waits."""
         places = list(self._places.items())
         return {role: (place.port, place.app.running.generation if place.app.running else 0) for role, place in places}
+
+    def scheme(self, role: Role) -> str:
+        """How clients speak to a place of `serving`. Any thread."""
+        return self._places[role].scheme
+
+    @property
+    def front_scheme(self) -> str:
+        """How clients speak to the front."""
+        return self._front.scheme
 
     # Changes
 
@@ -107,6 +120,7 @@ class Containers:
                     listener.server.close()
 
     def _prepare(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
+        tls = _tls_of(model)
         others = {port: _describe(role) for port, (_, role) in self._claims.items() if role[0] != application}
         recorded = self._recorded_ports(application)
         taken = Taken({**self._reserved, **others}, self.front_port)
@@ -114,7 +128,7 @@ class Containers:
         listeners = {cluster: self._open(application, opened, port) for cluster, port in given.items()}
         for cluster, listener in listeners.items():
             self._claims[listener.port] = (listener, (application, cluster))
-        return ContainerChange(application, listeners, tuple(opened.values()), recorded)
+        return ContainerChange(application, listeners, tls, tuple(opened.values()), recorded)
 
     def _recorded_ports(self, application: str) -> dict[str, int]:
         running = {cluster: place.port for (owner, cluster), place in self._places.items() if owner == application}
@@ -157,12 +171,13 @@ class Containers:
         """Serves the application by all its containers. Errors: PortTaken; then the change is to be abandoned."""
         with self._lock:
             apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
-            for listener in change.opened:
-                self._start(listener)
+            self._start_opened(change)
+            changed = [found for key, found in change.listeners.items() if found.secure(change.tls.get(key))]
             for container in model.containers:
-                app, listener = apps[container.id], change.listeners[container.id]
+                app = apps[container.id]
                 app.configure(Running(generation, model, container, name))
-                listener.app = app
+                for each in places_of(container):
+                    change.listeners[each.name].app = app
             before = {role: place for role, place in self._places.items() if role[0] == change.application}
             others = {role: place for role, place in self._places.items() if role[0] != change.application}
             own = {(change.application, cluster): listener for cluster, listener in change.listeners.items()}
@@ -172,6 +187,15 @@ class Containers:
         for place in before.values():
             if place.port not in needed:
                 self._give_up(place)
+        for listener in changed:
+            self._reconnect(listener)
+
+    def _start_opened(self, change: ContainerChange) -> None:
+        """Errors: PortTaken."""
+        for key, listener in change.listeners.items():
+            if listener in change.opened:
+                listener.secure(change.tls.get(key))
+                self._start(listener)
 
     def _app_of(self, application: str, cluster: str) -> ContainerApp:
         place = self._places.get((application, cluster))
@@ -180,18 +204,23 @@ class Containers:
     def _give_up(self, listener: Listener) -> None:
         if listener is self._front:
             listener.app = self._nobody
+            if listener.secure(None):
+                self._reconnect(listener)
         else:
             self._close(listener)
 
     def restart(self, application: str, cluster: str) -> None:
         """Makes the container and its server again on the same port; who connects meanwhile waits."""
         with self._lock:
-            place = self._places[application, cluster]
+            roles = [role for role in self._places if role[0] == application and container_of(role[1]) == cluster]
             app = ContainerApp(self._messenger, application)
-            app.configure(place.app.running)
-            place.app = app
+            app.configure(self._places[application, cluster].app.running)
+            places = [self._places[role] for role in roles]
+            for place in places:
+                place.app = app
         if self._loop is not None:
-            _wait(self._loop, place.server.restart())
+            for place in places:
+                _wait(self._loop, place.server.restart())
 
     # The servers, which live in the event loop
 
@@ -221,6 +250,15 @@ class Containers:
         if self._loop is not None:
             _wait(self._loop, start())
 
+    def _reconnect(self, listener: Listener) -> None:
+        """Has clients connect again, who came by other settings of TLS; requests under way end before."""
+        if self._loop is None:
+            return
+        try:
+            _wait(self._loop, listener.server.restart())
+        except TimeoutError:
+            _LOG.warning("Requests on port %d by the former settings of TLS are still under way", listener.port)
+
     def _close(self, listener: Listener) -> None:
         """Ends a server after its requests; one that takes too long for that goes on ending by itself."""
         if self._loop is None:
@@ -235,6 +273,16 @@ class Containers:
 def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
     """Errors: those of the work; TimeoutError."""
     asyncio.run_coroutine_threadsafe(work, loop).result(limits.STOP_SECONDS)
+
+
+def _tls_of(model: ApplicationModel) -> dict[str, ReloadedTls]:
+    """The TLS of the places that have it. Errors: WrongTls."""
+    places = [place for container in model.containers for place in places_of(container)]
+    return {
+        place.name: ReloadedTls(tls_settings(place.server.tls, model.files))
+        for place in places
+        if place.server is not None and place.server.tls is not None
+    }
 
 
 def _describe(role: Role) -> str:

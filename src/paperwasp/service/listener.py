@@ -8,6 +8,7 @@ from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.http.messages import Request
 from paperwasp.http.pending import Begun
 from paperwasp.http.server import HttpServer
+from paperwasp.http.tls_files import ReloadedTls
 
 
 class Listener:
@@ -16,6 +17,7 @@ class Listener:
     def __init__(self, host: str, port: int, app: ContainerApp) -> None:
         """Binds; `server.start()` listens. Errors: PortTaken, Conflict."""
         self.app = app
+        self._tls: ReloadedTls | None = None
         self.server: Final = HttpServer(
             self._handle,
             host,
@@ -25,6 +27,21 @@ class Listener:
             observe=self._observe,
         )
         self.port: Final = self.server.port
+
+    @property
+    def scheme(self) -> str:
+        """`https` where the port speaks TLS."""
+        return "https" if self.server.is_secure else "http"
+
+    def secure(self, tls: ReloadedTls | None) -> bool:
+        """Speaks TLS by these settings, or none, on connections to come. Returns whether others still go by other
+        settings."""
+        before = None if self._tls is None else self._tls.settings
+        if before == (None if tls is None else tls.settings):
+            return False
+        self._tls = tls
+        self.server.secure(tls)
+        return True
 
     def _handle(self, request: Request) -> Begun:
         return self.app.begin(request)

@@ -1,9 +1,12 @@
-"""Which container listens on which port.
+"""Which server of which container listens on which port.
 
-* A container with a `server` in services.xml listens on that server's port. Port 8080, which is where Vespa's
-  containers listen unless configured otherwise, means the port of the command line.
-* Of those without one, the first gets the command line's port, and every further one the next free port after it.
+* A container listens on the ports of its `server`s in services.xml. Port 8080, which is where Vespa's containers
+  listen unless configured otherwise, means the port of the command line.
+* Of the servers without a port, and the containers without a server, the first gets the command line's port, and every
+  further one the next free port after it.
 * What was given once stays: it is recorded, and found again after a restart.
+
+The place of a container's first server has the name of the container; those of others `container/server`.
 
 Nothing here opens a port: a callable tells `assign` whether one can be had.
 """
@@ -21,13 +24,44 @@ from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.errors import Conflict
 
 if TYPE_CHECKING:
-    from paperwasp.application.services_model import Container
+    from paperwasp.application.services_model import Container, HttpServer
 
 VESPA_PORT: Final = 8080
 _FRONT: Final = 0
 """How the port of the command line is recorded: another one may be given at the next start."""
 _PREFIX: Final = "container-ports/"
 _PORTS: Final = 1 << 16
+_SEPARATOR: Final = "/"
+"""Is in no name of a container."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server of a container listens."""
+
+    name: str
+    container: Container
+    server: HttpServer | None = None
+    """None: the container has none in services.xml."""
+
+    @property
+    def port(self) -> int | None:
+        """As services.xml says; None: it does not."""
+        return self.server.port if self.server is not None else None
+
+
+def places_of(container: Container) -> tuple[Place, ...]:
+    """The places of a container; the first one has its name."""
+    if not container.servers:
+        return (Place(container.id, container),)
+    first, *others = container.servers
+    further = (Place(f"{container.id}{_SEPARATOR}{server.id}", container, server) for server in others)
+    return (Place(container.id, container, first), *further)
+
+
+def container_of(place: str) -> str:
+    """The container whose place has that name."""
+    return place.partition(_SEPARATOR)[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,39 +84,40 @@ class Taken:
 def assign(
     containers: Sequence[Container], recorded: Mapping[str, int], taken: Taken, can_have: Callable[[int], bool]
 ) -> dict[str, int]:
-    """Container cluster → port. Errors: Conflict, naming who has the port that a container asks for."""
+    """Name of a place → port. Errors: Conflict, naming who has the port that a container asks for."""
     given: dict[str, int] = {}
-    for container in containers:
-        if container.port is not None:
-            port = taken.front if container.port == VESPA_PORT else container.port
-            taken.check(port, container)
-            _check_own(given, port, container)
-            given[container.id] = port
-    for container in containers:
-        if container.port is None:
+    places = [place for container in containers for place in places_of(container)]
+    for place in places:
+        if place.port is not None:
+            port = taken.front if place.port == VESPA_PORT else place.port
+            taken.check(port, place.container)
+            _check_own(given, port, place)
+            given[place.name] = port
+    for place in places:
+        if place.port is None:
             used = {*given.values(), *taken.owners}
-            candidates = (port for port in _candidates(recorded.get(container.id), taken.front) if port not in used)
-            given[container.id] = _first(candidates, can_have, container, taken.front)
+            candidates = (port for port in _candidates(recorded.get(place.name), taken.front) if port not in used)
+            given[place.name] = _first(candidates, can_have, place, taken.front)
     return given
 
 
-def _check_own(given: Mapping[str, int], port: int, container: Container) -> None:
+def _check_own(given: Mapping[str, int], port: int, place: Place) -> None:
     for other, others_port in given.items():
         if others_port == port:
-            raise Conflict(f"Container clusters '{other}' and '{container.id}' both ask for port {port}")
+            raise Conflict(f"Container clusters '{other}' and '{place.name}' both ask for port {port}")
 
 
 def _candidates(recorded: int | None, front: int) -> Iterator[int]:
-    """The ports that a container without one of its own may get, best first."""
+    """The ports that a place without one of its own may get, best first."""
     if recorded is not None:
         yield front if recorded == _FRONT else recorded
     yield from range(front, min(front + limits.CONTAINER_PORTS_TRIED, _PORTS))
 
 
-def _first(candidates: Iterator[int], can_have: Callable[[int], bool], container: Container, front: int) -> int:
+def _first(candidates: Iterator[int], can_have: Callable[[int], bool], place: Place, front: int) -> int:
     found = next(filter(can_have, candidates), None)
     if found is None:
-        raise Conflict(f"There is no free port for container cluster '{container.id}' after port {front}")
+        raise Conflict(f"There is no free port for container cluster '{place.name}' after port {front}")
     return found
 
 
@@ -93,7 +128,7 @@ class PortRecord:
         self._store = store
 
     def get(self, application: str) -> dict[str, int]:
-        """Container cluster → port as `assign` takes it."""
+        """Name of a place → port as `assign` takes it."""
         entry = self._store.get(_PREFIX + application)
         return dict(orjson.loads(entry.value)) if entry else {}
 

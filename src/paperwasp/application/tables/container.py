@@ -78,13 +78,13 @@ http  used
         request-chain@filter-chain
         response-chain@filter-chain
     server  used id:id idref:id ident:id port:port required:boolean >default-request-chain >default-response-chain
-        ssl?  pending -- the port speaks HTTP without TLS
-            private-key-file!  pending = text
-            certificate-file!  pending = text
-            ca-certificates-file?  pending = text
-            client-authentication?  pending = disabled|want|need
-            cipher-suites?  pending = text
-            protocols?  pending = text
+        ssl?  used
+            private-key-file!  used = text
+            certificate-file!  used = text
+            ca-certificates-file?  used = text
+            client-authentication?  used = disabled|want|need
+            cipher-suites?  used = text
+            protocols?  used = text
         ssl-provider?  refused -- there is no Java here
         config@config
 container  used version!:1.0 id:name ~jetty:boolean
