@@ -83,7 +83,7 @@ def test_every_parameter_that_is_read_is_in_the_table() -> None:
     ]
     asked = re.compile(r'(?:parameters\.(?:get|text|required)\(|_positive\(parameters, |\.required\()"([A-Za-z.]+)"')
     read = {name for source in sources for name in asked.findall(source)}
-    options = sources[0].split("_OPTIONS: Final", 1)[1]
+    options = sources[0].split("\nOPTIONS: Final", 1)[1]
     read |= set(re.findall(r'^    "([A-Za-z.]+)": \(', options, re.MULTILINE))
     assert len(read) > 15
     assert read <= {row[0].strip("`") for row in rows("Request parameters")[1:]}

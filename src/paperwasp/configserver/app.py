@@ -21,6 +21,7 @@ from paperwasp.configserver.worker import Workers
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
+from paperwasp.http.description import DescriptionApi
 from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
 from paperwasp.http.routing import Router
 
@@ -56,6 +57,7 @@ class ConfigServerApp:
         ReindexingApi(applications, server.reindexing, self._workers).bind(self._router)
         ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
         StateApi(applications, self._metrics, environment).bind(self._router)
+        DescriptionApi("configserver").bind(self._router)
 
     async def handle(self, request: Request) -> Answer:
         """The answer; also to what is wrong with the request, and to a defect of ours."""

@@ -19,7 +19,7 @@ from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
 from paperwasp.version import VESPA_VERSION
 
-_WAIT_SECONDS: Final = 5.0
+WAIT_SECONDS: Final = 5.0
 _NO_GENERATION: Final = -1
 
 
@@ -59,7 +59,7 @@ class ConvergenceApi:
     ) -> Sequence[ServiceAddress]:
         """The services (of that name) once they have converged, or as they are when the time is over."""
         loop = asyncio.get_running_loop()
-        end = loop.time() + seconds(request.parameters(), _WAIT_SECONDS)
+        end = loop.time() + seconds(request.parameters(), WAIT_SECONDS)
         while True:
             services = [s for s in self._services_of(application) if name is None or _is_named(request, s, name)]
             if self._have_converged(application, services) or loop.time() >= end or not _is_our_version(request):

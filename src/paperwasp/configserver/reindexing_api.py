@@ -20,7 +20,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
 
-_FASTEST: Final = 100.0
+FASTEST: Final = 100.0
 _PREDICATE: Final = "predicate"
 """The name of the type whose fields have an index of their own kind, which is an attribute."""
 
@@ -128,8 +128,8 @@ def _read_speed(parameters: Mapping[str, str], default: float | None) -> float:
         speed = float(text)
     except ValueError:
         speed = math.nan
-    if not 0 <= speed <= _FASTEST:
-        raise InvalidInput(f"Illegal value '{text}' of 'speed': it is a number from 0 to {_FASTEST:g}")
+    if not 0 <= speed <= FASTEST:
+        raise InvalidInput(f"Illegal value '{text}' of 'speed': it is a number from 0 to {FASTEST:g}")
     return speed
 
 

@@ -19,6 +19,7 @@ from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
+from paperwasp.http.description import DescriptionApi
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.routing import Router
@@ -45,6 +46,7 @@ class ContainerApp:
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
         self._state.bind(self._router)
         MetricsApi(self._state, environment).bind(self._router)
+        DescriptionApi("container").bind(self._router)
 
     @property
     def running(self) -> Running | None:

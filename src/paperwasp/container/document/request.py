@@ -131,8 +131,8 @@ def read_options(query: str, method: str) -> Options:
     parameters = decode_form(query)
     values: dict[str, object] = {}
     for name, text in parameters.items():
-        known = _OPTIONS.get(name)
-        if known is None or method in _NOT_OF.get(name, ()):
+        known = OPTIONS.get(name)
+        if known is None or method in NOT_OF.get(name, ()):
             continue
         if name == "dryRun" and method == "GET":
             text = "true"  # refused, whatever it says
@@ -167,7 +167,7 @@ def _tensor_form(text: str) -> str:
     return text if text in FORMS else FORMS[0]
 
 
-_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
+OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "timeout": ("timeout_ms", _timeout),
     "tracelevel": ("trace_level", _trace_level),
     "create": ("create", _boolean),
@@ -178,7 +178,8 @@ _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "route": ("route", str),
     "format.tensors": ("tensor_form", _tensor_form),
 }
-_NOT_OF: Final[Mapping[str, tuple[str, ...]]] = {
+"""Parameter → the attribute of Options that it sets, and the conversion of its text."""
+NOT_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "create": ("GET", "DELETE"),
     "condition": ("GET",),
     "route": ("GET",),

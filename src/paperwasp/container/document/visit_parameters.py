@@ -28,7 +28,7 @@ from paperwasp.selection import Purpose, check_selection, parse_selection
 from paperwasp.tensor.json_output import FORMS
 
 _T = TypeVar("_T")
-_SPACES: Final = ("default", "global")
+SPACES: Final = ("default", "global")
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**64 - 1
 _DIGITS: Final = re.compile(r"-?[0-9]{1,20}")
@@ -199,8 +199,8 @@ def visit_ms(timeout: float) -> float:
 
 
 def _space(text: str | None) -> str:
-    if text is not None and text not in _SPACES:
-        known = ", ".join(_SPACES)
+    if text is not None and text not in SPACES:
+        known = ", ".join(SPACES)
         raise InvalidInput(f"Bucket space '{text}' is not a known bucket space; expected one of {known}")
     return text or "default"
 

@@ -95,3 +95,5 @@ def _number(cell: Any) -> str:
 
 
 _TEXTS: Final[Mapping[str, Callable[[Tensor], str]]] = {"string": short_text, "string-long": long_text}
+FORMS_OF_ANSWERS: Final = (*FORMS, *_TEXTS)
+"""All values of `format.tensors`."""

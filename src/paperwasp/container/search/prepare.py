@@ -17,7 +17,8 @@ from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
-from paperwasp.container.search.parameter_table import Setter, is_full_name, value_setter
+from paperwasp.container.search.parameter_setters import Setter
+from paperwasp.container.search.parameter_table import is_full_name, value_setter
 from paperwasp.container.search.plan import Answering, SearchPlan
 from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
 from paperwasp.container.search.rewrites import (

@@ -18,7 +18,7 @@ from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.grouping import PreparedGrouping
 from paperwasp.container.search.inputs import InputTypes
-from paperwasp.container.search.parameter_table import Setter
+from paperwasp.container.search.parameter_setters import Setter
 from paperwasp.container.search.plan import Answering, ClusterQuery, SearchPlan
 from paperwasp.container.search.rewrites import AddTerms, Context, Failing, Rewrite
 from paperwasp.container.search.settings import RequestValues, SearchParameters

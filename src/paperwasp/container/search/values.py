@@ -6,7 +6,8 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -111,15 +112,16 @@ def count(text: str) -> int:
 
 
 def window(name: str) -> Callable[[str], int]:
+    """A conversion to a number of hits."""
+    return partial(hits_of_window, name)
+
+
+def hits_of_window(name: str, text: str) -> int:
     """A number of hits."""
-
-    def convert(text: str) -> int:
-        value = integer(text)
-        if value < 0:
-            raise ValueError(f"'{name}' must be a positive number, not {value}")
-        return value
-
-    return convert
+    value = integer(text)
+    if value < 0:
+        raise ValueError(f"'{name}' must be a positive number, not {value}")
+    return value
 
 
 def long_count(text: str) -> int:
@@ -236,15 +238,15 @@ def language_tag(text: str) -> str:
 
 
 def one_of(*words: str) -> Callable[[str], str]:
-    """One of some words, in any case; the empty text is none of them and says nothing."""
-    known = {word.lower(): word for word in words}
+    """A conversion to one of some words, in any case; the empty text is none of them and says nothing."""
+    return partial(word_of, {word.lower(): word for word in words})
 
-    def convert(text: str) -> str:
-        if text and text.lower() not in known:
-            raise ValueError(f"must be {_join_words(words)}")
-        return known.get(text.lower(), "")
 
-    return convert
+def word_of(known: Mapping[str, str], text: str) -> str:
+    """The word among those that are known by their lower case."""
+    if text and text.lower() not in known:
+        raise ValueError(f"must be {_join_words(known.values())}")
+    return known.get(text.lower(), "")
 
 
 def tensor_form(text: str) -> str:
