@@ -35,11 +35,12 @@ from paperwasp.service.applications import Applications
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
+from paperwasp.service.listener import NoServer, Server
 from paperwasp.service.ports import PortRecord
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-_ANY_HOST: Final = ("0.0.0.0", "::", "")
+_ANY_HOST: Final = (None, "0.0.0.0", "::", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,8 @@ class Settings:
     """What the command line says. A port of 0 takes any free one."""
 
     data_directory: Path
-    host: str = "127.0.0.1"
+    host: str | None = "127.0.0.1"
+    """None: no port is opened, and requests come from this process only."""
     port: int = 8080
     config_port: int = 19071
     repair: bool = False
@@ -87,7 +89,7 @@ class Service:
                 self.config, services_of=self.applications.services, restart=self.applications.restart, logs=log
             )
             closing.callback(self._config_app.close)
-            self.config_server = HttpServer(self._config_app.handle, settings.host, settings.config_port)
+            self.config_server = _config_server(self._config_app, settings)
             closing.callback(self.config_server.close)
             self.containers.configure_ports(PortRecord(store), {self.config_server.port: "the config server"})
             closing.enter_context(_logging_to(log))
@@ -101,7 +103,11 @@ class Service:
         """
         from paperwasp.application.directory import load_package
 
-        prepared, error = self.config.deployments.prepare_and_activate(load_package(application).to_zip())
+        return self.deploy_archive(load_package(application).to_zip())
+
+    def deploy_archive(self, archive: bytes) -> int:
+        """As `deploy`, of a zipped package."""
+        prepared, error = self.config.deployments.prepare_and_activate(archive)
         for finding in prepared.findings:
             _log.log(logging.getLevelNamesMapping()[finding.level], "%s", finding)
         if error is not None:
@@ -128,6 +134,13 @@ class Service:
         await asyncio.to_thread(self._closing.close)
 
 
+def _config_server(app: ConfigServerApp, settings: Settings) -> Server:
+    """Errors: PortTaken, Conflict."""
+    if settings.host is None:
+        return NoServer(settings.config_port)
+    return HttpServer(app.handle, settings.host, settings.config_port)
+
+
 async def _within(work: Coroutine[object, object, None]) -> None:
     """Waits for the end of the work, but not for ever."""
     await asyncio.wait([asyncio.ensure_future(work)], timeout=limits.STOP_SECONDS)
@@ -149,8 +162,8 @@ def allow_open_files() -> None:
         )
 
 
-def _shown(host: str) -> str:
-    return "localhost" if host in _ANY_HOST else host
+def _shown(host: str | None) -> str:
+    return "localhost" if host in _ANY_HOST else str(host)
 
 
 def _model_of(package: ApplicationPackage, application: ApplicationId, *, allow_python: bool) -> ApplicationModel:

@@ -52,8 +52,8 @@ class Containers:
     Threads: `start` and `stop` run in the event loop, which never waits here; changes and restarts on any other thread.
     """
 
-    def __init__(self, messenger: Messenger, host: str, port: int) -> None:
-        """Binds the front. Errors: PortTaken, Conflict."""
+    def __init__(self, messenger: Messenger, host: str | None, port: int) -> None:
+        """Binds the front. `host` None: nothing is bound, and ports are mere numbers. Errors: PortTaken, Conflict."""
         self._messenger = messenger
         self._host = host
         self._nobody = ContainerApp(messenger)
@@ -75,6 +75,11 @@ class Containers:
         """Where ports are kept over restarts, and which ones are never to be given, with who has them."""
         self._record = record
         self._reserved = reserved
+
+    def app_of(self, application: str, cluster: str | None = None) -> ContainerApp | None:
+        """The container of that cluster, or the application's first; None where there is none. Any thread."""
+        own = ((role, place) for role, place in list(self._places.items()) if role[0] == application)
+        return next((place.app for role, place in own if cluster in (None, role[1])), None)
 
     def serving(self) -> dict[Role, tuple[int, int]]:
         """The port of each place, and the generation that is served there. Any thread; never waits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Protocol
 
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.http.messages import Request
@@ -11,14 +11,61 @@ from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls
 
 
+class Server(Protocol):
+    """What listens on a port, as `http.server.HttpServer` does it."""
+
+    port: int
+
+    @property
+    def is_secure(self) -> bool: ...
+
+    def secure(self, tls: ReloadedTls | None) -> None: ...
+
+    def start(self) -> None: ...
+
+    async def restart(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class NoServer:
+    """Listens nowhere: the port is a number by which containers are distinguished, and nothing more."""
+
+    is_secure = False
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+
+    def secure(self, tls: ReloadedTls | None) -> None:
+        pass
+
+    def start(self) -> None:
+        pass
+
+    async def restart(self) -> None:
+        pass
+
+    async def stop(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
 class Listener:
     """Serves what `app` answers. `app` may be replaced at any time; requests under way end where they began."""
 
-    def __init__(self, host: str, port: int, app: ContainerApp) -> None:
-        """Binds; `server.start()` listens. Errors: PortTaken, Conflict."""
+    def __init__(self, host: str | None, port: int, app: ContainerApp) -> None:
+        """Binds; `server.start()` listens. `host` None: there is no server. Errors: PortTaken, Conflict."""
         self.app = app
         self._tls: ReloadedTls | None = None
-        self.server: Final = HttpServer(
+        self.server: Final = NoServer(port) if host is None else self._make_server(host, port)
+        self.port: Final = self.server.port
+
+    def _make_server(self, host: str, port: int) -> Server:
+        return HttpServer(
             self._handle,
             host,
             port,
@@ -26,7 +73,6 @@ class Listener:
             body_limit_bytes=self._body_limit_bytes,
             observe=self._observe,
         )
-        self.port: Final = self.server.port
 
     @property
     def scheme(self) -> str:

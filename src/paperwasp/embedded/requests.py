@@ -1,0 +1,130 @@
+"""What is asked of the service, as the requests that HTTP would bring; and what is wrong with an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+
+from paperwasp.errors import InvalidInput, PaperwaspError
+from paperwasp.http.messages import Request, Response
+
+USER_QUERY: Final = "select * from sources * where userQuery()"
+_JSON: Final = MappingProxyType({"content-type": "application/json"})
+_SHOWN_CHARACTERS: Final = 500
+_UPDATES: Final = frozenset(
+    ("add", "assign", "decrement", "divide", "increment", "match", "modify", "multiply", "remove")
+)
+
+
+class RequestFailed(PaperwaspError):
+    """The service has refused a request, or could not answer it. The answer's status is `status`."""
+
+    def __init__(self, message: str, status: int, content: object) -> None:
+        super().__init__(message)
+        self.status = status
+        self.content = content
+        """The body of the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as it is stored."""
+
+    id: str
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+
+def to_json(content: object) -> bytes:
+    """JSON, also of NumPy arrays and numbers. Errors: InvalidInput."""
+    try:
+        return orjson.dumps(content, _plain, orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"A value that is not JSON: {error}") from None
+
+
+def _plain(value: object) -> object:
+    """What is like a list or a number to Python, but not to orjson: arrays that are not contiguous, tuples, sets."""
+    for name in ("tolist", "as_py"):
+        if (make := getattr(value, name, None)) is not None:
+            return make()
+    if isinstance(value, set | frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} {value!r}"[:_SHOWN_CHARACTERS])
+
+
+def json_request(method: str, path: str, content: object = None, **parameters: object) -> Request:
+    """A request with a body of JSON; None: without one. Parameters that are None are left out."""
+    body = b"" if content is None else to_json(content)
+    return Request(method, path, _query(parameters), _JSON, body)
+
+
+def _query(parameters: Mapping[str, object]) -> str:
+    named = {name: _text(value) for name, value in parameters.items() if value is not None}
+    return urlencode(named) if named else ""
+
+
+def _text(value: object) -> str:
+    return ("false", "true")[value] if isinstance(value, bool) else str(value)
+
+
+def query_parameters(query: str | Mapping[str, object] | None, more: Mapping[str, object]) -> dict[str, object]:
+    """The parameters of a query: by name, or YQL, or words for `userQuery()`. Those that are None are left out."""
+    asked: dict[str, object] = {}
+    if isinstance(query, Mapping):
+        asked.update(query)
+    elif query is not None:
+        is_yql = query.lstrip()[:7].lower() == "select "
+        asked.update({"yql": query} if is_yql else {"yql": USER_QUERY, "query": query})
+    asked.update((name, value) for name, value in more.items() if value is not None)
+    return asked
+
+
+def query_request(parameters: Mapping[str, object]) -> Request:
+    """A request to the search API."""
+    return Request("POST", "/search/", "", _JSON, to_json(parameters))
+
+
+def assignments(fields: Mapping[str, object]) -> dict[str, object]:
+    """An update's fields, in which a plain value is one to assign. What has an operation in it stays as it is."""
+    return {name: value if _is_update(value) else {"assign": value} for name, value in fields.items()}
+
+
+def _is_update(value: object) -> bool:
+    return isinstance(value, Mapping) and bool(value) and _UPDATES.issuperset(value)
+
+
+def document_of(response: Response) -> Document | None:
+    """The document of an answer; None where there is none. Errors: RequestFailed."""
+    if response.status == 404:
+        return None
+    content = refuse_failure(response)
+    return Document(content["id"], content["fields"])
+
+
+def refuse_failure(response: Response) -> Any:
+    """The JSON of an answer that says that all went well. Errors: RequestFailed."""
+    try:
+        content = orjson.loads(response.body)
+    except orjson.JSONDecodeError:
+        content = response.body.decode(errors="replace")
+    if response.status >= 300:
+        raise RequestFailed(_message(content), response.status, content)
+    return content
+
+
+def _message(content: Any) -> str:
+    """What a refusal says in any of the forms of the interfaces."""
+    if not isinstance(content, dict):
+        return str(content)[:_SHOWN_CHARACTERS]
+    errors = content.get("root", {}).get("errors", ())
+    if errors:
+        return "; ".join(f"{each['summary']}: {each['message']}" for each in errors)
+    return str(content.get("message") or content.get("error") or content)[:_SHOWN_CHARACTERS]

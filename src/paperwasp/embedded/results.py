@@ -1,0 +1,161 @@
+"""What a query found, as objects, frames, and tables to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import orjson
+
+from paperwasp.embedded.frames import arrow_table, pandas_frame
+from paperwasp.embedded.grouped import GroupTable, group_tables
+from paperwasp.embedded.html import explanation_html, hits_html
+
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
+_EXPLAIN: Final = {"trace.level": 1, "trace.explainLevel": 1}
+Explain = Callable[[Mapping[str, object]], "QueryResult"]
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One hit. `hit["title"]` is a field of it."""
+
+    id: str
+    relevance: float
+    source: str
+    fields: Mapping[str, Any]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A field, or `default` where the hit does not have it."""
+        return self.fields.get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchProblem:
+    """Something that is wrong with an answer."""
+
+    code: int
+    summary: str
+    message: str
+
+
+class QueryResult:
+    """The answer to a query. It is read when it is asked for something."""
+
+    def __init__(self, body: bytes, ask_again: Explain | None = None) -> None:
+        """`ask_again` asks the same query with more parameters."""
+        self._body = body
+        self._ask_again = ask_again
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """The whole answer, as HTTP would have given it."""
+        content: dict[str, Any] = orjson.loads(self._body)
+        return content
+
+    @property
+    def root(self) -> dict[str, Any]:
+        root: dict[str, Any] = self.json["root"]
+        return root
+
+    @cached_property
+    def hits(self) -> list[Hit]:
+        """The hits of this page, best first."""
+        return [_hit(child) for child in self.root.get("children", ()) if not _is_group(child)]
+
+    @property
+    def total(self) -> int:
+        """How many documents match."""
+        total: int = self.root.get("fields", {}).get("totalCount", 0)
+        return total
+
+    @property
+    def coverage(self) -> dict[str, Any]:
+        """How much of all documents was searched."""
+        coverage: dict[str, Any] = self.root.get("coverage", {})
+        return coverage
+
+    @cached_property
+    def problems(self) -> list[SearchProblem]:
+        """What is wrong with an answer that is not complete; most often nothing."""
+        errors = self.root.get("errors", ())
+        return [SearchProblem(each["code"], each["summary"], each.get("message", "")) for each in errors]
+
+    @cached_property
+    def groups(self) -> list[GroupTable]:
+        """The lists of groups, one table for each list at the outermost level."""
+        return [table for child in self.root.get("children", ()) if _is_group(child) for table in group_tables(child)]
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        return iter(self.hits)
+
+    def __getitem__(self, number: int) -> Hit:
+        return self.hits[number]
+
+    def __repr__(self) -> str:
+        return f"<QueryResult: {len(self.hits)} of {self.total} hits>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row a hit: id, relevance, source and its fields."""
+        return [{"id": hit.id, "relevance": hit.relevance, "source": hit.source, **hit.fields} for hit in self.hits]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A frame with a row a hit. Errors: MissingLibrary."""
+        return pandas_frame(self.rows())
+
+    def to_arrow(self) -> pyarrow.Table:
+        """A table with a row a hit. Errors: MissingLibrary."""
+        return arrow_table(self.rows())
+
+    def explain(self) -> Explanation:
+        """Why each hit ranks where it does: the query is asked again. Errors: RequestFailed."""
+        if self._ask_again is None:
+            return Explanation(self.root.get("children", ()))
+        return Explanation(self._ask_again(_EXPLAIN).root.get("children", ()))
+
+    def _repr_html_(self) -> str:
+        tables = "".join(table._repr_html_() for table in self.groups)
+        problems = [f"{each.summary}: {each.message}" for each in self.problems]
+        return hits_html(self.rows(), self.total, problems) + tables
+
+
+class Explanation:
+    """Why hits rank where they do: for each the tree of its score."""
+
+    def __init__(self, hits: Sequence[Mapping[str, Any]]) -> None:
+        self.hits = [hit for hit in hits if not _is_group(hit)]
+
+    def _repr_html_(self) -> str:
+        return explanation_html(self.hits)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from paperwasp.client.explained import explanation_tree
+
+        console = Console(width=120)
+        with console.capture() as captured:
+            for number, hit in enumerate(self.hits, 1):
+                console.print(explanation_tree(number, hit))
+        return captured.get()
+
+
+def _hit(child: Mapping[str, Any]) -> Hit:
+    fields = child.get("fields", {})
+    identity = child.get("id") or fields.get("documentid", "")
+    return Hit(identity, child.get("relevance", 0.0), child.get("source", ""), fields)
+
+
+def _is_group(child: Mapping[str, Any]) -> bool:
+    return str(child.get("id", "")).startswith("group:root:")

@@ -1,0 +1,287 @@
+"""A service in this process: its life, its documents, its queries, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy
+import pytest
+
+import paperwasp
+from paperwasp.embedded.lent_loop import Closed
+from paperwasp.embedded.packages import archive_of
+from paperwasp.embedded.requests import RequestFailed
+from paperwasp.errors import Conflict, InvalidInput, InvalidPackage, NotFound, UnreadablePackage
+from paperwasp.service.data_directory import DataLocked
+from tests.children import ROOT
+from tests.embedded.music import ROWS, SCHEMA
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[paperwasp.Service]:
+    with paperwasp.Service(SCHEMA) as service:
+        assert service.feed(ROWS).ok == len(ROWS)
+        yield service
+
+
+def _ids(result: paperwasp.QueryResult) -> list[str]:
+    return [hit.id.rpartition(":")[2] for hit in result]
+
+
+def test_words_yql_and_parameters_search(service: paperwasp.Service) -> None:
+    assert sorted(_ids(service.query("blue"))) == ["1", "2"]
+    assert _ids(service.query("select * from music where title contains 'blue'", ranking="by_year")) == ["1", "2"]
+    asked = {"yql": "select * from music where true", "ranking.profile": "by_year", "hits": 1, "offset": 1}
+    result = service.query(asked)
+    assert (_ids(result), result.total) == (["1"], 3)
+    assert result.coverage["full"] is True
+    assert (result[0]["year"], result[0].get("absent", 7), len(result)) == (1959, 7, 1)
+
+
+def test_a_tensor_of_numpy_is_an_input(service: paperwasp.Service) -> None:
+    asked = {"input.query(q)": numpy.array([0.0, 1.0], numpy.float32)}
+    assert _ids(service.query("select * from music where true", ranking="near", **asked)) == ["2", "3", "1"]
+
+
+def test_a_query_that_is_wrong_is_refused_with_its_status(service: paperwasp.Service) -> None:
+    with pytest.raises(RequestFailed, match="artist") as failed:
+        service.query("select * from music where artist contains 'davis'")
+    assert failed.value.status == 400
+
+
+def test_documents_are_written_read_changed_and_removed() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        assert service.get("1") is None
+        service.put("1", {"title": "Kind of Blue", "year": 1959})
+        service.put("id:other:music::1", {"title": "Another"})
+        service.update("1", {"year": {"increment": 1}, "tags": ["jazz"]})
+        document = service.get("1")
+        assert document is not None
+        assert (document.id, document["year"], document["tags"]) == ("id:music:music::1", 1960, ["jazz"])
+        other = service.get("1", namespace="other", fieldSet="music:title")
+        assert other is not None and dict(other.fields) == {"title": "Another"}
+        service.update("2", {"year": 1}, create=True)
+        with pytest.raises(RequestFailed) as failed:
+            service.put("1", {"year": 2}, condition="music.year == 1")
+        assert failed.value.status == 412
+        assert sorted(each.id for each in service.visit()) == [
+            "id:music:music::1",
+            "id:music:music::2",
+            "id:other:music::1",
+        ]
+        service.remove("1")
+        assert [each.id for each in service.visit("music", selection="music.year == 1")] == ["id:music:music::2"]
+
+
+def test_a_feed_takes_rows_and_operations_and_says_what_failed() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        reports: list[int] = []
+        result = service.feed(
+            [
+                {"isbn": 7, "edition": 2, "name": "By columns", "note": "left out", "year": 1, "tags": None},
+                {"put": "id:music:music::whole", "fields": {"title": "Whole"}},
+                {"update": "id:music:music::whole", "fields": {"year": {"assign": 5}}},
+                {"put": "id:music:music::gone", "fields": {}},
+                {"remove": "id:music:music::gone"},
+                {"isbn": 8, "edition": 1, "year": "no number"},
+                {"put": "id:music:music::x", "fields": {"artist": 1}},
+            ],
+            id="{isbn}-{edition}",
+            columns={"name": "title", "note": "", "isbn": "", "edition": ""},
+            report=lambda so_far: reports.append(so_far.ok),
+        )
+        assert (result.ok, result.failed, reports[-1]) == (5, 2, 5)
+        assert [problem.id for problem in result.problems] == ["id:music:music::8-1", "id:music:music::x"]
+        assert all(problem.status == 400 and problem.message for problem in result.problems)
+        found = {each.id.rpartition(":")[2]: dict(each.fields) for each in service.visit()}
+        assert found == {"7-2": {"title": "By columns", "year": 1}, "whole": {"title": "Whole", "year": 5}}
+        with pytest.raises(InvalidInput, match="isbn"):
+            service.feed([{"title": "no id"}], id="isbn")
+        with pytest.raises(InvalidInput, match="sequence"):
+            service.feed("no rows")  # type: ignore[arg-type]
+
+
+def test_more_documents_than_one_page_or_window_are_fed_and_visited_in_order_of_each_id() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        rows = [{"id": number % 3000, "year": number} for number in range(9000)]
+        assert service.feed(rows).ok == 9000
+        years = {each.id: each["year"] for each in service.visit("music")}
+        assert years == {f"id:music:music::{number}": 6000 + number for number in range(3000)}
+
+
+def test_a_package_is_a_folder_a_zip_files_or_a_schema(tmp_path: Path) -> None:
+    archive = archive_of(SCHEMA)
+    with zipfile.ZipFile(io.BytesIO(archive)) as files:
+        assert sorted(files.namelist()) == ["schemas/music.sd", "services.xml"]
+        files.extractall(tmp_path / "folder")
+    (tmp_path / "package.zip").write_bytes(archive)
+
+    class Package:
+        def to_zip(self) -> io.BytesIO:
+            return io.BytesIO(archive)
+
+    for application in (tmp_path / "folder", str(tmp_path / "package.zip"), archive, Package()):
+        with paperwasp.Service(application) as service:
+            assert service.schemas == ("music",)
+
+
+@pytest.mark.parametrize(
+    ("application", "error", "message"),
+    [
+        ("/no/such/folder", UnreadablePackage, "/no/such/folder"),
+        (b"no zip", UnreadablePackage, "zip|archive"),
+        ({"readme.txt": "x"}, InvalidInput, "schemas/<name>.sd"),
+        (7, InvalidInput, "int"),
+        (SCHEMA.replace("type int", "type itn"), InvalidPackage, "schemas/music.sd.*line 9.*itn"),
+    ],
+)
+def test_a_package_that_is_wrong_is_refused_with_the_place(
+    application: object, error: type[Exception], message: str
+) -> None:
+    before = threading.active_count()
+    with pytest.raises(error, match=message):
+        paperwasp.Service(application)  # type: ignore[arg-type]
+    assert threading.active_count() <= before + 1, "its threads have ended"
+
+
+def test_a_wrong_package_leaves_a_running_application_as_it_was(service: paperwasp.Service) -> None:
+    with pytest.raises(InvalidPackage):
+        service.deploy(SCHEMA.replace("type int", "type itn"))
+    assert len(service.query("blue")) == 2
+
+
+def test_a_directory_keeps_all_and_belongs_to_one_service(tmp_path: Path) -> None:
+    with paperwasp.Service(SCHEMA, tmp_path / "data") as service:
+        service.feed(ROWS)
+        with pytest.raises(DataLocked, match="in use"):
+            paperwasp.Service(SCHEMA, tmp_path / "data")
+        assert len(service.query("blue")) == 2, "the first one goes on"
+    with paperwasp.Service(data_dir=tmp_path / "data") as service:
+        assert sorted(_ids(service.query("blue"))) == ["1", "2"]
+
+
+def test_a_temporary_directory_goes_with_the_service() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        directory = service.data_dir
+        assert (directory / "lock").exists()
+    assert not directory.exists()
+    service.close()
+    for use in (lambda: service.query("blue"), lambda: service.feed([]), lambda: service.get("1")):
+        with pytest.raises(Closed, match="ended"):
+            use()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_nothing_is_left_when_the_process_is_killed(number: signal.Signals) -> None:
+    program = f"""
+        import paperwasp, sys
+        service = paperwasp.Service({SCHEMA!r})
+        print(service.data_dir, flush=True)
+        sys.stdin.read()
+    """
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=ROOT,
+    ) as child:
+        assert child.stdout is not None
+        directory = Path(child.stdout.readline().strip())
+        assert directory.is_dir()
+        child.send_signal(number)
+        child.wait(30)
+    waited = threading.Event()
+    for _ in range(500):  # the shell that removes it may take a moment
+        if not directory.exists():
+            break
+        waited.wait(0.02)
+    assert not directory.exists()
+
+
+def test_no_port_is_open_unless_asked_for() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        assert not [each for each in _sockets() if each == "LISTEN"]
+        with pytest.raises(Conflict, match="port=0"):
+            _ = service.url
+    with paperwasp.Service(SCHEMA, port=0) as service:
+        service.feed(ROWS)
+        answer = httpx.get(
+            f"{service.url}/search/", params={"query": "blue", "yql": "select * from sources * where userQuery()"}
+        )
+        assert answer.json()["root"]["fields"]["totalCount"] == 2
+        assert httpx.get(f"{service.config_url}/state/v1/health").json()["status"]["code"] == "up"
+
+
+def _sockets() -> list[str]:
+    """The states of this process's sockets of TCP."""
+    own = set()
+    for link in Path("/proc/self/fd").iterdir():
+        try:
+            own.add(str(link.readlink()).removeprefix("socket:[").removesuffix("]"))
+        except OSError:
+            continue
+    lines = [
+        line.split() for name in ("tcp", "tcp6") for line in Path(f"/proc/self/net/{name}").read_text().splitlines()[1:]
+    ]
+    return ["LISTEN" if line[3] == "0A" else line[3] for line in lines if line[9] in own]
+
+
+def test_threads_and_coroutines_share_a_service(service: paperwasp.Service) -> None:
+    found: list[int] = []
+
+    def ask() -> None:
+        found.extend(service.query("blue", hits=number % 5 + 1).total for number in range(50))
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+
+    async def ask_too() -> int:
+        face = await service.__aenter__()
+        results = await asyncio.gather(*(face.query("blue", hits=number % 3) for number in range(50)))
+        assert (await face.get("1")) is not None
+        assert [each.id async for each in face.visit()]
+        return sum(result.total for result in results)
+
+    for thread in threads:
+        thread.start()
+    assert asyncio.run(ask_too()) == 100
+    for thread in threads:
+        thread.join()
+    assert found == [2] * 400
+
+
+def test_coroutines_have_all_methods() -> None:
+    async def run() -> None:
+        async with paperwasp.Service() as service:
+            with pytest.raises(NotFound, match="No application"):
+                await service.query("blue")
+            await service.deploy(SCHEMA)
+            await service.put("1", {"title": "Blue"})
+            await service.update("1", {"year": 3})
+            document = await service.get("1")
+            assert document is not None and document["year"] == 3
+            assert (await service.feed(ROWS)).ok == 3
+            await service.remove("2")
+            assert (await service.query("blue")).total == 1
+            with pytest.raises(RequestFailed):
+                await service.query("select * from music where")
+        with pytest.raises(Closed):
+            await service.query("blue")
+
+    asyncio.run(run())
+
+
+def test_an_explanation_shows_each_phase(service: paperwasp.Service) -> None:
+    shown = str(service.query("blue", ranking="by_year").explain())
+    assert "bm25(title) + attribute(year)" in shown and "1959" in shown
