@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent / "src"
 FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
+        "backup_limits",
         "connection_limits",
         "embedding_limits",
         "grouping_limits",
@@ -30,7 +31,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "core",
     ),
     ("large_json",),
-    ("parsing", "tensor", "linguistics", "http", "remote"),
+    ("parsing", "tensor", "linguistics", "http", "remote", "backup"),
     ("document", "query"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("ranking",),

@@ -32,6 +32,7 @@ from paperwasp.configserver import Activation, ApplicationId, ConfigServer, Conf
 from paperwasp.content.addresses import address_of
 from paperwasp.http.server import HttpServer
 from paperwasp.service.applications import Applications
+from paperwasp.service.backup_files import open_served
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
@@ -86,7 +87,11 @@ class Service:
             log = ServiceLog(data.logs, _shown(settings.host))
             closing.callback(log.close)
             self._config_app = ConfigServerApp(
-                self.config, services_of=self.applications.services, restart=self.applications.restart, logs=log
+                self.config,
+                services_of=self.applications.services,
+                restart=self.applications.restart,
+                logs=log,
+                open_files=partial(open_served, data, store, content),
             )
             closing.callback(self._config_app.close)
             self.config_server = _config_server(self._config_app, settings)

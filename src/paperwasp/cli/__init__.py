@@ -10,10 +10,12 @@ from typing import Annotated, Final, NoReturn
 
 import typer
 
+from paperwasp.cli.backup import backup
 from paperwasp.cli.check import check
 from paperwasp.cli.deploy import deploy
 from paperwasp.cli.feed import feed
 from paperwasp.cli.query import query
+from paperwasp.cli.restore import restore
 from paperwasp.cli.serve import serve
 from paperwasp.cli.status import status
 from paperwasp.errors import Corruption, PaperwaspError
@@ -29,7 +31,7 @@ app: Final = typer.Typer(
     add_completion=False,
 )
 _INTERRUPTED: Final = 130
-for _command in (serve, check, deploy, feed, query, status):
+for _command in (serve, check, deploy, feed, query, status, backup, restore):
     app.command()(_command)
 
 

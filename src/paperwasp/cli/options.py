@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+DEFAULT_DATA: Final = Path("paperwasp-data")
 CONTAINER: Final = "http://127.0.0.1:8080"
 CONFIG: Final = "http://127.0.0.1:19071"
 

@@ -13,11 +13,10 @@ from typing import Annotated, Final
 import typer
 
 from paperwasp import limits
-from paperwasp.cli.options import AllowPython
+from paperwasp.cli.options import DEFAULT_DATA, AllowPython
 from paperwasp.daemon_threads import is_any_busy
 from paperwasp.env import limit_arenas
 
-_DEFAULT_DATA: Final = Path("paperwasp-data")
 _MOST_PORT: Final = 65_535
 
 
@@ -25,7 +24,7 @@ def serve(
     application: Annotated[
         Path | None, typer.Argument(help="An application package to deploy: a folder with services.xml, or its zip.")
     ] = None,
-    data_dir: Annotated[Path, typer.Option(help="Where documents and applications are kept.")] = _DEFAULT_DATA,
+    data_dir: Annotated[Path, typer.Option(help="Where documents and applications are kept.")] = DEFAULT_DATA,
     host: Annotated[str, typer.Option(help="The address to listen on; 0.0.0.0 for all.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(min=0, max=_MOST_PORT, help="For documents and queries; 0 takes a free one.")

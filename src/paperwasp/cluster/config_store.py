@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
+from paperwasp.backup.source import SourceFile, held, open_file
 from paperwasp.cluster.disk import REAL_DISK, Disk
 from paperwasp.errors import Conflict, Corruption, InvalidInput
 from paperwasp.limits import CONFIG_KEY_LENGTH
@@ -205,6 +206,19 @@ class FileConfigStore:
         return self._blobs_directory / name
 
     # Files
+
+    def open_files(self) -> list[SourceFile]:
+        """All files of the store, open, as they are now, between two changes."""
+        with self._lock:
+            keys = [held(f"keys/{path.name}", path.read_bytes()) for _, path in self._files()]
+            return [*keys, *(file for name in self.blobs() for file in self._open_blob(name))]
+
+    def _open_blob(self, name: str) -> list[SourceFile]:
+        """The blob, where it is still there: blobs that no key names any more go without the lock."""
+        try:
+            return [open_file(f"blobs/{name}", self._blob_path(name))]
+        except FileNotFoundError:
+            return []
 
     def _path(self, key: str) -> Path:
         check_key(key)

@@ -23,8 +23,10 @@ from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
 from paperwasp import limits
+from paperwasp.backup.source import SourceFile, held, open_file
 from paperwasp.cluster import log_format
 from paperwasp.cluster.disk import REAL_DISK
+from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.env import SYSTEM, Environment, sync_directory
@@ -204,6 +206,16 @@ class FileOperationLog:
         """The size of all files of the log on disk."""
         with self._lock:
             return sum(file.path.stat().st_size for file in self._files)
+
+    def open_files(self) -> list[SourceFile]:
+        """The files of the log, open, as they are now: a log that is opened on copies of them goes on from here.
+
+        The thread that appends calls it, when all that it has appended is applied.
+        """
+        with self._lock:
+            last = self._files[-1].path
+            files = [open_file(f.path.name, f.path, self._size if f.path == last else None) for f in self._files]
+            return [*files, held(END_NAME, self._log_end().encode())]
 
     def close(self) -> None:
         with self._lock:

@@ -6,6 +6,7 @@ import logging
 import traceback
 
 from paperwasp.configserver.application_api import ApplicationApi
+from paperwasp.configserver.backup_api import BackupApi, OpenFiles
 from paperwasp.configserver.content_api import ContentApi
 from paperwasp.configserver.convergence_api import ConvergenceApi
 from paperwasp.configserver.deploy_api import DeployApi
@@ -32,7 +33,7 @@ class ConfigServerApp:
     """Answers every request to the config port.
 
     `services_of` says what serves an application and how far it is, `restart` restarts some of that; `logs` is what
-    `vespa log` is shown.
+    `vespa log` is shown; `open_files` opens all that a backup holds.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class ConfigServerApp:
         services_of: ServicesOf,
         restart: Restart,
         logs: ServiceLog | None = None,
+        open_files: OpenFiles | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
         self._server = server
@@ -56,6 +58,8 @@ class ConfigServerApp:
         ConvergenceApi(applications, services_of).bind(self._router)
         ReindexingApi(applications, server.reindexing, self._workers).bind(self._router)
         ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
+        if open_files is not None:
+            BackupApi(open_files).bind(self._router)
         StateApi(applications, self._metrics, environment).bind(self._router)
         DescriptionApi("configserver").bind(self._router)
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Node
+from paperwasp.backup.source import SourceFile, below, close_all
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
@@ -21,6 +22,7 @@ from paperwasp.content.addresses import address_of
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
 from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune, recover
 from paperwasp.content.node import ContentNode
+from paperwasp.content.node_files import open_node_files, open_stopped_cluster
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
@@ -124,6 +126,26 @@ class RunningCluster:
             raise
         self._messenger.replace(self._address, self._service.handle, self._service.handle_all)
         waiting.release(self._service.handle)
+
+    def open_files(self) -> list[SourceFile]:
+        """The files of the cluster, open, as of one moment between two batches, with names below its folder.
+
+        All operations that are answered are in them. The writer waits while files are opened, and not longer.
+        """
+        if not self.is_open:
+            return open_stopped_cluster(self.directory)
+        files: list[SourceFile] = []
+
+        def open_all() -> None:
+            files.extend(below("log", self._log.open_files()))  # first: what a checkpoint trims meanwhile is open
+            files.extend(below("node", open_node_files(self.directory / "node")))
+
+        try:
+            self._node.operations.run(open_all)
+        except BaseException:
+            close_all(files)
+            raise
+        return files
 
     def stop(self) -> None:
         """Takes no more messages, answers those that it has, writes a checkpoint."""

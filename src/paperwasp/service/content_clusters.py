@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from paperwasp.application.model import ContentCluster
+from paperwasp.backup.source import SourceFile, below, close_all
 from paperwasp.cluster.messenger import Messenger
 
 if TYPE_CHECKING:
@@ -83,6 +84,25 @@ class ContentClusters:
         """Stops the cluster's node and opens it again; requests wait. Errors: those of opening it."""
         generation, settled = self._settled[application]
         self._running[application, cluster_id].restart(generation, settled[cluster_id])
+
+    def open_files(self) -> list[SourceFile]:
+        """The files of all content clusters, open, each cluster's as of one moment, with names below the folder of
+        clusters. Those of applications that could not be restored are among them. Errors: OSError where a cluster is
+        deleted meanwhile; those of the clusters."""
+        from paperwasp.content.node_files import open_stopped_cluster
+
+        files: list[SourceFile] = []
+        try:
+            for directory in sorted(path for path in self._directory.glob("*/*") if path.is_dir()):
+                application, cluster_id = directory.parent.name, directory.name
+                with self._lock:
+                    running = self._running.get((application, cluster_id))
+                found = running.open_files() if running is not None else open_stopped_cluster(directory)
+                files += below(f"{application}/{cluster_id}", found)
+        except BaseException:
+            close_all(files)
+            raise
+        return files
 
     def stop(self) -> None:
         """Ends all: what waits is applied, and checkpoints are written."""

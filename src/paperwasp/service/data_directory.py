@@ -9,10 +9,17 @@ lock                                                 held, with its number in it
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
-from paperwasp.errors import Conflict
+from paperwasp.backup.placing import finish_restore
+from paperwasp.errors import Conflict, NotFound
+
+_LOG: Final = logging.getLogger("paperwasp.service")
 
 
 class DataLocked(Conflict):
@@ -43,6 +50,8 @@ class DataDirectory:
             raise DataLocked(f"The data directory '{path}' is in use by process {owner}: {hint}") from None
         os.ftruncate(self._lock, 0)
         os.write(self._lock, f"{os.getpid()}\n".encode())
+        if finish_restore(path):
+            _LOG.warning("A restore of the data directory '%s' had been broken off, and has been finished", path)
 
     @property
     def config(self) -> Path:
@@ -58,3 +67,15 @@ class DataDirectory:
 
     def close(self) -> None:
         os.close(self._lock)
+
+
+@contextmanager
+def existing_data_directory(path: Path) -> Iterator[DataDirectory]:
+    """A data directory that is there, owned while the block runs. Errors: NotFound; those of `DataDirectory`."""
+    if not (path / "config").is_dir():
+        raise NotFound(f"'{path}' is not a data directory: it has no folder 'config'")
+    data = DataDirectory(path)
+    try:
+        yield data
+    finally:
+        data.close()

@@ -1,0 +1,57 @@
+"""The command `backup`: writes everything that a service has to a folder or an archive, and verifies such a backup."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paperwasp.cli.options import CONFIG, ConfigUrl
+
+
+def backup(
+    destination: Annotated[
+        Path, typer.Argument(help="A new folder, or a new archive whose name ends with .tar or .tar.zst.")
+    ],
+    config_url: ConfigUrl = CONFIG,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Back up this data directory, which no service uses, instead of a service.")
+    ] = None,
+    since: Annotated[
+        Path | None,
+        typer.Option(metavar="BACKUP", help="An earlier backup, a folder: files that are the same are linked."),
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Write nothing: read the backup DESTINATION, and check all of it.")
+    ] = False,
+) -> None:
+    """Back up everything: applications, documents, ports, keys.
+
+    A running service is asked over its config port, and goes on serving and taking documents meanwhile.
+    Every operation that was answered before the command began is in the backup.
+
+        paperwasp backup /backups/monday
+        paperwasp backup /backups/tuesday --since /backups/monday
+        paperwasp backup /backups/music.tar.zst
+        paperwasp backup /backups/stopped --data-dir paperwasp-data
+        paperwasp backup --verify /backups/monday
+
+    A backup has its name only when it is whole. [bold]paperwasp restore[/bold] puts it back.
+    """
+    from paperwasp.client.backup import Backup, back_up_files, back_up_service, describe
+    from paperwasp.client.backup import verify as verify_all
+
+    if verify:
+        typer.echo(f"{destination} is whole: {describe(verify_all(destination))}")
+        return
+    wanted = Backup(destination, since)
+    if data_dir is None:
+        manifest = back_up_service(wanted, config_url)
+    else:
+        from paperwasp.service.backup_files import open_stopped
+        from paperwasp.service.data_directory import existing_data_directory
+
+        with existing_data_directory(data_dir) as data:
+            manifest = back_up_files(wanted, open_stopped(data))
+    typer.echo(f"Backed up to {destination}: {describe(manifest)}")

@@ -1,0 +1,140 @@
+"""The commands `backup` and `restore`: where the files come from, and bars that show how far they are."""
+
+from __future__ import annotations
+
+import http.client
+import io
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+from paperwasp.backup.destination import check_destination, is_archive, known_files, write_backup
+from paperwasp.backup.manifest import Manifest
+from paperwasp.backup.reading import backup_bytes, verify_backup
+from paperwasp.backup.restoring import restore_backup
+from paperwasp.backup.source import SourceFile
+from paperwasp.backup.stream import Note, packed
+from paperwasp.backup_limits import BACKUP_TIMEOUT_SECONDS
+from paperwasp.client.connection import Unreachable
+from paperwasp.errors import InvalidInput
+
+_SNAPSHOT: Final = "/backup/v1/snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """Where a backup goes, and an earlier one, a folder, whose equal files are linked."""
+
+    destination: Path
+    earlier: Path | None = None
+
+    def check(self) -> None:
+        """Errors: Conflict, InvalidInput where it cannot be written."""
+        check_destination(self.destination)
+        if self.earlier is not None and is_archive(self.destination):
+            raise InvalidInput("--since links files of an earlier backup, so that both must be folders")
+
+
+def back_up_service(backup: Backup, config_url: str) -> Manifest:
+    """Has a running service send all of its files. Errors: Unreachable; what the service answers; DamagedBackup."""
+    backup.check()
+    known = known_files(backup.earlier) if backup.earlier is not None else {}
+    parts = urlsplit(config_url)
+    if parts.scheme != "http" or not parts.hostname:
+        raise InvalidInput(f"'{config_url}' is not an address like http://127.0.0.1:19071")
+    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=BACKUP_TIMEOUT_SECONDS)
+    with closing(connection):
+        try:
+            connection.request("POST", _SNAPSHOT, orjson.dumps({"known": list(known)}) if known else b"")
+            answer = connection.getresponse()
+        except (http.client.HTTPException, OSError) as error:
+            raise Unreachable(f"No answer from {config_url}: {error}. Is `paperwasp serve` running?") from None
+        if answer.status != 200:
+            raise InvalidInput(f"{config_url} made no backup: {_reason(answer)}")
+        total_bytes = int(answer.headers.get("Paperwasp-Bytes", "0"))
+        with _bar("Backing up", total_bytes) as note:
+            return write_backup(_Answer(answer), backup.destination, known, note)
+
+
+def back_up_files(backup: Backup, files: list[SourceFile]) -> Manifest:
+    """Backs up files of a data directory that nobody serves; closes them. Errors: DamagedBackup; Conflict; OSError."""
+    backup.check()
+    known = known_files(backup.earlier) if backup.earlier is not None else {}
+    stream = io.BufferedReader(_Pieces(packed(files, frozenset(known))))
+    with _bar("Backing up", sum(file.size_bytes for file in files)) as note:
+        return write_backup(stream, backup.destination, known, note)
+
+
+def verify(backup: Path) -> Manifest:
+    """Reads all of a backup. Errors: DamagedBackup, UnknownBackup, NotFound."""
+    with _bar("Verifying", backup_bytes(backup)) as note:
+        return verify_backup(backup, note)
+
+
+def restore(backup: Path, directory: Path, *, replace: bool) -> Manifest:
+    """Restores into a data directory whose lock the caller has. Errors: those of `restore_backup`."""
+    with _bar("Restoring", backup_bytes(backup)) as note:
+        return restore_backup(backup, directory, replace=replace, note=note)
+
+
+def describe(manifest: Manifest) -> str:
+    """What a backup holds, for a line of output."""
+    size = f"{manifest.size_bytes / 1e6:.1f} MB" if manifest.size_bytes >= 100_000 else f"{manifest.size_bytes} bytes"
+    return f"{len(manifest.files)} files, {size}, of {manifest.created}"
+
+
+def _reason(answer: http.client.HTTPResponse) -> str:
+    try:
+        return str(orjson.loads(answer.read())["message"])
+    except (orjson.JSONDecodeError, KeyError, TypeError, http.client.HTTPException, OSError):
+        return f"status {answer.status}"
+
+
+@contextmanager
+def _bar(what: str, total_bytes: int) -> Iterator[Note]:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
+        task = progress.add_task(what, total=total_bytes or None)
+        yield lambda size_bytes: progress.advance(task, size_bytes)
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces as a file."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._rest = memoryview(piece)
+        size = min(len(buffer), len(self._rest))
+        buffer[:size] = self._rest[:size]
+        self._rest = self._rest[size:]
+        return size
+
+    def readable(self) -> bool:
+        return True
+
+
+class _Answer:
+    """The body of an answer as a file. What breaks it off is its end: the backup then lacks its manifest."""
+
+    def __init__(self, answer: http.client.HTTPResponse) -> None:
+        self._answer = answer
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return self._answer.read(size if size >= 0 else None)
+        except (http.client.HTTPException, OSError):
+            return b""
