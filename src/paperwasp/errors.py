@@ -21,6 +21,11 @@
     ├── Timeout                 it took too long                             504
     │   ├── DeployTimeout       … a step of a deployment                     408
     │   └── SlowRequest         … the request itself came too slowly         408
+    ├── FeedError               an operation of the feed client failed       502
+    │   ├── ResultError         … because the service says so                502
+    │   ├── ResultParseError    … since its answer cannot be understood      502
+    │   └── OperationAborted    … since the client was closed, or gave up    502
+    ├── MultiFeedError          some of several operations failed            502
     ├── Corruption              data on disk is damaged: the operator        500
     │   └── LogDamage           … the operation log, which can be repaired   500
     └── InternalError           a defect of ours                             500
@@ -214,6 +219,43 @@ class SlowRequest(Timeout):
     """The body of a request did not come in time. Nothing was done."""
 
     http_status = 408
+
+
+class FeedError(PaperwaspError):
+    """An operation of the feed client has no result. `document_id` names it; None: there was none yet."""
+
+    http_status = 502
+
+    def __init__(self, message: str, document_id: str | None = None) -> None:
+        super().__init__(f"({document_id}) {message}" if document_id else message)
+        self.bare_message = message
+        self.document_id = document_id
+
+
+class ResultError(FeedError):
+    """The service answered that the operation failed (502, 504, 507). `trace` is the answer's, if it has one."""
+
+    def __init__(self, message: str, document_id: str | None = None, trace: Sequence[object] | None = None) -> None:
+        super().__init__(message, document_id)
+        self.trace = trace
+
+
+class ResultParseError(FeedError):
+    """The answer to an operation is not a JSON object, or not one like those of the document API."""
+
+
+class OperationAborted(FeedError):
+    """The client was closed before the operation had its answer, or its circuit breaker is open."""
+
+
+class MultiFeedError(PaperwaspError):
+    """Some of several operations failed: `errors` has the error of each."""
+
+    http_status = 502
+
+    def __init__(self, errors: Sequence[FeedError]) -> None:
+        super().__init__(f"{len(errors)} operations failed; the first: {errors[0].message}")
+        self.errors = tuple(errors)
 
 
 class Corruption(PaperwaspError):

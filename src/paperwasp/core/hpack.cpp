@@ -79,6 +79,20 @@ void append_text(std::string_view text, std::string& to) {
     }
 }
 
+// By its number in the static table, or literally: as `pattern` and its bits say. Whether it is literal.
+bool append_field(std::string_view name, std::string_view value, uint8_t pattern, int prefix_bits, std::string& to) {
+    const uint32_t named = hpack_static_name(name);
+    for (uint32_t number = named; number != 0 && number <= HPACK_STATIC_ENTRIES && hpack_static(number).name == name; ++number) {
+        if (hpack_static(number).value != value || value.empty()) continue;
+        append_number(number, INDEXED, INDEXED_BITS, to);
+        return false;
+    }
+    append_number(named, pattern, prefix_bits, to);
+    if (named == 0) append_text(name, to);
+    append_text(value, to);
+    return true;
+}
+
 }  // namespace
 
 HpackEntry& hpack_static(uint32_t number) { return static_table().entries[number - 1]; }
@@ -201,14 +215,12 @@ bool HpackDecoder::read_text(std::string& to) {
     return true;
 }
 
-void hpack_field(std::string_view name, std::string_view value, std::string& to) {
-    const uint32_t named = hpack_static_name(name);
-    for (uint32_t number = named; number != 0 && number <= HPACK_STATIC_ENTRIES && hpack_static(number).name == name; ++number) {
-        if (hpack_static(number).value == value && !value.empty()) return append_number(number, INDEXED, INDEXED_BITS, to);
-    }
-    append_number(named, 0, LITERAL_BITS, to);
-    if (named == 0) append_text(name, to);
-    append_text(value, to);
+void hpack_number(uint64_t number, uint8_t pattern, int prefix_bits, std::string& to) { append_number(number, pattern, prefix_bits, to); }
+
+void hpack_field(std::string_view name, std::string_view value, std::string& to) { append_field(name, value, 0, LITERAL_BITS, to); }
+
+bool hpack_added_field(std::string_view name, std::string_view value, std::string& to) {
+    return append_field(name, value, ADDED_LITERAL, ADDED_LITERAL_BITS, to);
 }
 
 }  // namespace paperwasp

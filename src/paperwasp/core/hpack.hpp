@@ -6,6 +6,7 @@
 //
 //     HpackDecoder   blocks → fields, with the table of a connection
 //     hpack_field    a field → bytes, without a table of the connection: such blocks are good for all connections
+//     hpack_added_field   the same, and an entry of the table of the connection
 //
 // Entries keep what a reader has made of them (FieldNotes): a client sends the same headers again and again, by number.
 // Under the interpreter's lock, for the Python objects in them.
@@ -103,5 +104,11 @@ class HpackDecoder {
 // Appends a field as such a block has it: by its number in the static table, or literally, Huffman coded where that is
 // shorter.
 void hpack_field(std::string_view name, std::string_view value, std::string& to);
+
+// The same, but that a literal is to be added to the decoder's table, which the caller keeps count of. Whether it is one.
+bool hpack_added_field(std::string_view name, std::string_view value, std::string& to);
+
+// Appends a number whose first byte begins with a pattern and has so many bits of it: RFC 7541, section 5.1.
+void hpack_number(uint64_t number, uint8_t pattern, int prefix_bits, std::string& to);
 
 }  // namespace paperwasp

@@ -56,6 +56,7 @@ void bind_group_rows(nb::module_& m);
 void bind_group_values(nb::module_& m);
 void bind_group_order(nb::module_& m);
 void bind_http2(nb::module_& m);
+void bind_http2_client(nb::module_& m);
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
@@ -113,4 +114,5 @@ NB_MODULE(_core, m) {
     paperwasp::bind_group_values(m);
     paperwasp::bind_group_order(m);
     paperwasp::bind_http2(m);
+    paperwasp::bind_http2_client(m);
 }
