@@ -60,6 +60,7 @@ DOOR_USERS = ("app", "configserver", "container", "content", "service")
 LATE_IMPORTS = {
     "paperwasp.app": "a start without an application needs no code of applications",
     "paperwasp.application.model": "the same",
+    "paperwasp.client.sources.read": "pyarrow, for Parquet and Arrow files: it is optional",
     "paperwasp.configserver.preparation": "the same",
     "paperwasp.container.app": "the same",
     "paperwasp.service.content_clusters": "the same",

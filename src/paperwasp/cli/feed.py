@@ -3,20 +3,197 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
-from paperwasp.cli.options import CONTAINER, ContainerUrl
+from paperwasp.cli.options import (
+    CONTAINER,
+    Ca,
+    Certificate,
+    ContainerUrl,
+    Headers,
+    PrivateKey,
+    Token,
+    make_access,
+)
+from paperwasp.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from paperwasp.client.sources.operations import Kind
+    from paperwasp.client.sources.read import ReadOptions
+
+_ROWS: Final = "Rows of CSV, Parquet, Arrow, or JSON without document ids"
+_SENDING: Final = "How operations are sent"
+_ERRORS: Final = "When something goes wrong"
+
+Format = Annotated[
+    str | None, typer.Option(help="json, jsonl, csv, tsv, parquet or arrow, where the name of a file does not say it.")
+]
+Schema = Annotated[
+    str | None, typer.Option("--schema", "--type", help="The document type of rows.", rich_help_panel=_ROWS)
+]
+Namespace = Annotated[
+    str | None, typer.Option(help="The namespace of their ids; else the document type.", rich_help_panel=_ROWS)
+]
+Id = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        help="The column with the id, or a text with columns in braces, like '{shop}-{isbn}'; else the column "
+        "documentid or id.",
+        rich_help_panel=_ROWS,
+    ),
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        help="column=field, for a column that is not named as its field; column= leaves it out; repeatable.",
+        rich_help_panel=_ROWS,
+    ),
+]
+FieldType = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="field=type, for texts that are something else: int, float, bool, json, timestamp, array<string>, …; "
+        "auto: JSON where it is that; *=type for all others; repeatable.",
+        rich_help_panel=_ROWS,
+    ),
+]
+Separator = Annotated[str, typer.Option(help="Between the elements of array<…> in a text.", rich_help_panel=_ROWS)]
+Delimiter = Annotated[str | None, typer.Option(help="Between the cells of CSV.", rich_help_panel=_ROWS)]
+Timestamps = Annotated[
+    str, typer.Option(help="Times become numbers since 1970 of s, ms, us or ns.", rich_help_panel=_ROWS)
+]
+Operation = Annotated[str, typer.Option(help="What rows are: put, update or remove.", rich_help_panel=_ROWS)]
+Condition = Annotated[
+    str | None,
+    typer.Option(
+        help="Done only to documents for which this selection holds; an operation's own condition stays.",
+        rich_help_panel=_SENDING,
+    ),
+]
+Create = Annotated[
+    bool, typer.Option("--create", help="Updates make documents that are not there.", rich_help_panel=_SENDING)
+]
+Route = Annotated[str | None, typer.Option(help="The route of the document API.", rich_help_panel=_SENDING)]
+Trace = Annotated[
+    int, typer.Option(help="From 1 to 9: show what the service tells of its work.", rich_help_panel=_SENDING)
+]
+Timeout = Annotated[float, typer.Option(help="Seconds for one operation; 0: the service's.", rich_help_panel=_SENDING)]
+Connections = Annotated[int, typer.Option(help="Connections to the service.", min=1, rich_help_panel=_SENDING)]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Read the files, show the first operations and what is wrong, and send nothing."),
+]
+KeepGoing = Annotated[
+    bool, typer.Option("--keep-going", help="Go on behind what cannot be read.", rich_help_panel=_ERRORS)
+]
+MaxErrors = Annotated[
+    int, typer.Option(help="End when so many operations have failed; 0: never.", min=0, rich_help_panel=_ERRORS)
+]
+ErrorsTo = Annotated[
+    Path | None,
+    typer.Option(help="Write operations that fail to this file, to be fed again.", rich_help_panel=_ERRORS),
+]
 
 
 def feed(
-    file: Annotated[Path, typer.Argument(help="JSON lines in Vespa's feed format; - reads standard input.")],
+    files: Annotated[list[str], typer.Argument(help="JSON, JSONL, CSV, TSV, Parquet, Arrow; .gz, .zst; - reads JSON.")],
     url: ContainerUrl = CONTAINER,
-    connections: Annotated[int, typer.Option(help="Connections, each with one document in flight.")] = 16,
+    format: Format = None,
+    schema: Schema = None,
+    namespace: Namespace = None,
+    id_template: Id = None,
+    columns: Map = None,
+    field_type: FieldType = None,
+    separator: Separator = ";",
+    delimiter: Delimiter = None,
+    timestamps: Timestamps = "s",
+    operation: Operation = "put",
+    condition: Condition = None,
+    create: Create = False,
+    route: Route = None,
+    trace: Trace = 0,
+    timeout: Timeout = 0,
+    connections: Connections = 8,
+    dry_run: DryRun = False,
+    keep_going: KeepGoing = False,
+    max_errors: MaxErrors = 0,
+    errors_to: ErrorsTo = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the summary as `vespa feed` does.")] = False,
+    token: Token = None,
+    certificate: Certificate = None,
+    private_key: PrivateKey = None,
+    ca: Ca = None,
+    header: Headers = None,
 ) -> None:
-    """Feed documents: lines of {"put": "id:ns:type::1", "fields": {…}}, or "update", or "remove"."""
-    from paperwasp.client.feed import feed_file
+    """Feed documents from files: Vespa's JSON, or rows of tables.
 
-    if not feed_file(url, file, connections):
+    [bold]paperwasp feed docs.jsonl[/bold] sends operations like {"put": "id:shop:book::1", "fields": {…}}, also
+    "update" and "remove", one a line or in an array.
+
+    [bold]paperwasp feed books.csv --schema book --id isbn --field-type 'tags=array<string>'[/bold] makes a put of each
+    row, its columns the fields of the same names. Try it with [bold]--dry-run[/bold] first.
+    """
+    from paperwasp.client.feed_files import FeedPolicy, check_files, feed_files
+    from paperwasp.client.senders import SendOptions, ThreadSender
+
+    options = _read_options(
+        format, delimiter, schema, namespace, id_template, columns, field_type, separator, timestamps, operation
+    )
+    policy = FeedPolicy(keep_going, max_errors, errors_to, verbose=trace > 0)
+    if dry_run:
+        done = check_files(files, options, policy)
+    else:
+        access = make_access(token, certificate, private_key, ca, header)
+        sending = SendOptions(url, access, connections, timeout or None, route, trace or None, condition, create)
+        done = feed_files(files, options, ThreadSender(sending), policy, as_json=json)
+    if not done:
         raise typer.Exit(1)
+
+
+def _read_options(
+    format: str | None,
+    delimiter: str | None,
+    schema: str | None,
+    namespace: str | None,
+    id_template: str | None,
+    columns: list[str] | None,
+    field_type: list[str] | None,
+    separator: str,
+    timestamps: str,
+    operation: str,
+) -> ReadOptions:
+    from paperwasp.client.sources.read import ReadOptions
+    from paperwasp.client.sources.rows import RowOptions
+
+    _check_choice("--operation", operation, ("put", "update", "remove"))
+    _check_choice("--timestamps", timestamps, ("s", "ms", "us", "ns"))
+    rows = RowOptions(
+        schema,
+        namespace,
+        id_template,
+        _pairs("--map", columns),
+        _pairs("--field-type", field_type),
+        separator,
+        timestamps,
+        cast("Kind", operation),
+    )
+    return ReadOptions(format, delimiter, rows)
+
+
+def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidInput(f"{option}: '{value}' is not one of {', '.join(choices)}")
+
+
+def _pairs(option: str, texts: list[str] | None) -> dict[str, str]:
+    pairs = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise InvalidInput(f"{option}: '{text}' is not like name=value")
+        pairs[name] = value
+    return pairs

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+if TYPE_CHECKING:
+    from paperwasp.client.access import Access
 
 DEFAULT_DATA: Final = Path("paperwasp-data")
 CONTAINER: Final = "http://127.0.0.1:8080"
 CONFIG: Final = "http://127.0.0.1:19071"
+_ACCESS: Final = "Who you are"
 
 ContainerUrl = Annotated[str, typer.Option("--url", "-u", help="Where the container listens.", envvar="PAPERWASP_URL")]
 ConfigUrl = Annotated[
@@ -22,3 +26,38 @@ AllowPython = Annotated[
         help="Run components that are written in Python and come with an application: they may do whatever you may.",
     ),
 ]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        help="Sent as a bearer token with each request.",
+        envvar="PAPERWASP_TOKEN",
+        show_envvar=True,
+        rich_help_panel=_ACCESS,
+    ),
+]
+Certificate = Annotated[
+    Path | None,
+    typer.Option(help="Your certificate (PEM), for https with client certificates.", rich_help_panel=_ACCESS),
+]
+PrivateKey = Annotated[Path | None, typer.Option(help="The key of your certificate (PEM).", rich_help_panel=_ACCESS)]
+Ca = Annotated[
+    Path | None,
+    typer.Option(help="Trust services whose certificate these have signed (PEM).", rich_help_panel=_ACCESS),
+]
+Headers = Annotated[
+    list[str] | None,
+    typer.Option("--header", help="A header for each request, as 'Name: value'; repeatable.", rich_help_panel=_ACCESS),
+]
+
+
+def make_access(
+    token: str | None,
+    certificate: Path | None,
+    private_key: Path | None,
+    ca: Path | None,
+    headers: list[str] | None = None,
+) -> Access:
+    """What the options say about who asks. Errors: InvalidInput."""
+    from paperwasp.client.access import Access, parse_headers
+
+    return Access(token, parse_headers(headers or ()), certificate, private_key, ca)

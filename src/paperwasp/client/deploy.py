@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from paperwasp.application.directory import load_package
+from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.errors import InvalidPackage
 
@@ -19,10 +20,10 @@ _APPLICATION: Final = (
 )
 
 
-def deploy_package(config_url: str, application: Path) -> Iterator[str]:
+def deploy_package(config_url: str, application: Path, access: Access = ANYBODY) -> Iterator[str]:
     """Deploys the package in a folder or archive; yields what there is to say. Errors: InvalidPackage, Unreachable."""
     package = load_package(application).to_zip()
-    answer: dict[str, Any] = Connection(config_url).json("POST", _DEPLOY, package, "application/zip")
+    answer: dict[str, Any] = Connection(config_url, access=access).json("POST", _DEPLOY, package, "application/zip")
     if not answer.get("activated"):
         raise InvalidPackage(f"{application}: {answer.get('message', answer)}")
     for line in answer.get("log", ()):
@@ -30,20 +31,20 @@ def deploy_package(config_url: str, application: Path) -> Iterator[str]:
     yield str(answer["message"])
 
 
-def status_lines(url: str, config_url: str) -> tuple[bool, list[str]]:
+def status_lines(url: str, config_url: str, access: Access = ANYBODY) -> tuple[bool, list[str]]:
     """Whether an application is served, and a line about each port; last about the containers elsewhere, if any."""
     lines = []
     up = True
     for name, address, path in (("Config server", config_url, _APPLICATION), ("Container", url, "/state/v1/health")):
         try:
-            with closing(Connection(address, timeout_seconds=5)) as connection:
+            with closing(Connection(address, timeout_seconds=5, access=access)) as connection:
                 shown, is_up = _describe(connection.json("GET", path))
         except Unreachable as error:
             shown, is_up = error.message, False
         up = up and is_up
         lines.append(f"{name} at {address}: {shown}")
     if up:
-        with closing(Connection(config_url, timeout_seconds=5)) as config:
+        with closing(Connection(config_url, timeout_seconds=5, access=access)) as config:
             lines += [line for line, address in _containers(config) if address != url]
     return up, lines
 

@@ -1,19 +1,13 @@
-"""Feeds a file of documents: many connections, one document in flight on each, a progress bar.
-
-The Vespa CLI's `vespa feed` is faster; this one is there when nothing else is installed.
-"""
+"""Feeds documents: many connections, one document in flight on each."""
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Queue
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
 import orjson
@@ -142,41 +136,7 @@ def _message(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
-def feed_file(url: str, file: Path, connections: int) -> bool:
-    """Feeds a file (`-`: standard input) with a progress bar; says how it went. False if anything failed."""
-    console = Console()
-    with ExitStack() as stack:
-        source = sys.stdin.buffer if str(file) == "-" else stack.enter_context(_open(file))
-        total_bytes = None if str(file) == "-" else file.stat().st_size
-        progress = stack.enter_context(progress_bar(console))
-        task = progress.add_task(f"Feeding {file.name}", total=total_bytes, unit="bytes")
-        lines = _read_lines(source, lambda done_bytes: progress.update(task, completed=done_bytes))
-        result = feed(url, (read_operation(line, f"{file}, line {number}") for number, line in lines), connections)
-    for error in result.errors:
-        console.print(error, style="red", markup=False, highlight=False)
-    rate = result.ok / result.seconds if result.seconds else 0.0
-    console.print(f"{result.ok} documents fed in {result.seconds:.1f} s ({rate:.0f}/s), {result.failed} failed")
-    return result.failed == 0
-
-
 def progress_bar(console: Console) -> Progress:
     """A bar with counts and times."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     return Progress(*columns, TimeRemainingColumn(), console=console)
-
-
-def _open(file: Path) -> IO[bytes]:
-    try:
-        return file.open("rb")
-    except OSError as error:
-        raise InvalidInput(f"Could not read '{file}': {error.strerror}") from None
-
-
-def _read_lines(source: IO[bytes], report: Any) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not empty, numbered; `report(bytes read)` before each."""
-    done_bytes = 0
-    for number, line in enumerate(source, 1):
-        done_bytes += len(line)
-        report(done_bytes)
-        if line.strip():
-            yield number, line

@@ -1,0 +1,226 @@
+"""Feeds files: reads their operations, sends them, shows how far it is, and says how it went."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from paperwasp.client.senders import Figures, Outcome, Sender
+from paperwasp.client.sources.operations import BadInput, Item, SourceOperation
+from paperwasp.client.sources.read import ReadOptions, read_file
+
+_ERRORS_SHOWN: Final = 10
+_OPERATIONS_SHOWN: Final = 3
+_SHOWN_CHARACTERS: Final = 500
+_REPORT_SECONDS: Final = 0.1
+_MEGABYTE: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPolicy:
+    """What happens when something goes wrong."""
+
+    keep_going: bool = False
+    """Whether reading goes on behind what cannot be read."""
+    max_errors: int = 0
+    """Nothing more is sent once so many operations have failed; 0: whatever fails."""
+    errors_to: Path | None = None
+    """A file that failed operations are written to, so that they can be fed again."""
+    verbose: bool = False
+    """Whether what the service tells of its work is shown."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """How operations ended. Many threads count."""
+
+    console: Console
+    policy: FeedPolicy
+    failed_file: IO[bytes] | None = None
+    ok: int = 0
+    failed: int = 0
+    not_met: int = 0
+    unread: int = 0
+    """Parts of files that are no operations."""
+    shown: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def done(self, operation: SourceOperation, outcome: Outcome) -> None:
+        """Counts the result of an operation."""
+        with self._lock:
+            if outcome.trace is not None and self.policy.verbose:
+                self.console.print_json(orjson.dumps({operation.id: outcome.trace}).decode())
+            if outcome.error is not None:
+                self.failed += 1
+                self._show(f"{operation.place}: {operation.kind} of {operation.id}: {outcome.error}")
+                if self.failed_file is not None:
+                    self.failed_file.write(operation.to_line())
+            elif outcome.is_met:
+                self.ok += 1
+            else:
+                self.not_met += 1
+
+    def refuse(self, bad: BadInput) -> None:
+        """Counts a part of a file that is no operation."""
+        with self._lock:
+            self.unread += 1
+            self._show(bad.message)
+
+    @property
+    def errors(self) -> int:
+        return self.failed + self.unread
+
+    def is_too_much(self) -> bool:
+        """Whether so much failed that nothing more is to be sent."""
+        return 0 < self.policy.max_errors <= self.errors
+
+    def _show(self, message: str) -> None:
+        self.shown += 1
+        if self.shown <= _ERRORS_SHOWN:
+            self.console.print(Text(message, "red"), soft_wrap=True)
+        elif self.shown == _ERRORS_SHOWN + 1:
+            self.console.print(Text("Further errors are counted, not shown", "red"))
+
+
+def feed_files(
+    files: Sequence[str], options: ReadOptions, sender: Sender, policy: FeedPolicy, *, as_json: bool = False
+) -> bool:
+    """Feeds files, one after the other, `-` for standard input. Prints what fails, and a summary. True: all was done.
+
+    What could be read is sent, whatever stands behind it.
+    """
+    with ExitStack() as stack:
+        progress = stack.enter_context(_progress_bar(Console(stderr=True)))
+        tally = Tally(progress.console, policy)
+        if policy.errors_to is not None:
+            tally.failed_file = stack.enter_context(policy.errors_to.open("wb"))
+        started = time.monotonic()
+        try:
+            for operation in _read(files, options, tally, _Shown(progress, sender, tally)):
+                sender.send(operation, tally.done)
+        finally:
+            sender.close()
+            seconds = time.monotonic() - started
+    summary = _summary(tally, sender.figures(), seconds)
+    console = Console(highlight=False)
+    if as_json:
+        console.print(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode(), markup=False, soft_wrap=True)
+    else:
+        console.print(Text(_say(tally, seconds, policy)), soft_wrap=True)
+    return tally.errors == 0
+
+
+def check_files(files: Sequence[str], options: ReadOptions, policy: FeedPolicy) -> bool:
+    """Reads files without sending anything; shows their first operations and what is wrong with them."""
+    console = Console(highlight=False)
+    tally = Tally(Console(stderr=True), policy)
+    counts: dict[str, int] = {}
+    for operation in _read(files, options, tally, None):
+        if sum(counts.values()) < _OPERATIONS_SHOWN:
+            line = operation.to_line().decode().rstrip()
+            cut = line if len(line) <= _SHOWN_CHARACTERS else line[:_SHOWN_CHARACTERS] + "…"
+            console.print(Text(f"{operation.place}: {cut}"), soft_wrap=True)
+        counts[operation.kind] = counts.get(operation.kind, 0) + 1
+    found = ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in counts.items()) or "no operations"
+    console.print(f"{found}; {tally.unread} could not be read; nothing was sent")
+    return tally.errors == 0
+
+
+class _Shown:
+    """The progress of one file after the other."""
+
+    def __init__(self, progress: Progress, sender: Sender, tally: Tally) -> None:
+        self._progress = progress
+        self._sender = sender
+        self._tally = tally
+        self._task: TaskID | None = None
+        self._next = 0.0
+        self._started = time.monotonic()
+
+    def begin(self, path: str) -> None:
+        self._task = self._progress.add_task(Path(path).name, total=None, counts="")
+
+    def report(self, done_bytes: int, total_bytes: int | None) -> None:
+        """Shows how far reading is, not more often than anybody can see."""
+        now = time.monotonic()
+        if now < self._next or self._task is None:
+            return
+        self._next = now + _REPORT_SECONDS
+        tally = self._tally
+        rate = tally.ok / max(now - self._started, 1e-9)
+        in_flight = self._sender.figures().in_flight
+        counts = f"{tally.ok} ok, {rate:.0f}/s, {tally.errors} errors, {in_flight} in flight"
+        self._progress.update(self._task, completed=done_bytes, total=total_bytes, counts=counts)
+
+
+def _read(files: Sequence[str], options: ReadOptions, tally: Tally, shown: _Shown | None) -> Iterator[SourceOperation]:
+    for path in files:
+        if shown is not None:
+            shown.begin(path)
+        item: Item
+        for item in read_file(path, options, shown.report if shown else None):
+            if isinstance(item, SourceOperation):
+                yield item
+            else:
+                tally.refuse(item)
+            if tally.is_too_much() or (isinstance(item, BadInput) and not tally.policy.keep_going):
+                return
+
+
+def _progress_bar(console: Console) -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TextColumn("{task.fields[counts]}"),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console, transient=True)
+
+
+def _say(tally: Tally, seconds: float, policy: FeedPolicy) -> str:
+    rate = tally.ok / seconds if seconds else 0.0
+    parts = [f"{tally.ok} operations fed in {seconds:.1f} s ({rate:.0f}/s)", f"{tally.failed} failed"]
+    if tally.unread:
+        parts.append(f"{tally.unread} could not be read")
+    if tally.not_met:
+        parts.append(f"{tally.not_met} had a condition that did not hold")
+    if tally.failed and policy.errors_to is not None:
+        parts.append(f"those that failed are in {policy.errors_to}")
+    return ", ".join(parts)
+
+
+def _summary(tally: Tally, figures: Figures, seconds: float) -> dict[str, Any]:
+    """The summary under the names of Vespa's `vespa feed`."""
+    span = max(seconds, 1.0)
+    answers = sum(figures.codes.values())
+    return {
+        "feeder.operation.count": tally.ok + tally.failed + tally.not_met,
+        "feeder.seconds": round(seconds, 3),
+        "feeder.ok.count": tally.ok,
+        "feeder.ok.rate": round(tally.ok / span, 3),
+        "feeder.error.count": tally.errors,
+        "feeder.inflight.count": figures.in_flight,
+        "http.request.count": figures.requests,
+        "http.request.bytes": figures.request_bytes,
+        "http.request.MBps": round(figures.request_bytes / _MEGABYTE / span, 3),
+        "http.exception.count": figures.exceptions,
+        "http.response.count": answers,
+        "http.response.bytes": figures.response_bytes,
+        "http.response.MBps": round(figures.response_bytes / _MEGABYTE / span, 3),
+        "http.response.error.count": answers - figures.codes.get(200, 0),
+        "http.response.latency.millis.min": round(figures.least_ms),
+        "http.response.latency.millis.avg": round(figures.mean_ms),
+        "http.response.latency.millis.max": round(figures.most_ms),
+        "http.response.code.counts": {str(code): count for code, count in sorted(figures.codes.items())},
+    }

@@ -1,0 +1,117 @@
+"""Reads a file of operations or rows, by its ending or as it is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from paperwasp.client.sources.delimited import read_delimited
+from paperwasp.client.sources.json_operations import read_json, read_json_lines
+from paperwasp.client.sources.opening import DAMAGED, OPERATION_BYTES, STANDARD_INPUT, OpenFile, open_file, plain_name
+from paperwasp.client.sources.operations import BadInput, Item
+from paperwasp.client.sources.rows import RowMapping, RowOptions
+from paperwasp.errors import InvalidInput
+
+FORMATS: Final = ("json", "jsonl", "csv", "tsv", "parquet", "arrow")
+_ENDINGS: Final = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+}
+_DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
+_NEEDS_ARROW: Final = "Parquet and Arrow need pyarrow, which is not installed: pip install 'paperwasp[arrow]'"
+
+Report = Callable[[int, int | None], None]
+"""Called with how many bytes of the file have been read, and how many it has, where that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How files are read."""
+
+    format: str | None = None
+    """None: by the ending of each file; standard input is JSON."""
+    delimiter: str | None = None
+    """Between the cells of CSV; None: a comma, or a tab in TSV."""
+    rows: RowOptions = field(default_factory=RowOptions)
+    most_bytes: int = OPERATION_BYTES
+
+
+def format_of(path: str, said: str | None = None) -> str:
+    """The format of a file. Errors: InvalidInput for an ending that says nothing."""
+    if said is not None:
+        if said not in FORMATS:
+            raise InvalidInput(f"--format: '{said}' is not one of {', '.join(FORMATS)}")
+        return said
+    if path == STANDARD_INPUT:
+        return "json"
+    ending = Path(plain_name(path)).suffix.lower()
+    if ending not in _ENDINGS:
+        raise InvalidInput(f"The name '{path}' does not say its format: give one with --format {'|'.join(FORMATS)}")
+    return _ENDINGS[ending]
+
+
+def read_file(path: str, options: ReadOptions, report: Report | None = None) -> Iterator[Item]:
+    """Yields the operations of a file and what of it cannot be read; nothing of it is held for longer."""
+    try:
+        kind = format_of(path, options.format)
+        if kind == "parquet":
+            yield from _read_parquet(path, options, report)
+            return
+        with open_file(path) as file:
+            try:
+                for item in _read_open(file, kind, options):
+                    if report is not None:
+                        report(file.count_read(), file.total_bytes)
+                    yield item
+            except DAMAGED as error:
+                yield BadInput(f"{file.name}: damaged or cut off: {error}", is_end=True)
+    except InvalidInput as error:
+        yield BadInput(error.message, is_end=True)
+    except ModuleNotFoundError:
+        yield BadInput(f"{path}: {_NEEDS_ARROW}", is_end=True)
+
+
+def _read_open(file: OpenFile, kind: str, options: ReadOptions) -> Iterator[Item]:
+    rows = RowMapping(options.rows)
+    if kind in _DELIMITERS:
+        delimiter = options.delimiter or _DELIMITERS[kind]
+        return read_delimited(file.name, file.stream, rows, delimiter, options.most_bytes)
+    if kind == "arrow":
+        return _read_arrow(file, rows, options)
+    json_rows = rows if options.rows.document_type is not None else None
+    if kind == "jsonl" and not file.stream.peek(1).lstrip().startswith(b"["):
+        return read_json_lines(file.name, file.stream, json_rows, options.most_bytes)
+    return read_json(file.name, file.stream, json_rows, options.most_bytes)
+
+
+def _read_arrow(file: OpenFile, rows: RowMapping, options: ReadOptions) -> Iterator[Item]:
+    from paperwasp.client.sources.arrow_table import read_arrow
+
+    return read_arrow(file.name, file.stream, rows, options.rows.time_unit)
+
+
+def _read_parquet(path: str, options: ReadOptions, report: Report | None) -> Iterator[Item]:
+    from paperwasp.client.sources.arrow_table import read_parquet
+
+    if path == STANDARD_INPUT or plain_name(path) != path:
+        raise InvalidInput(f"{path}: Parquet is read from its end: save it to a file, not compressed as a whole")
+    with open_file(path) as file:  # that it is there is said as for other files
+        size = file.total_bytes or 0
+
+    def say(done: int, total: int) -> None:
+        if report is not None:
+            report(size * done // max(total, 1), size)
+
+    return read_parquet(path, RowMapping(options.rows), options.rows.time_unit, say)

@@ -1,0 +1,149 @@
+"""Makes operations of the rows of a table: which column is the id, which field each of the others is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.client.sources.operations import Kind, SourceOperation
+from paperwasp.client.sources.values import Convert, converter, shown
+from paperwasp.document.ids import DocumentId
+from paperwasp.errors import InvalidInput
+
+DOCUMENT_ID: Final = "documentid"
+"""The column in which `paperwasp visit` writes whole document ids."""
+_DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
+_ALL: Final = "*"
+_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_WHOLE_ID: Final = "id:"
+_JSON_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+
+
+@dataclass(frozen=True, slots=True)
+class RowOptions:
+    """What the options of the command say about rows."""
+
+    document_type: str | None = None
+    namespace: str | None = None
+    """None: the document type."""
+    id: str | None = None
+    """A column, or a text with columns in braces. None: `documentid` or `id`, whichever there is."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Column → field; an empty field leaves the column out. Columns that are not named are fields of their name."""
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Field → type, of texts; `*` for all others."""
+    separator: str = ";"
+    time_unit: str = "s"
+    operation: Kind = "put"
+
+
+class RowMapping:
+    """Rows → operations."""
+
+    def __init__(self, options: RowOptions) -> None:
+        self._options = options
+        self._converters = {
+            name: converter(type_name, options.separator, options.time_unit)
+            for name, type_name in options.types.items()
+        }
+        self._default = self._converters.get(_ALL)
+
+    def check_columns(self, name: str, columns: Iterable[str]) -> None:
+        """Refuses a table that lacks what the options name. Errors: InvalidInput that says which columns there are."""
+        there = list(columns)
+        twice = next((column for number, column in enumerate(there) if column in there[:number]), None)
+        if twice is not None:
+            raise InvalidInput(f"{name}: there are two columns '{twice}'")
+        self._id_columns(there, name)
+        fields = {self._options.fields.get(column, column) for column in there}
+        unknown = [("--map", column) for column in self._options.fields if column not in there]
+        unknown += [("--field-type", each) for each in self._options.types if each not in fields and each != _ALL]
+        for option, column in unknown:
+            raise InvalidInput(f"{name}: {option} names '{column}', and the columns are {', '.join(there)}")
+
+    def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
+        """The operation of a row, column → value; what is None is left out. Errors: InvalidInput naming the place."""
+        document_id = self._document_id(row, place)
+        kind = self._options.operation
+        if kind == "remove":
+            return SourceOperation(kind, document_id, None, None, False, place)
+        fields = self._fields(row, place)
+        if kind == "update":
+            fields = {name: {"assign": value} for name, value in fields.items()}
+        try:
+            text = orjson.dumps(fields, option=_JSON_OPTIONS)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"{place}: cannot be written as JSON: {error}") from None
+        return SourceOperation(kind, document_id, text, None, False, place)
+
+    def _fields(self, row: Mapping[str, Any], place: str) -> dict[str, Any]:
+        fields = {}
+        names, left_out = self._options.fields, self._plain_id(row)
+        for column, value in row.items():
+            if value is None or (column == left_out and column not in names):
+                continue
+            name = names.get(column, column)
+            if not name:
+                continue
+            if isinstance(value, str) and (convert := self._converters.get(name, self._default)):
+                value = _convert(convert, value, f"{place}, column '{column}'")
+                if value is None:
+                    continue
+            fields[name] = value
+        return fields
+
+    def _plain_id(self, columns: Iterable[str]) -> str | None:
+        """The column that is the id and nothing else; those of a template are fields, too."""
+        template = self._options.id
+        if template is None:
+            there = set(columns)
+            return next((name for name in _DEFAULT_IDS if name in there), None)
+        return None if _PLACEHOLDER.search(template) else template
+
+    def _id_columns(self, columns: Iterable[str], place: str) -> list[str]:
+        """The columns of which ids are made. Errors: InvalidInput where they are not there."""
+        there = list(columns)
+        template = self._options.id
+        if template is not None and (names := _PLACEHOLDER.findall(template)):
+            needed = names
+        else:
+            needed = [template or self._plain_id(there) or ""]
+        for name in needed:
+            if name not in there:
+                what = f"--id names '{name}'" if name else "say with --id which column or template makes the id"
+                raise InvalidInput(f"{place}: {what}, and the columns are {', '.join(there)}")
+        return needed
+
+    def _document_id(self, row: Mapping[str, Any], place: str) -> str:
+        columns = self._id_columns(row, place)
+        for column in columns:
+            if row[column] is None or row[column] == "":
+                raise InvalidInput(f"{place}: column '{column}' is empty, and the id is made of it")
+        template = self._options.id
+        if template is not None and "{" in template:
+            text = _PLACEHOLDER.sub(lambda match: str(row[match[1]]), template)
+        else:
+            text = str(row[columns[0]])
+        if not text.startswith(_WHOLE_ID):
+            text = f"{self._id_prefix(place)}{text}"
+        try:
+            return DocumentId.parse(text).text
+        except InvalidInput as error:
+            raise InvalidInput(f"{place}: {error.message}") from None
+
+    def _id_prefix(self, place: str) -> str:
+        document_type = self._options.document_type
+        if document_type is None:
+            raise InvalidInput(f"{place}: say with --schema of which document type the rows are")
+        return f"id:{self._options.namespace or document_type}:{document_type}::"
+
+
+def _convert(convert: Convert, text: str, place: str) -> Any:
+    try:
+        return convert(text)
+    except ValueError as error:
+        raise InvalidInput(f"{place}: expected {error}, found {shown(text)}") from None
