@@ -143,7 +143,9 @@ def _config_server(app: ConfigServerApp, settings: Settings) -> Server:
     """Errors: PortTaken, Conflict."""
     if settings.host is None:
         return NoServer(settings.config_port)
-    return HttpServer(app.handle, settings.host, settings.config_port)
+    server = HttpServer(app.handle, settings.host, settings.config_port, observe=app.observe)
+    app.count_traffic(server.port, server.traffic)
+    return server
 
 
 async def _within(work: Coroutine[object, object, None]) -> None:

@@ -25,6 +25,7 @@ from paperwasp.configserver import (
 )
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
+from tests.exchanges import answered
 from tests.responses import whole
 
 CLOCK = Environment(time_ns=lambda: 1_763_633_000_123_000_000, monotonic_ns=lambda: 0)
@@ -201,7 +202,9 @@ def config_app(server: ConfigServer, service: Service, logs: ServiceLog | None =
 
 
 async def answer(app: ConfigServerApp, request: Request) -> Response:
-    return whole(await app.handle(request))
+    response = whole(await app.handle(request))
+    app.observe(answered(), request, response, 0)
+    return response
 
 
 def ask(app: ConfigServerApp, request: Request) -> Response:

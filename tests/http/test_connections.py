@@ -414,7 +414,7 @@ def test_without_descriptors_a_port_pauses(monkeypatch: pytest.MonkeyPatch, capl
         taken: list[socket.socket] = []
         with bind(HOST, 0) as bound, Exhausted(fileno=bound.detach()) as listener:
             listener.setblocking(False)
-            acceptor = Acceptor(listener, lambda accepted, _: taken.append(accepted))
+            acceptor = Acceptor(listener, lambda accepted, *_: taken.append(accepted))
             acceptor.listen()
             with socket.create_connection(listener.getsockname()):
                 await until(lambda: listener.asked == 1)

@@ -38,6 +38,13 @@ OF_BOTH: Final[dict[str, Json]] = {
     "Version": record(("version",), version=STRING),
     "Handlers": record(("handlers",), handlers=list_of(_ANY_OBJECT)),
     "ApplicationStatus": open_record(("application",), application=_ANY_OBJECT),
+    "Nodes": record(
+        ("nodes",),
+        nodes=list_of(
+            record(("hostname", "role", "services"), hostname=STRING, role=STRING, services=list_of(_ANY_OBJECT))
+        ),
+    ),
+    "Services": record(("services",), services=list_of(_ANY_OBJECT)),
     "Description": open_record(("openapi", "info", "paths"), openapi=STRING, info=_ANY_OBJECT, paths=_ANY_OBJECT),
 }
 
@@ -203,12 +210,6 @@ CONTAINER: Final[dict[str, Json]] = {
     "Config": record(
         ("config",),
         config=open_record(("generation", "wantedGeneration"), generation=COUNT, wantedGeneration=COUNT),
-    ),
-    "Nodes": record(
-        ("nodes",),
-        nodes=list_of(
-            record(("hostname", "role", "services"), hostname=STRING, role=STRING, services=list_of(_ANY_OBJECT))
-        ),
     ),
 }
 

@@ -20,7 +20,9 @@ from tools.openapi.parts import (
 )
 
 _TAG: Final = "state"
-_CONSUMER: Final = query("consumer", {"type": "string"}, "Changes nothing: all metrics are always shown.")
+_CONSUMER: Final = query(
+    "consumer", {"type": "string"}, "`default` is shown a part of the metrics, any other all of them."
+)
 _FORMAT: Final = query(
     "format", with_default(enum("json", "prometheus"), "json"), "The metrics as JSON, or as text for Prometheus."
 )
@@ -44,6 +46,24 @@ def _of_both() -> dict[str, dict[str, Json]]:
         "/state/v1/version": _get("version", "The version of Vespa whose interfaces are spoken.", "Version"),
         "/state/v1/config": _get("config", "The generation that is served, and the one that is wanted.", "Config"),
         "/ApplicationStatus": _get("applicationStatus", "The application that is served.", "ApplicationStatus"),
+        **_metrics(),
+    }
+
+
+def _metrics() -> dict[str, dict[str, Json]]:
+    metrics = _get("metrics", "Health with all metrics.", "Health", 400, parameters=(_FORMAT,))
+    metrics["get"]["responses"]["200"]["content"][TEXT] = {"schema": {"type": "string"}}
+    prometheus = _text("prometheus", "All metrics as text for Prometheus, with histograms.", TEXT)
+    prometheus["get"]["parameters"] = [_CONSUMER]
+    return {
+        "/state/v1/metrics": metrics,
+        "/state/v1/metrics/histograms": _text("histograms", "Latencies in buckets, as text for Prometheus.", TEXT),
+        "/metrics/v1": _get("servicesResources", "The address of the metrics.", "Resources"),
+        "/metrics/v1/values": _get("metricsOfServices", "All metrics.", "Services", parameters=(_CONSUMER,)),
+        "/metrics/v2": _get("nodesResources", "The address of the metrics.", "Resources"),
+        "/metrics/v2/values": _get("metricsOfNodes", "All metrics, by nodes.", "Nodes", parameters=(_CONSUMER,)),
+        "/prometheus/v1": _get("prometheusResources", "The address of the metrics.", "Resources"),
+        "/prometheus/v1/values": prometheus,
     }
 
 
@@ -51,30 +71,18 @@ def container_paths() -> dict[str, dict[str, Json]]:
     """The paths of a container."""
     page = _text("statusPage", "A page that is there while an application is active.", HTML)
     page["get"]["responses"]["404"] = answer("No application is active yet.", {TEXT: {"type": "string"}})
-    prometheus = _text("prometheus", "All metrics of the application as text for Prometheus.", TEXT)
-    prometheus["get"]["parameters"] = [_CONSUMER]
     return {
         **_of_both(),
         "/": _get("handlers", "The handlers of the port.", "Handlers"),
         "/status.html": page,
-        "/state/v1/metrics": _get("metrics", "Health with all metrics.", "Health"),
-        "/metrics/v2": _get("metricsResources", "The address of the metrics.", "Resources"),
-        "/metrics/v2/values": _get(
-            "metricsOfNodes", "All metrics of the application.", "Nodes", parameters=(_CONSUMER,)
-        ),
-        "/prometheus/v1": _get("prometheusResources", "The address of the metrics.", "Resources"),
-        "/prometheus/v1/values": prometheus,
     }
 
 
 def config_server_paths() -> dict[str, dict[str, Json]]:
     """The paths of the config server."""
-    metrics = _get("metrics", "Health with all metrics.", "Health", parameters=(_FORMAT,))
-    metrics["get"]["responses"]["200"]["content"][TEXT] = {"schema": {"type": "string"}}
     return {
         **_of_both(),
         "/": _get("handlers", "The handlers of the port.", "Handlers"),
         "/status": _get("status", "The versions of Vespa that can be deployed.", "Status"),
         "/status.html": _text("statusPage", "A page that is there while the service is.", HTML),
-        "/state/v1/metrics": metrics,
     }

@@ -114,6 +114,10 @@ class WorkerPool:
         if deadline_ns > 0 and self._queue.qsize() >= len(self._idle):  # it may have to wait
             self._deadlines.add(deadline_ns, claim)
 
+    def waiting(self) -> int:
+        """How many tasks wait for a thread."""
+        return max(0, self._queue.qsize() - self._deadlines.expired)
+
     def close(self) -> None:
         """Works off what is queued, then ends the threads."""
         self._closed = True

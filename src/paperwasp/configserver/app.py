@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
+from typing import Final
 
 from paperwasp.configserver.application_api import ApplicationApi
 from paperwasp.configserver.backup_api import BackupApi, OpenFiles
@@ -11,7 +12,6 @@ from paperwasp.configserver.content_api import ContentApi
 from paperwasp.configserver.convergence_api import ConvergenceApi
 from paperwasp.configserver.deploy_api import DeployApi
 from paperwasp.configserver.logs import ServiceLog
-from paperwasp.configserver.metrics import RequestMetrics
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing_api import ReindexingApi
 from paperwasp.configserver.server import ConfigServer
@@ -23,10 +23,15 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.description import DescriptionApi
+from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
 from paperwasp.http.routing import Router
+from paperwasp.http.traffic import Traffic
+from paperwasp.monitoring.api import MetricsApi
+from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
 
 _log = logging.getLogger(__name__)
+_MONITORING: Final = "monitoring"
 
 
 class ConfigServerApp:
@@ -47,9 +52,8 @@ class ConfigServerApp:
         environment: Environment = SYSTEM,
     ) -> None:
         self._server = server
-        self._environment = environment
         self._workers = Workers()
-        self._metrics = RequestMetrics(environment)
+        self._metrics = RequestMetrics(_kind_of, {_MONITORING: _MONITORING}, environment)
         self._router = Router()
         sessions, deployments, applications = server.sessions, server.deployments, server.applications
         DeployApi(sessions, deployments, self._workers, environment).bind(self._router)
@@ -60,15 +64,22 @@ class ConfigServerApp:
         ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
         if open_files is not None:
             BackupApi(open_files).bind(self._router)
-        StateApi(applications, self._metrics, environment).bind(self._router)
+        state = StateApi(applications, server.reindexing.of, self._metrics, environment)
+        state.bind(self._router)
+        MetricsApi(state, environment).bind(self._router)
         DescriptionApi("configserver").bind(self._router)
 
     async def handle(self, request: Request) -> Answer:
         """The answer; also to what is wrong with the request, and to a defect of ours."""
-        started_ns = self._environment.monotonic_ns()
-        response = await as_accepted(request, await self._answer(request))
-        self._metrics.observe(request, response.status, self._environment.monotonic_ns() - started_ns)
-        return response
+        return await as_accepted(request, await self._answer(request))
+
+    def observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+        """Counts an answer that was sent."""
+        self._metrics.observe(exchange, request, answer, elapsed_ns)
+
+    def count_traffic(self, port: int, traffic: Traffic) -> None:
+        """Shows among the metrics what goes over the connections of the config port."""
+        self._metrics.ports[port] = traffic
 
     async def _answer(self, request: Request) -> Answer:
         try:
@@ -84,6 +95,18 @@ class ConfigServerApp:
         """Closes the config server, and lets the deployments that run finish. No request may come afterwards."""
         self._server.close()
         self._workers.close()
+
+
+def _kind_of(request: Request) -> str:
+    """The kind of a request: a deployment, or one of a few others."""
+    path, method = request.raw_path, request.method
+    if is_monitoring(path):
+        return _MONITORING
+    if method == "POST" and path.endswith("/prepareandactivate"):
+        return "deploy"
+    if method == "PUT" and path.endswith(("/prepared", "/active")):
+        return "prepare" if path.endswith("/prepared") else "activate"
+    return "read" if method in ("GET", "HEAD") else "other"
 
 
 def error_response(status: int, code: str, message: str) -> Response:

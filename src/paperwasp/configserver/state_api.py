@@ -5,18 +5,22 @@ Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from paperwasp.configserver.metrics import Metric, RequestMetrics, gauge, samples
 from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.reindexing import ApplicationReindexing
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
-from paperwasp.http.prometheus import PROMETHEUS, prometheus_text
 from paperwasp.http.routing import Router
+from paperwasp.monitoring.api import histograms_response, plain_exposition
+from paperwasp.monitoring.numbers import Latencies
+from paperwasp.monitoring.process import process_metrics
+from paperwasp.monitoring.requests import RequestMetrics
+from paperwasp.monitoring.shapes import Metric, counted, gauge, metric
 from paperwasp.version import VESPA_VERSION
 
 _RESOURCES: Final = ("metrics", "config", "health", "version")
@@ -25,8 +29,17 @@ _RESOURCES: Final = ("metrics", "config", "health", "version")
 class StateApi:
     """Handlers of the status pages and of `/state/v1`. Nothing here waits."""
 
-    def __init__(self, applications: RunningApplications, metrics: RequestMetrics, environment: Environment) -> None:
+    service: Final = "vespa.configserver"
+
+    def __init__(
+        self,
+        applications: RunningApplications,
+        reindexing: Callable[[ApplicationId], ApplicationReindexing],
+        metrics: RequestMetrics,
+        environment: Environment,
+    ) -> None:
         self._applications = applications
+        self._reindexing = reindexing
         self._metrics = metrics
         self._environment = environment
 
@@ -39,6 +52,7 @@ class StateApi:
             router.add("GET", path, self.resources)
         router.add("GET", "/state/v1/health", self.health)
         router.add("GET", "/state/v1/metrics", self.metrics)
+        router.add("GET", "/state/v1/metrics/histograms", self.histogram_text)
         router.add("GET", "/state/v1/version", self.version)
         router.add("GET", "/state/v1/config", self.config)
         router.add("GET", "/state/v1/{rest...}", self.unknown)
@@ -68,16 +82,37 @@ class StateApi:
         return pretty_response(200, {"resources": [{"url": f"{url}/{name}"} for name in _RESOURCES]})
 
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
-        return self._state(self._metrics.health())
+        self._metrics.turn_if_due()
+        return await self._shown(self._metrics.health())
 
     async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
-        values = [*self._metrics.all(), *self._gauges()]
+        values = await self.values()
         wanted = request.parameters().get("format", "json")
         if wanted == "prometheus":
-            return text_response(200, prometheus_text(samples(values, self._now_ms())), PROMETHEUS)
+            return await plain_exposition(values, self._now_ms() // 1000)
         if wanted != "json":
             raise InvalidInput(f"Illegal value '{wanted}' of 'format': it is json or prometheus")
-        return self._state(values)
+        return await self._shown(values)
+
+    async def histogram_text(self, request: Request, names: Mapping[str, str]) -> Response:
+        return await histograms_response(self.histograms())
+
+    def histograms(self) -> Mapping[str, Latencies]:
+        """The latencies of each kind of request, in milliseconds."""
+        return self._metrics.by_kind()
+
+    async def values(self) -> list[Metric]:
+        """Every metric of the config server, and of the process."""
+        self._metrics.turn_if_due()
+        return [*self._requests(), *self._metrics.http(), *self._gauges(), *self._progress(), *process_metrics()]
+
+    def _requests(self) -> Iterator[Metric]:
+        latency, seconds = self._metrics.of(), self._metrics.windows.seconds
+        failed = [answers for _, status, answers in self._metrics.statuses() if status >= 400]
+        recent = sum(answers.recent_count for answers in failed)
+        yield counted("configserver.requests", latency.count, latency.recent_count, seconds)
+        yield counted("configserver.failedRequests", sum(answers.count for answers in failed), recent, seconds)
+        yield metric("configserver.latency", latency.values(seconds))
 
     async def version(self, request: Request, names: Mapping[str, str]) -> Response:
         return pretty_response(200, {"version": VESPA_VERSION})
@@ -92,13 +127,16 @@ class StateApi:
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
 
-    def _state(self, values: list[Metric]) -> Response:
+    async def state(self) -> dict[str, str]:
         """Up even without applications that could not be restored: to deploy them is how they are mended."""
         status = {"code": "up"}
         if left_out := self._applications.left_out:
             status["message"] = "; ".join(f"{name} does not run: {why}" for name, why in left_out.items())
-        metrics = self._metrics.snapshot(values)
-        return pretty_response(200, {"time": self._now_ms(), "status": status, "metrics": metrics})
+        return status
+
+    async def _shown(self, values: list[Metric]) -> Response:
+        metrics = {"snapshot": self._metrics.windows.snapshot(), "values": values}
+        return pretty_response(200, {"time": self._now_ms(), "status": await self.state(), "metrics": metrics})
 
     def _gauges(self) -> list[Metric]:
         applications = [
@@ -106,6 +144,18 @@ class StateApi:
             for application, activation in sorted(self._applications.running.items())
         ]
         return [gauge("configserver.activeApplications", len(applications)), *applications]
+
+    def _progress(self) -> Iterator[Metric]:
+        """How far the reindexing of each document type is, from 0 to 1."""
+        for application in sorted(self._applications.running):
+            try:
+                runs = self._reindexing(application).runs
+            except NotFound:  # it was deleted just now
+                continue
+            for (cluster, document_type), run in sorted(runs.items()):
+                dimensions = {"clusterid": cluster, "documenttype": document_type, "state": run.state}
+                progress = 1.0 if run.state == "successful" else run.progress
+                yield gauge("reindexing.progress", progress, applicationId=str(application), **dimensions)
 
     def _first(self) -> Activation | None:
         """The application that is meant where none is named: the default one, or else the first by name."""

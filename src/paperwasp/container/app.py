@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.container.metrics import HttpMetrics
-from paperwasp.container.metrics_api import MetricsApi
+from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM, Environment
@@ -23,6 +22,7 @@ from paperwasp.http.description import DescriptionApi
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.routing import Router
+from paperwasp.monitoring.api import MetricsApi
 
 if TYPE_CHECKING:
     from paperwasp.container.interfaces import Interfaces
@@ -36,7 +36,7 @@ class ContainerApp:
     """Answers every request to one container cluster of an application; without an application, that there is none."""
 
     def __init__(self, messenger: Messenger, application: str = "", environment: Environment = SYSTEM) -> None:
-        self.metrics = HttpMetrics()
+        self.metrics = ContainerMetrics(environment)
         self._messenger = messenger
         self._address_of = partial(address_of, application)
         self._environment = environment
@@ -62,6 +62,7 @@ class ContainerApp:
             interfaces = self._make_interfaces()
             interfaces.configure(running)
             self._state.content_metrics = interfaces.content_metrics
+            self._state.interface_metrics = interfaces.metrics
         self._state.running = running
 
     def _make_interfaces(self) -> Interfaces:

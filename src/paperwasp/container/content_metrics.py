@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import Any, Final
 
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.content.messages import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.errors import PaperwaspError
-
-_PATIENCE_SECONDS: Final = 1.0
+from paperwasp.monitoring.shapes import Metric
+from paperwasp.monitoring_limits import CONTENT_METRICS_SECONDS
 
 
 class ContentMetrics:
@@ -24,25 +23,18 @@ class ContentMetrics:
         self._messenger = messenger
         self._address_of = address_of
 
-    async def values(self, cluster_ids: Iterable[str]) -> list[dict[str, Any]]:
+    async def values(self, cluster_ids: Iterable[str]) -> list[Metric]:
         """Every metric of the clusters, as in `metrics.values`."""
-        shown: list[dict[str, Any]] = []
+        shown: list[Metric] = []
         for cluster_id in cluster_ids:
             try:
                 request = self._messenger.request(self._address_of(cluster_id), StatusRequest())
-                status: StatusResponse = await asyncio.wait_for(request, _PATIENCE_SECONDS)
+                status: StatusResponse = await asyncio.wait_for(request, CONTENT_METRICS_SECONDS)
             except (PaperwaspError, TimeoutError):
                 continue
-            gauges = {
-                "content.proton.documentdb.documents.active": float(status.documents),
-                "content.proton.documentdb.attribute.memory_usage.allocated_bytes": float(
-                    status.sizes_bytes["attributes"]
-                ),
-                **status.metrics,
-            }
-            dimensions = {"clusterid": cluster_id}
-            for name, value in gauges.items():
-                shown.append({"name": name, "values": {"last": value, "average": value}, "dimensions": dimensions})
+            shown += (
+                {**each, "dimensions": {"clusterid": cluster_id, **each["dimensions"]}} for each in status.metrics
+            )
         return shown
 
     async def faults(self, cluster_ids: Iterable[str]) -> list[str]:
@@ -51,7 +43,7 @@ class ContentMetrics:
         for cluster_id in cluster_ids:
             try:
                 request = self._messenger.request(self._address_of(cluster_id), HealthRequest())
-                health: HealthResponse = await asyncio.wait_for(request, _PATIENCE_SECONDS)
+                health: HealthResponse = await asyncio.wait_for(request, CONTENT_METRICS_SECONDS)
             except (PaperwaspError, TimeoutError):
                 continue  # being restarted, or not there yet
             if health.fault is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import embedding_limits
 from paperwasp.daemon_threads import DaemonThreads
@@ -22,20 +22,21 @@ class EmbeddingThreads:
 
     def __init__(self, name: str, threads: int, waiting: int = embedding_limits.WAITING) -> None:
         """`waiting`: how much may wait for a thread, or be done by one, before the rest is refused."""
-        self._name = name
-        self._count = threads
+        self.name: Final = name
+        self.count: Final = threads
         self._most = waiting
         self._pool: DaemonThreads | None = None
-        self._waiting = 0
+        self.waiting = 0
+        """What waits for a thread, or is done by one."""
 
     async def run(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
         """What `work` returns, on a thread. Errors: those of `work`; Overload where too much waits."""
-        if self._waiting >= self._most:
-            raise Overload(f"Rejecting execution due to overload: {self._waiting} requests already wait for embedding")
+        if self.waiting >= self._most:
+            raise Overload(f"Rejecting execution due to overload: {self.waiting} requests already wait for embedding")
         if self._pool is None:
-            self._pool = DaemonThreads(self._count, self._name)
-        self._waiting += 1
+            self._pool = DaemonThreads(self.count, self.name)
+        self.waiting += 1
         try:
             return await asyncio.wrap_future(self._pool.submit(work, *given, **named))
         finally:
-            self._waiting -= 1
+            self.waiting -= 1

@@ -6,7 +6,7 @@ these interfaces that comes before: the code of both is most of the service.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from paperwasp.application.evaluated_models import NO_MODELS, evaluated_models
@@ -28,6 +28,7 @@ from paperwasp.env import Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response
+from paperwasp.monitoring.shapes import Metric, gauge
 
 
 class Interfaces:
@@ -39,6 +40,21 @@ class Interfaces:
         self.search = SearchHandler(messenger, environment=environment, address_of=address_of)
         self.evaluation = EvaluationHandler()
         self.content_metrics = ContentMetrics(messenger, address_of)
+
+    def metrics(self) -> Iterator[Metric]:
+        """What waits here, and what is kept."""
+        queue, cache = self.documents.queue, self.search.cache
+        yield gauge("httpapi_queued_operations", len(queue))
+        yield gauge("httpapi_queued_bytes", queue.size_bytes)
+        yield gauge("inference.pending", self.evaluation.runs.count)
+        for threads in (self.documents.embedding, self.search.embedding):
+            yield gauge("jdisc.thread_pool.size", threads.count, threadpool=threads.name)
+            yield gauge("jdisc.thread_pool.work_queue.size", threads.waiting, threadpool=threads.name)
+        yield gauge("paperwasp.search_cache.lookups", cache.lookups)
+        yield gauge("paperwasp.search_cache.hits", cache.hits)
+        yield gauge("paperwasp.search_cache.elements", len(cache))
+        yield gauge("paperwasp.search_cache.memory_usage", cache.size_bytes)
+        yield gauge("paperwasp.prepared_queries.elements", len(self.search.prepared))
 
     def configure(self, running: Running | None) -> None:
         """Serves another application from now on; None: there is none. Any thread."""

@@ -1,92 +1,203 @@
-"""Counts the requests to a port, and shows the numbers in `/state/v1/metrics`. They count from the start.
+"""Counts the answers of a container, and shows the numbers by Vespa's names of container metrics.
 
-Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
+Vespa: https://docs.vespa.ai/en/reference/operations/metrics/container.html; StatisticsSearcher.java (container-search),
+DocumentV1ApiHandler.java (vespaclient-container-plugin), DocumentApiMetrics.java (documentapi)
+Differs: `query_latency` and `httpapi_latency` are of whole requests, with the time that HTTP takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Final, cast
 
-from paperwasp.http.messages import Request
+from paperwasp.env import SYSTEM, Environment
+from paperwasp.http.exchange import Exchange
+from paperwasp.http.messages import Answer, Request
+from paperwasp.monitoring.numbers import Latencies, Numbers
+from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
+from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.monitoring.shapes import Metric, counted, metric
 
-_READS: Final = frozenset(("GET", "HEAD", "OPTIONS"))
-_LATENCY_NAMES: Final = ("jdisc.http.latency", "http.request.latency")
-"""Vespa's name, and the one of the interface specification."""
+QUERY: Final = "query"
+EVALUATION: Final = "evaluation"
+GET: Final = "get"
+VISIT: Final = "visit"
+MONITORING: Final = "monitoring"
+OTHER: Final = "other"
+_DOCUMENTS: Final = "documents"
+_KIND_OF_START: Final = {"/search/": QUERY, "/search": QUERY, "/documen": _DOCUMENTS, "/model-e": EVALUATION}
+"""The first eight characters of a path → what it is about."""
+_CHANGES: Final = {"POST": "put", "PUT": "update", "DELETE": "remove"}
+_VISITS: Final = {"GET": VISIT, "HEAD": VISIT, "POST": "copy", "PUT": "update_all", "DELETE": "remove_all"}
+_REQUEST_TYPES: Final = {QUERY: "read", MONITORING: "monitoring"}
+_SLASHES_OF_ONE: Final = 6
+"""Fewer are in no path of a document: `/document/v1/namespace/type/docid/name`."""
+_FAILURES: Final = {
+    400: "httpapi_parse_error",
+    404: "httpapi_not_found",
+    412: "httpapi_condition_not_met",
+    504: "httpapi_failed_timeout",
+    507: "httpapi_failed_insufficient_storage",
+}
+"""Status → the metric of Vespa that counts it; all others are `httpapi_failed_unknown`."""
+_ERRORS: Final = {
+    0: "error.backends_oos",
+    3: "error.illegal_query",
+    4: "error.invalid_query_parameter",
+    5: "error.unspecified",
+    6: "error.plugin_failure",
+    7: "error.invalid_query_transformation",
+    9: "error.misconfigured_server",
+    10: "error.backend_communication_error",
+    12: "error.timeout",
+    13: "error.empty_document_summaries",
+    18: "error.internal_server_error",
+}
+"""Code of the first error of an answer → the metric that counts it."""
+_OTHER_ERROR: Final = "error.unspecified"
+_HANDLERS: Final = {
+    QUERY: "com.yahoo.search.handler.SearchHandler",
+    EVALUATION: "ai.vespa.models.handler.ModelsEvaluationHandler",
+    MONITORING: "com.yahoo.container.jdisc.state.StateHandler",
+}
+_DOCUMENT_HANDLER: Final = "com.yahoo.document.restapi.resource.DocumentV1ApiHandler"
+_DOCUMENT_KINDS: Final = ("put", "update", "remove", GET, *dict.fromkeys(_VISITS.values()))
 
 
-@dataclass(slots=True)
-class _Latency:
-    count: int = 0
-    total_ms: float = 0.0
-    last_ms: float = 0.0
-    max_ms: float = 0.0
-    min_ms: float = float("inf")
+class ContainerMetrics(RequestMetrics):
+    """What a container has answered. The event loop adds; any thread reads."""
 
-    def add(self, elapsed_ms: float) -> None:
-        self.count += 1
-        self.total_ms += elapsed_ms
-        self.last_ms = elapsed_ms
-        if elapsed_ms > self.max_ms:
-            self.max_ms = elapsed_ms
-        if elapsed_ms < self.min_ms:
-            self.min_ms = elapsed_ms
+    def __init__(self, environment: Environment = SYSTEM) -> None:
+        super().__init__(kind_of, _REQUEST_TYPES, environment)
+        self._total_hits = Numbers()
+        self._hits = Numbers()
+        self._covered = Numbers()
+        self._degraded = 0
+        self._empty = 0
+        self._errors: Counter[str] = Counter()
 
+    def observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+        method, path = request.method, request.raw_path
+        kind = _KIND_OF_START.get(path[:8])
+        if kind is _DOCUMENTS and path[-1] != "/" and path.count("/") >= _SLASHES_OF_ONE:
+            kind = _CHANGES.get(method, GET)
+        elif kind is None or kind is _DOCUMENTS:
+            kind = kind_of(request)
+        key = (exchange.line.protocol, exchange.scheme, method, kind, answer.status)
+        answers = self._answers.get(key) or self.new_answers(key)
+        answers.add(elapsed_ns / 1e6)
+        answers.received_bytes += len(request.body)
+        answers.sent_bytes += exchange.sent_bytes
+        if kind is QUERY and answer.about is not None:
+            self._note(cast(SearchFacts, answer.about))
 
-class HttpMetrics:
-    """Counts answers by method and status. Only the event loop may be here."""
+    def _note(self, about: SearchFacts) -> None:
+        total_hits, hits, coverage, error = about
+        self._total_hits.add(total_hits)
+        self._hits.add(hits)
+        if not total_hits:
+            self._empty += 1
+        if coverage is not None:
+            self._covered.add(coverage.documents)
+            if coverage.degraded:
+                self._degraded += 1
+        if error >= 0:
+            self._errors[_ERRORS.get(error, _OTHER_ERROR)] += 1
 
-    def __init__(self) -> None:
-        self._answers: dict[tuple[str, str, int], int] = {}
-        self._latency = _Latency()
+    def numbers(self) -> Iterable[Numbers]:
+        return [*super().numbers(), self._total_hits, self._hits, self._covered]
 
-    def observe(self, request: Request, status: int, elapsed_ns: int) -> None:
-        """One answer was sent."""
-        kind = "read" if request.method in _READS or request.raw_path.startswith("/search") else "write"
-        key = (request.method, kind, status)
-        self._answers[key] = self._answers.get(key, 0) + 1
-        self._latency.add(elapsed_ns / 1e6)
+    # Reading
 
-    def health(self, seconds: float) -> list[dict[str, Any]]:
-        """The two metrics of `/state/v1/health`."""
-        count, latency = sum(self._answers.values()), self._latency
-        values = {
-            "average": latency.total_ms / latency.count / 1000 if latency.count else 0.0,
-            "sum": latency.total_ms / 1000,
-            "count": latency.count,
-            "last": latency.last_ms / 1000,
-            "max": latency.max_ms / 1000,
-            "min": latency.min_ms / 1000 if latency.count else 0.0,
-            "rate": latency.count / seconds,
-        }
-        return [
-            {"name": "requestsPerSecond", "values": {"count": count, "rate": count / seconds}},
-            {"name": "latencySeconds", "values": values},
-        ]
+    def all(self) -> list[Metric]:
+        """Every metric of what was answered."""
+        self.turn_if_due()
+        return [*self.http(), *self._handled(), *self._queries(), *self._documents(), *self._feed()]
 
-    def values(self, seconds: float) -> list[dict[str, Any]]:
-        """Every metric, as in `metrics.values`; rates are over `seconds`."""
-        return [*self._statuses(seconds), *self._latencies(seconds)]
+    def _handled(self) -> Iterator[Metric]:
+        seconds = self.windows.seconds
+        by_handler: dict[str, list[str]] = {}
+        for kind in self.by_kind():
+            handler = _DOCUMENT_HANDLER if kind in _DOCUMENT_KINDS else _HANDLERS.get(kind)
+            if handler is not None:
+                by_handler.setdefault(handler, []).append(kind)
+        for handler, kinds in by_handler.items():
+            latency = self.of(*kinds)
+            yield counted("handled.requests", latency.count, latency.recent_count, seconds, handler=handler)
+            yield metric("handled.latency", latency.values(seconds), handler=handler)
 
-    def _statuses(self, seconds: float) -> Iterator[dict[str, Any]]:
-        for (method, kind, status), count in sorted(self._answers.items()):
-            dimensions = {"httpMethod": method, "requestType": kind, "statusCode": str(status)}
-            values = {"count": count, "rate": count / seconds}
-            yield {"name": f"http.status.{status // 100}xx", "values": values, "dimensions": dimensions}
-
-    def _latencies(self, seconds: float) -> Iterator[dict[str, Any]]:
-        latency = self._latency
+    def _queries(self) -> Iterator[Metric]:
+        latency, seconds = self.of(QUERY), self.windows.seconds
         if not latency.count:
             return
-        values = {
-            "average": latency.total_ms / latency.count,
-            "sum": latency.total_ms,
-            "count": latency.count,
-            "last": latency.last_ms,
-            "max": latency.max_ms,
-            "min": latency.min_ms,
-            "rate": latency.count / seconds,
-        }
-        for name in _LATENCY_NAMES:
-            yield {"name": name, "values": values, "dimensions": {}}
+        yield counted("queries", latency.count, latency.recent_count, seconds)
+        yield metric("query_latency", latency.values(seconds))
+        failed = [answers for _, status, answers in self.statuses(QUERY) if status >= 400]
+        recent = sum(answers.recent_count for answers in failed)
+        yield counted("failed_queries", sum(answers.count for answers in failed), recent, seconds)
+        if self._hits.count:
+            yield metric("hits_per_query", self._hits.values(seconds))
+            yield metric("totalhits_per_query", self._total_hits.values(seconds))
+        if self._covered.count:
+            yield metric("documents_covered", self._covered.values(seconds))
+        age_s = max(self.windows.age_seconds, 1.0)
+        for name, count in (
+            ("degraded_queries", self._degraded),
+            ("empty_results", self._empty),
+            *self._errors.items(),
+        ):
+            yield counted(name, count, count, age_s)
+
+    def _documents(self) -> Iterator[Metric]:
+        """The metrics of operations on single documents."""
+        seconds = self.windows.seconds
+        counts: Counter[str] = Counter()
+        for kind in ("put", "update", "remove", GET):
+            latency = self.of(kind)
+            if not latency.count:
+                continue
+            yield metric("httpapi_latency", latency.values(seconds), operation=kind)
+            yield counted("httpapi_num_operations", latency.count, latency.recent_count, seconds, operation=kind)
+            if kind != GET:
+                yield counted(f"httpapi_num_{kind}s", latency.count, latency.recent_count, seconds)
+            for _, status, answers in self.statuses(kind):
+                if status < 300:
+                    counts["httpapi_succeeded"] += answers.count
+                else:
+                    counts[_FAILURES.get(status, "httpapi_failed_unknown")] += answers.count
+                    counts["httpapi_failed"] += answers.count
+        for name, count in counts.items():
+            yield counted(name, count, count, max(self.windows.age_seconds, 1.0))
+
+    def _feed(self) -> Iterator[Metric]:
+        """Vespa's metrics of feeding. The latency is in seconds."""
+        seconds = self.windows.seconds
+        for kind in _CHANGES.values():
+            outcomes: dict[str, Latencies] = {}
+            for _, status, answers in self.statuses(kind):
+                outcomes.setdefault(_outcome(status), Latencies()).include(answers)
+            for outcome, latency in sorted(outcomes.items()):
+                dimensions = {"api": "vespa.http.server", "operation": kind.upper(), "status": outcome}
+                yield counted("feed.operations", latency.count, latency.recent_count, seconds, **dimensions)
+                shown = Numbers.values(latency, seconds)
+                in_seconds = {name: value / 1000 for name, value in shown.items() if name not in ("count", "rate")}
+                in_seconds |= {name: shown[name] for name in ("count", "rate")}
+                yield metric("feed.latency", in_seconds, **dimensions)
+
+
+def kind_of(request: Request) -> str:
+    """The kind of a request: one of a few, whatever its path is."""
+    method, path = request.method, request.raw_path
+    kind = _KIND_OF_START.get(path[:8])
+    if kind == _DOCUMENTS:
+        if path[-1] != "/" and path.count("/") >= _SLASHES_OF_ONE:
+            return _CHANGES.get(method, GET)
+        return _VISITS.get(method, OTHER)
+    return kind or (MONITORING if is_monitoring(path) else OTHER)
+
+
+def _outcome(status: int) -> str:
+    if status < 300:
+        return "OK"
+    return "SERVER_ERROR" if status >= 500 else "REQUEST_ERROR"

@@ -6,17 +6,23 @@ Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from paperwasp.application.model import ApplicationModel
-from paperwasp.container.metrics import HttpMetrics
+from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.env import Environment
-from paperwasp.errors import NotFound
+from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
+from paperwasp.monitoring.api import histograms_response, plain_exposition
+from paperwasp.monitoring.embedding import EMBEDDING
+from paperwasp.monitoring.numbers import Latencies
+from paperwasp.monitoring.process import process_metrics
+from paperwasp.monitoring.shapes import Metric, gauge
 from paperwasp.version import VERSION, VESPA_VERSION
 
 if TYPE_CHECKING:
@@ -59,13 +65,16 @@ _STATE_HANDLERS: Final = (
 class StateApi:
     """Handlers of the status pages and of `/state/v1`. Only health and metrics wait, for the content clusters."""
 
-    def __init__(self, metrics: HttpMetrics, environment: Environment) -> None:
+    service: Final = "vespa.container"
+
+    def __init__(self, metrics: ContainerMetrics, environment: Environment) -> None:
         self._metrics = metrics
         self._environment = environment
-        self._started_ns = environment.time_ns()
         self.running: Running | None = None
         self.content_metrics: ContentMetrics | None = None
         """There is one wherever an application is running."""
+        self.interface_metrics: Callable[[], Iterable[Metric]] = tuple
+        """What the interfaces for documents, searches and models say of themselves."""
 
     def bind(self, router: Router) -> None:
         router.add("GET", "/", self.root)
@@ -77,6 +86,7 @@ class StateApi:
         router.add("GET", "/state/v1/version", self.version)
         router.add("GET", "/state/v1/config", self.config)
         router.add("GET", "/state/v1/metrics", self.metrics)
+        router.add("GET", "/state/v1/metrics/histograms", self.histogram_text)
         router.add("GET", "/state/v1/{rest...}", self.unknown)
 
     async def root(self, request: Request, names: Mapping[str, str]) -> Response:
@@ -105,27 +115,44 @@ class StateApi:
         return pretty_response(200, {"resources": [{"url": f"{url}/{name}"} for name in names_shown]})
 
     async def health(self, request: Request, names: Mapping[str, str]) -> Response:
-        snapshot, seconds = self._snapshot()
-        metrics = {"snapshot": snapshot, "values": self._metrics.health(seconds)}
-        return pretty_response(200, {"time": self._now_ms(), "status": await self.status(), "metrics": metrics})
+        self._metrics.turn_if_due()
+        return await self._shown(self._metrics.health())
 
     async def metrics(self, request: Request, names: Mapping[str, str]) -> Response:
-        snapshot, _ = self._snapshot()
-        shown = {"snapshot": snapshot, "values": await self.values()}
-        return pretty_response(200, {"time": self._now_ms(), "status": await self.status(), "metrics": shown})
+        values = await self.values()
+        wanted = request.parameters().get("format", "json")
+        if wanted == "prometheus":
+            return await plain_exposition(values, self._now_ms() // 1000)
+        if wanted != "json":
+            raise InvalidInput(f"Illegal value '{wanted[:100]}' of 'format': it is json or prometheus")
+        return await self._shown(values)
 
-    async def values(self) -> list[dict[str, Any]]:
+    async def _shown(self, values: list[Metric]) -> Response:
+        metrics = {"snapshot": self._metrics.windows.snapshot(), "values": values}
+        return pretty_response(200, {"time": self._now_ms(), "status": await self.state(), "metrics": metrics})
+
+    async def histogram_text(self, request: Request, names: Mapping[str, str]) -> Response:
+        return await histograms_response(self.histograms())
+
+    def histograms(self) -> Mapping[str, Latencies]:
+        """The latencies of each kind of request, and of embedding, in milliseconds."""
+        embedding = EMBEDDING.whole()
+        return {**self._metrics.by_kind(), **({"embedding": embedding} if embedding.count else {})}
+
+    async def values(self) -> list[Metric]:
         """Every metric of this container and of its content clusters."""
-        content: list[dict[str, Any]] = []
+        content: list[Metric] = []
         if self.running is not None and self.content_metrics is not None:
             content = await self.content_metrics.values(cluster.id for cluster in self.running.model.content_clusters)
-        return [*self._metrics.values(self._snapshot()[1]), *content]
+        own = chain(
+            self._metrics.all(), self.interface_metrics(), EMBEDDING.all(), self._application(), process_metrics()
+        )
+        return [*own, *content]
 
-    def _snapshot(self) -> tuple[dict[str, float], float]:
-        """From when to when metrics count, in seconds since 1970; and how long that is."""
-        now_ns = self._environment.time_ns()
-        snapshot = {"from": self._started_ns // 10**6 / 1000, "to": now_ns // 10**6 / 1000}
-        return snapshot, max((now_ns - self._started_ns) / 1e9, 1e-9)
+    def _application(self) -> Iterable[Metric]:
+        yield gauge("in_service", float(self.running is not None))
+        if self.running is not None:
+            yield gauge("application_generation", self.running.generation)
 
     async def version(self, request: Request, names: Mapping[str, str]) -> Response:
         return pretty_response(200, {"version": VESPA_VERSION})
@@ -138,7 +165,7 @@ class StateApi:
     async def unknown(self, request: Request, names: Mapping[str, str]) -> Response:
         raise NotFound(f"Nothing at '{request.raw_path}'")
 
-    async def status(self) -> dict[str, str]:
+    async def state(self) -> dict[str, str]:
         """Up, initializing, or down with the reason: a content cluster takes no operations."""
         if self.running is None or self.content_metrics is None:
             return {"code": "initializing"}

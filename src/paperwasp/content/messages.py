@@ -5,13 +5,13 @@ Where a content cluster is served: `content.addresses.address_of`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.frozen import frozen
+from paperwasp.monitoring.shapes import Metric
 
 
 @frozen
@@ -130,8 +130,8 @@ class StatusResponse:
     documents: int
     generation: int
     sizes_bytes: Mapping[str, int]
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    """How full it is, by Vespa's names of metrics."""
+    metrics: Sequence[Metric] = ()
+    """How full it is, and what it does, by Vespa's names of metrics."""
 
 
 @frozen

@@ -32,6 +32,7 @@ from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.writer import Encoder, Writer
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.index.text_index import TextIndex
+from paperwasp.monitoring.numbers import Numbers, Windows
 from paperwasp.schema.model import Schema
 
 
@@ -52,6 +53,7 @@ class ContentNode:
         environment: Environment = SYSTEM,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
+        self._log = log
         self._lock = lock_directory(directory)
         try:
             checkpoints = Checkpoints(directory, make_index)
@@ -67,7 +69,11 @@ class ContentNode:
         self._checkpoints = CheckpointWriter(checkpoints, log, self._current, self.fault, environment)
         self._machine = StateMachine(log, self._current, self.fault, late, self._checkpoints)
         encoder = Encoder(self._current, late, environment)
-        self._writer = Writer(self.operations, encoder, self._machine, self._checkpoints)
+        self.windows: Final = Windows(environment)
+        self.commits: Final = (Numbers(), Numbers())
+        """Of each batch of operations, the seconds from when it was taken until it was published, and how many they
+        were. The writer adds."""
+        self._writer = Writer(self.operations, encoder, self._machine, self._checkpoints, self.commits)
         self._writer.start()
 
     def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = NO_MODES) -> None:
@@ -114,6 +120,12 @@ class ContentNode:
             "store": state.store.size_bytes(),
             "rows": state.rows.size_bytes(),
         }
+
+    def log_sizes(self) -> tuple[int, int]:
+        """The bytes of the operation log on disk (0 where it has no files), and the operations since the last
+        checkpoint, which a start would apply again."""
+        size_bytes = self._log.size_bytes() if isinstance(self._log, FileOperationLog) else 0
+        return size_bytes, self._current.since_checkpoint.changes
 
     def checkpoint(self) -> None:
         """Writes a checkpoint now; returns when it counts. Errors: what writing it raised."""

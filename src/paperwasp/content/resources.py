@@ -93,7 +93,8 @@ class FeedGate:
         self._cluster_id = cluster_id
         self._node = "on node 0 [localhost]"
         self._limits = ResourceLimits()
-        self._usage: Usage | None = None
+        self.usage: Usage | None = None
+        """The last measurement."""
         self._exhausted: frozenset[str] = frozenset()
         self._reason: str | None = None
 
@@ -123,7 +124,7 @@ class FeedGate:
 
     def observe(self, usage: Usage) -> None:
         """Blocks feeding, or allows it again, by the measured usage."""
-        self._usage = usage
+        self.usage = usage
         found = dict(self._exhaustions(usage))
         before, self._exhausted = self._exhausted, frozenset(found)
         if not found:
@@ -140,10 +141,10 @@ class FeedGate:
     def metrics(self) -> dict[str, float]:
         """Vespa's names → values, of the last measurement."""
         values: dict[str, float] = {}
-        if self._usage is not None:
-            values["content.proton.resource_usage.disk"] = self._usage.disk.ratio
-            if self._usage.memory is not None:
-                values["content.proton.resource_usage.memory"] = self._usage.memory.ratio
+        if self.usage is not None:
+            values["content.proton.resource_usage.disk"] = self.usage.disk.ratio
+            if self.usage.memory is not None:
+                values["content.proton.resource_usage.memory"] = self.usage.memory.ratio
         values["content.proton.resource_usage.feeding_blocked"] = float(self._reason is not None)
         values["cluster-controller.resource_usage.nodes_above_limit"] = float(self._reason is not None)
         return values

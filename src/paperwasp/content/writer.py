@@ -6,6 +6,7 @@ take a batch → encode by partition → log, apply, publish → replies → a c
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Thread
@@ -24,6 +25,7 @@ from paperwasp.content.state_machine import StateMachine
 from paperwasp.document.ids import partition_of
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
+from paperwasp.monitoring.numbers import Numbers
 from paperwasp.yielding import yielding_if_large
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -66,12 +68,19 @@ class Writer:
     """The writer thread of a content node. It ends when the queue does."""
 
     def __init__(
-        self, queue: OperationQueue, encoder: Encoder, machine: StateMachine, checkpoints: CheckpointWriter
+        self,
+        queue: OperationQueue,
+        encoder: Encoder,
+        machine: StateMachine,
+        checkpoints: CheckpointWriter,
+        commits: tuple[Numbers, Numbers],
     ) -> None:
+        """`commits` is given the seconds and the operations of each batch."""
         self._queue = queue
         self._encoder = encoder
         self._machine = machine
         self._checkpoints = checkpoints
+        self._commit_seconds, self._commit_operations = commits
         self._thread = Thread(target=self._run, name="content-writer", daemon=True)
 
     def start(self) -> None:
@@ -97,6 +106,7 @@ class Writer:
             self._checkpoints.start_if_due(self.take_over_later)
 
     def _process(self, batch: Sequence[Waiting]) -> None:
+        begun_ns = time.monotonic_ns()
         size_bytes = sum(size_bytes for _, _, size_bytes in batch)
         with yielding_if_large(size_bytes):
             waiting = self._encoder.encode(batch)
@@ -107,4 +117,6 @@ class Writer:
             except Exception as error:
                 answers = [error] * len(replies)
         self._queue.note_answered(size_bytes)
+        self._commit_seconds.add((time.monotonic_ns() - begun_ns) / 1e9)
+        self._commit_operations.add(len(batch))
         answer_all(replies, answers)

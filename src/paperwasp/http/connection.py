@@ -99,16 +99,21 @@ class Connection(asyncio.BufferedProtocol):
         "is_tls",
         "line",
         "loop",
+        "number",
+        "port",
         "since",
         "transport",
         "unread_since",
     )
 
-    def __init__(self, context: PortContext, watcher: Watcher, buffer: memoryview, address: str) -> None:
-        """`buffer`: into which all connections read."""
+    def __init__(self, context: PortContext, watcher: Watcher, buffer: memoryview, address: str, port: int = 0) -> None:
+        """`buffer`: into which all connections read; `address` and `port`: the client's."""
         self.context = context
         self.loop = context.loop
         self.address = address
+        self.port = port
+        context.traffic.connections += 1
+        self.number = context.traffic.connections
         self._watcher = watcher
         self._buffer = buffer
         self.transport: asyncio.Transport | None = None
@@ -147,6 +152,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         data = bytes(self._buffer[:nbytes])
+        self.context.traffic.received_bytes += nbytes
         line = self.line or self._recognize(data)
         if line is None or self.is_closing:
             return
@@ -189,6 +195,7 @@ class Connection(asyncio.BufferedProtocol):
     def write(self, data: bytes) -> None:
         """Sends bytes, at once where the system takes them."""
         if self.transport is not None and not self.transport.is_closing():
+            self.context.traffic.sent_bytes += len(data)
             self.transport.write(data)
 
     def flush(self) -> None:

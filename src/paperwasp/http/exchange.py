@@ -21,7 +21,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
@@ -39,13 +39,14 @@ from paperwasp.http.eager import run_eagerly
 from paperwasp.http.messages import Answer, ClientCertificate, Request, Response, StreamedResponse
 from paperwasp.http.pending import Begun, Given, PendingAnswer
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, send_chunks, too_many_streams, unread
+from paperwasp.http.traffic import Traffic
 
 Handler = Callable[[Request], Begun]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]
 BodyLimit = Callable[[str], int]
 """raw path → how large a body may be, in bytes."""
-Observer = Callable[[Request, int, int], None]
-"""(request, status, nanoseconds), after each answer."""
+Observer = Callable[["Exchange", Request, Answer, int], None]
+"""(exchange, request, the answer that was sent, nanoseconds), after each answer. It must not raise."""
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 _GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
@@ -63,6 +64,7 @@ class PortContext:
     return_memory: Callable[[], None]
     """Called after each large request."""
     loop: asyncio.AbstractEventLoop
+    traffic: Traffic = field(default_factory=Traffic)
     inflating: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it inflates a large body; all of them hold no more than one beyond the budget."""
     running: set[Exchange] = field(default_factory=set)
@@ -77,11 +79,22 @@ class Peer(Protocol):
     """The connection of a client, as its requests know it."""
 
     address: str
+    port: int
+    """Of the client."""
+    number: int
+    """Which of the connections of its port it is."""
     certificate: ClientCertificate | None
 
 
 class ResponseLine(Protocol):
     """The connection of an exchange, in its protocol. All of it does nothing where the client is gone."""
+
+    protocol: ClassVar[str]
+    """`http1` or `http2`."""
+
+    @property
+    def version(self) -> str:
+        """As it is written in heads: `HTTP/1.1`."""
 
     def respond(self, exchange: Exchange, answer: Response) -> None:
         """Sends a whole answer."""
@@ -114,7 +127,6 @@ class Exchange:
         "_has_begun",
         "_held_bytes",
         "_limit_bytes",
-        "_line",
         "_size_bytes",
         "_task",
         "_waiter",
@@ -122,12 +134,14 @@ class Exchange:
         "host",
         "is_cut",
         "is_gone",
+        "line",
         "method",
         "number",
         "peer",
         "query",
         "raw_path",
         "scheme",
+        "sent_bytes",
         "since_ns",
     )
 
@@ -143,7 +157,7 @@ class Exchange:
     ) -> None:
         """`number`: its stream; `target`: method, raw path and query; `origin`: scheme and host."""
         self._context = context
-        self._line = line
+        self.line = line
         self.number = number
         self.method, self.raw_path, self.query = target
         self.scheme, self.host = origin
@@ -155,6 +169,8 @@ class Exchange:
         self.is_cut = False
         self.is_gone = False
         """Whether nobody reads the answer any more."""
+        self.sent_bytes = 0
+        """Of the answer's body, as it was sent: compressed where it was."""
         self._body: list[bytes] = []
         self._size_bytes = 0
         self._held_bytes = 0
@@ -263,10 +279,10 @@ class Exchange:
             self._task = self._context.loop.create_task(self._serve(request, answer))
             return
         try:
-            status = self._respond(request, answer)
+            sent = self._respond(request, answer)
         finally:
             self._end()
-        self._note(request, status)
+        self._note(request, sent)
 
     async def _serve(self, request: Request, begun: Begun) -> None:
         """Runs what a handler has begun, and sends the answer, unless that is still to come."""
@@ -274,14 +290,14 @@ class Exchange:
         try:
             answer = await self._run_handler(request, begun)
             if not isinstance(answer, PendingAnswer):
-                status = await self._send(request, answer)
+                sent = await self._send(request, answer)
         finally:
             if not isinstance(answer, PendingAnswer):
                 self._end()
         if isinstance(answer, PendingAnswer):
             self._wait_for(request, answer)
         else:
-            self._note(request, status)
+            self._note(request, sent)
 
     async def _run_handler(self, request: Request, begun: Begun) -> Answer | PendingAnswer:
         if isinstance(begun, Response | StreamedResponse | PendingAnswer):
@@ -307,13 +323,13 @@ class Exchange:
             request = self._request(body)
             await self._serve(request, self._call(request))
 
-    def _note(self, request: Request, status: int) -> None:
+    def _note(self, request: Request, sent: Answer) -> None:
         """The request was answered, and the exchange is over."""
         context = self._context
         if len(request.body) >= limits.LARGE_REQUEST_BYTES:
             context.return_memory()
         if context.observe is not None:
-            context.observe(request, status, time.monotonic_ns() - self.since_ns)
+            context.observe(self, request, sent, time.monotonic_ns() - self.since_ns)
 
     def _end(self) -> None:
         context = self._context
@@ -323,32 +339,34 @@ class Exchange:
             context.running.discard(self)
             if not context.running:
                 context.became_idle.set()
-        self._line.finish(self)
+        self.line.finish(self)
 
     def move(self, line: ResponseLine, number: int) -> None:
         """Goes on as a stream of an upgraded connection."""
-        self._line, self.number = line, number
+        self.line, self.number = line, number
 
     # The answer
 
-    async def _send(self, request: Request, answer: Answer) -> int:
-        """The status that was sent."""
+    async def _send(self, request: Request, answer: Answer) -> Answer:
+        """The answer that was sent."""
         if isinstance(answer, StreamedResponse):
             return await self._stream(request, answer)
         if _is_compressed(request, answer):
             answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
         return self._respond(request, answer)
 
-    def _respond(self, request: Request, answer: Response) -> int:
+    def _respond(self, request: Request, answer: Response) -> Response:
         """As `_send`, of an answer as it is."""
         try:
-            self._line.respond(self, answer)
+            self.line.respond(self, answer)
         except ValueError as error:  # a header field that may not be sent
             return self._respond_failure(request, error)
-        return answer.status
+        if self.method != "HEAD":
+            self.sent_bytes = len(answer.body)
+        return answer
 
-    async def _stream(self, request: Request, answer: StreamedResponse) -> int:
-        """The status that was sent. What fails before the first chunk still has an answer; later it cuts the answer."""
+    async def _stream(self, request: Request, answer: StreamedResponse) -> Answer:
+        """The answer that was sent. What fails before the first chunk still has an answer; later it cuts the answer."""
         streams = self._context.streams
         async with closed_after(answer.chunks) as chunks:
             if len(streams) >= limits.HTTP_STREAMED_ANSWERS:
@@ -359,13 +377,13 @@ class Exchange:
             streams.add(self)
             try:
                 if request.method == "HEAD":
-                    self._line.open_stream(self, answer)
-                    return answer.status
+                    self.line.open_stream(self, answer)
+                    return answer
                 try:
                     first = await anext(chunks, b"")
                 except Exception as error:
                     return self._respond_failure(request, error)
-                self._line.open_stream(self, answer)
+                self.line.open_stream(self, answer)
                 await self._send_stream(first, chunks)
             except asyncio.CancelledError:
                 if not (self.is_cut or self.is_gone):
@@ -373,7 +391,7 @@ class Exchange:
                 self.break_off()
             finally:
                 streams.discard(self)
-        return answer.status
+        return answer
 
     async def _send_stream(self, first: bytes, chunks: AsyncIterator[bytes]) -> None:
         try:
@@ -390,14 +408,15 @@ class Exchange:
         if self.is_gone:
             raise ClientGone
         if chunk:
-            self._line.send(self, chunk)
-        while unsent_bytes := self._line.unsent_bytes(self):
+            self.sent_bytes += len(chunk)
+            self.line.send(self, chunk)
+        while unsent_bytes := self.line.unsent_bytes(self):
             waiter = self._waiter = self._context.loop.create_future()
             try:
                 async with asyncio.timeout(limits.HTTP_UNREAD_SECONDS):
                     await waiter
             except TimeoutError:
-                if self._line.unsent_bytes(self) >= unsent_bytes:
+                if self.line.unsent_bytes(self) >= unsent_bytes:
                     raise unread() from None
             finally:
                 self._waiter = None
@@ -405,10 +424,10 @@ class Exchange:
                 raise ClientGone
 
     def end(self) -> None:
-        self._line.end_stream(self)
+        self.line.end_stream(self)
 
     def break_off(self) -> None:
-        self._line.break_off(self)
+        self.line.break_off(self)
 
     def go_on(self) -> None:
         """What was written has left: the next chunk may be made."""
@@ -432,10 +451,11 @@ class Exchange:
         if self._task is not None:
             self._task.cancel()
 
-    def _respond_failure(self, request: Request, error: Exception) -> int:
+    def _respond_failure(self, request: Request, error: Exception) -> Response:
         failed = self._failure(request, error)
-        self._line.respond(self, failed)
-        return failed.status
+        self.line.respond(self, failed)
+        self.sent_bytes = len(failed.body)
+        return failed
 
     def _failure(self, request: Request, error: Exception) -> Response:
         if isinstance(error, PaperwaspError):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from enum import Enum, auto
 from time import monotonic
-from typing import Final
+from typing import ClassVar, Final
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput, PaperwaspError
@@ -43,6 +43,8 @@ class State(Enum):
 
 class Http1Line:
     """HTTP/1.1, or 1.0, on one connection."""
+
+    protocol: ClassVar[str] = "http1"
 
     __slots__ = (
         "_closes",
@@ -336,6 +338,10 @@ class Http1Line:
         if not self._is_advancing:
             connection.flush_soon()
             connection.advance_soon()
+
+    @property
+    def version(self) -> str:
+        return "HTTP/1.0" if self._is_old else "HTTP/1.1"
 
     @property
     def _is_old(self) -> bool:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping
 from functools import lru_cache
 from time import monotonic
-from typing import Final
+from typing import ClassVar, Final
 
 from paperwasp import limits
 from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
@@ -42,6 +42,8 @@ class _Body:
 
 class Http2Line:
     """HTTP/2 on one connection."""
+
+    protocol: ClassVar[str] = "http2"
 
     __slots__ = ("_bodies", "_connection", "_exchanges", "_is_ended", "_is_held", "_kernel", "_refilled", "_waiting")
 
@@ -238,6 +240,10 @@ class Http2Line:
             self._lose(number)
 
     # Answers
+
+    @property
+    def version(self) -> str:
+        return "HTTP/2.0"
 
     def respond(self, exchange: Exchange, answer: Response) -> None:
         is_head, body = exchange.method == "HEAD", answer.body

@@ -41,8 +41,8 @@ def bind(host: str, port: int) -> socket.socket:
 class Acceptor:
     """Accepts connections while it is neither paused nor stopped. Everything here runs on the event loop."""
 
-    def __init__(self, listener: socket.socket, take: Callable[[socket.socket, str], None]) -> None:
-        """`take` gets each connection and the address of its client. The listener is its owner's to close."""
+    def __init__(self, listener: socket.socket, take: Callable[[socket.socket, str, int], None]) -> None:
+        """`take` gets each connection and the address and port of its client. The listener is its owner's to close."""
         self._listener = listener
         self._take = take
         self._loop = asyncio.get_running_loop()
@@ -85,7 +85,7 @@ class Acceptor:
                 self._retreat(error)
                 return
             connection.setblocking(False)
-            self._take(connection, str(address[0]))
+            self._take(connection, str(address[0]), int(address[1]))
 
     def _retreat(self, error: OSError) -> None:
         if error.errno not in _EXHAUSTED:

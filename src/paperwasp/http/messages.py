@@ -91,6 +91,8 @@ class Response:
     body: bytes = b""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+    about: object = None
+    """What the handler tells observers of the answer beside it; nothing of it is sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,8 @@ class StreamedResponse:
     chunks: AsyncIterator[bytes]
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+    about: object = None
+    """As `Response.about`."""
 
 
 Answer = Response | StreamedResponse

@@ -31,6 +31,7 @@ from paperwasp.http.listening import Acceptor, bind
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.tls import ALPN, ServerContext
 from paperwasp.http.tls_files import TlsSource
+from paperwasp.http.traffic import Traffic
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 
@@ -68,6 +69,7 @@ class HttpServer:
         self._listener = bind(host, port)
         self.host = host
         self.port: int = self._listener.getsockname()[1]
+        self.traffic: Final = Traffic()
         self._port: _OpenPort | None = None
 
     @property
@@ -89,6 +91,7 @@ class HttpServer:
             BODIES,
             _MemoryReturn(asyncio.get_running_loop()).return_soon,
             asyncio.get_running_loop(),
+            self.traffic,
         )
         port = _OpenPort(context, self._listener, self._context_of_tls)
         port.open()
@@ -194,12 +197,13 @@ class _OpenPort:
 
     # For the acceptor
 
-    def _take(self, accepted: socket.socket, address: str) -> None:
+    def _take(self, accepted: socket.socket, address: str, port: int) -> None:
         if self._is_draining or self._counts[address] >= limits.HTTP_ADDRESS_CONNECTIONS_MOST:
             accepted.close()
             return
-        connection = Connection(self._context, self, self._buffer, address)
+        connection = Connection(self._context, self, self._buffer, address, port)
         self._connections.add(connection)
+        self._context.traffic.open_connections += 1
         self._counts[address] += 1
         if self._counts[address] > limits.HTTP_ADDRESS_CONNECTIONS:
             self._look_at(limits.HTTP_LOOK_SECONDS / 10)
@@ -242,6 +246,7 @@ class _OpenPort:
         if connection not in self._connections:
             return
         self._connections.discard(connection)
+        self._context.traffic.open_connections -= 1
         self._unread.discard(connection)
         self._counts[connection.address] -= 1
         if not self._counts[connection.address]:

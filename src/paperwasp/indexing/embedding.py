@@ -13,6 +13,7 @@ from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
 from paperwasp.indexing.sources import unescape
 from paperwasp.indexing.values import is_blank, is_text
+from paperwasp.monitoring.embedding import EMBEDDING
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -82,7 +83,10 @@ def _embed(expression: Expression, type_: DataType | None, scope: Scope) -> Comp
     def embed(value: Value, run: Run) -> Value:
         context = scope.context(run, arguments)
         texts = {place: text for place, text in enumerate(value if is_array else [value]) if not is_blank(text)}
-        tensors = embedder.embed([*texts.values()], inner, context) if texts else ()
+        tensors: Sequence[Tensor] = ()
+        if texts:
+            with EMBEDDING.timed(is_query=False):
+                tensors = embedder.embed([*texts.values()], inner, context)
         if is_array:
             return stack(dict(zip(texts, tensors, strict=True)), target, outer)
         return tensors[0] if tensors else None

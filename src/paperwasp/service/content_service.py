@@ -41,6 +41,7 @@ from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.service.content_figures import content_figures
 
 
 class ContentService:
@@ -55,6 +56,7 @@ class ContentService:
         self._served = served
         self._inline_lock = Lock()
         self._gate = gate or FeedGate("content")
+        self._queries = 0
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle, self.handle_all)
@@ -77,6 +79,7 @@ class ContentService:
         elif type(message) is VisitRequest:
             self._visits.submit(self._visit, message, reply)
         elif type(message) is Query:
+            self._queries += 1
             self._search(message, reply)
         else:
             self._pool.submit(self._answer, message, reply)
@@ -136,15 +139,9 @@ class ContentService:
             return GetResponse(self._node.reader.get(message.id, message.fields, message.tensor_form))
         if isinstance(message, StatusRequest):
             view = self._node.reader.view()
-            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), self._metrics())
+            metrics = list(content_figures(self._node, self._gate, self._pool, self._queries))
+            return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), metrics)
         raise InternalError(f"a content node does not serve {type(message).__name__}")
-
-    def _metrics(self) -> dict[str, float]:
-        metrics = self._gate.metrics()
-        is_down = float(self._node.fault.reason is not None)
-        blocked = "content.proton.resource_usage.feeding_blocked"
-        metrics[blocked] = max(metrics[blocked], is_down)
-        return {**metrics, "cluster-controller.up.count": 1.0 - is_down, "cluster-controller.down.count": is_down}
 
 
 def _if_error(reply: Reply) -> Reply:

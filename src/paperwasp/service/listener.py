@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from paperwasp.container.app import ContainerApp, error_response
-from paperwasp.http.messages import Request
+from paperwasp.http.exchange import Exchange
+from paperwasp.http.messages import Answer, Request
 from paperwasp.http.pending import Begun
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls
+from paperwasp.http.traffic import Traffic
 
 
 class Server(Protocol):
     """What listens on a port, as `http.server.HttpServer` does it."""
 
     port: int
+
+    @property
+    def traffic(self) -> Traffic: ...
 
     @property
     def is_secure(self) -> bool: ...
@@ -37,6 +42,7 @@ class NoServer:
 
     def __init__(self, port: int) -> None:
         self.port = port
+        self.traffic = Traffic()
 
     def secure(self, tls: ReloadedTls | None) -> None:
         pass
@@ -59,10 +65,11 @@ class Listener:
 
     def __init__(self, host: str | None, port: int, app: ContainerApp) -> None:
         """Binds; `server.start()` listens. `host` None: there is no server. Errors: PortTaken, Conflict."""
-        self.app = app
+        self._app = app
         self._tls: ReloadedTls | None = None
         self.server: Final = NoServer(port) if host is None else self._make_server(host, port)
         self.port: Final = self.server.port
+        self.app = app
 
     def _make_server(self, host: str, port: int) -> Server:
         return HttpServer(
@@ -73,6 +80,16 @@ class Listener:
             body_limit_bytes=self._body_limit_bytes,
             observe=self._observe,
         )
+
+    @property
+    def app(self) -> ContainerApp:
+        return self._app
+
+    @app.setter
+    def app(self, app: ContainerApp) -> None:
+        self._app.metrics.ports.pop(self.port, None)
+        app.metrics.ports[self.port] = self.server.traffic
+        self._app = app
 
     @property
     def scheme(self) -> str:
@@ -90,10 +107,10 @@ class Listener:
         return True
 
     def _handle(self, request: Request) -> Begun:
-        return self.app.begin(request)
+        return self._app.begin(request)
 
     def _body_limit_bytes(self, raw_path: str) -> int:
-        return self.app.body_limit_bytes(raw_path)
+        return self._app.body_limit_bytes(raw_path)
 
-    def _observe(self, request: Request, status: int, elapsed_ns: int) -> None:
-        self.app.metrics.observe(request, status, elapsed_ns)
+    def _observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+        self._app.metrics.observe(exchange, request, answer, elapsed_ns)

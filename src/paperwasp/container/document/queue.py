@@ -82,7 +82,8 @@ class DocumentQueue:
         self._lines: dict[_LineKey, deque[Asked]] = {}
         """By address and kind of message; only while something waits."""
         self._length = 0
-        self._size_bytes = 0
+        self.size_bytes = 0
+        """Of the messages in line."""
         self._deadlines = _Deadlines(self)
         self._is_sending_soon = False
 
@@ -166,13 +167,13 @@ class DocumentQueue:
             line = self._lines[key] = deque()
         line.append(asked)
         self._length += 1
-        self._size_bytes += asked.size_bytes
+        self.size_bytes += asked.size_bytes
 
     def _check_room(self, line: deque[Asked] | None, now: float, size_bytes: int) -> None:
         if self._length >= limits.DOCUMENT_QUEUE_LENGTH:
             raise Overload(f"Rejecting execution due to overload: {self._length} requests already enqueued")
-        if self._size_bytes > 0 and self._size_bytes + size_bytes > limits.DOCUMENT_QUEUE_BYTES:
-            raise Overload(f"Rejecting execution due to overload: {self._size_bytes} bytes already enqueued")
+        if self.size_bytes > 0 and self.size_bytes + size_bytes > limits.DOCUMENT_QUEUE_BYTES:
+            raise Overload(f"Rejecting execution due to overload: {self.size_bytes} bytes already enqueued")
         if line and now - line[0].since > limits.DOCUMENT_QUEUE_SECONDS:
             raise Overload(
                 f"Rejecting execution due to overload: {limits.DOCUMENT_QUEUE_SECONDS} seconds worth of work enqueued"
@@ -192,7 +193,7 @@ class DocumentQueue:
 
     def _leave(self, asked: Asked) -> None:
         self._length -= 1
-        self._size_bytes -= asked.size_bytes
+        self.size_bytes -= asked.size_bytes
 
 
 class _Deadlines:

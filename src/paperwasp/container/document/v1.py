@@ -64,12 +64,12 @@ class DocumentApi:
     ) -> None:
         """`address_of` says where a content cluster of the application is served."""
         self._messenger = messenger
-        self._queue = DocumentQueue(messenger)
+        self.queue: Final = DocumentQueue(messenger)
         self._address_of = address_of
         self._environment = environment
         self._one_large = asyncio.Lock()
         self._turns = Turns()
-        self._embedding = EmbeddingThreads("document-embedding", embedding_limits.DOCUMENT_THREADS)
+        self.embedding: Final = EmbeddingThreads("document-embedding", embedding_limits.DOCUMENT_THREADS)
         self._routes: Routes | None = None
         self._many: ManyDocuments | None = None
 
@@ -79,7 +79,7 @@ class DocumentApi:
             self._routes = self._many = None
             return
         routes = Routes(model, self._address_of, container)
-        self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self._embedding, self._environment)
+        self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self.embedding, self._environment)
         self._routes = routes
 
     async def handle(self, request: Request) -> Answer:
@@ -110,7 +110,7 @@ class DocumentApi:
             asking = _Asking(request, call)
             if len(call.targets) != 1:
                 return self._ask_several(asking, call, since)
-            self._queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
+            self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
             return asking.answer
         return call if isinstance(call, Response) else _answer_many(request, call)
 
@@ -142,7 +142,7 @@ class DocumentApi:
             with yielding_if_large(len(request.body)):
                 return self._call_of(request, time_left)
 
-        return self._call_of(request) if request.method == "DELETE" else await self._embedding.run(read)
+        return self._call_of(request) if request.method == "DELETE" else await self.embedding.run(read)
 
     def _call_of(self, request: Request, time_left: TimeLeft = no_end) -> Call | ManyDocuments | Response:
         document_id = read_path(request.raw_path)
@@ -179,7 +179,7 @@ class DocumentApi:
         return asking.response_to(found)
 
     def _ask(self, call: Call, target: Target, since: float | None) -> Coroutine[Any, Any, Any]:
-        return self._queue.ask(target.address, call.message, call.options.timeout_ms, since)
+        return self.queue.ask(target.address, call.message, call.options.timeout_ms, since)
 
 
 class _Asking:

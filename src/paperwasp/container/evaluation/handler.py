@@ -39,7 +39,7 @@ class EvaluationHandler:
 
     def __init__(self) -> None:
         self._models = Models()
-        self._runs = EvaluationRuns()
+        self.runs: Final = EvaluationRuns()
 
     def configure(self, models: Models) -> None:
         """Serves these models from now on; requests under way keep theirs."""
@@ -64,7 +64,7 @@ class EvaluationHandler:
         last = len(names) - 1 - names[::-1].index(_EVALUATE)
         function = model.function(names[:last])
         texts = await _parameters(request)
-        answer = Response(200, await self._runs.evaluate(function, texts))
+        answer = Response(200, await self.runs.evaluate(function, texts))
         return answer if is_literal(texts) else await whole_as_accepted(request, answer)
 
 

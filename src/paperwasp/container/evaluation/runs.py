@@ -44,24 +44,25 @@ class EvaluationRuns:
         """`waiting`: how many requests may wait, or be evaluated, before the rest is refused."""
         self._pool = DaemonThreads(threads, "model-evaluation")
         self._most = waiting
-        self._count = 0
+        self.count = 0
+        """Requests that wait, or are evaluated."""
         self._waiting: dict[Function, deque[_Evaluation]] = {}
         self._taking = threading.Lock()
 
     async def evaluate(self, function: Function, texts: Mapping[str, str]) -> bytes:
         """The body of the answer. Errors: those of binding, evaluating and rendering; Overload; Timeout."""
-        if self._count >= self._most:
-            raise Overload(f"Rejecting execution due to overload: {self._count} requests already wait for evaluation")
+        if self.count >= self._most:
+            raise Overload(f"Rejecting execution due to overload: {self.count} requests already wait for evaluation")
         loop = asyncio.get_running_loop()
         evaluation = _Evaluation(texts, loop.create_future())
         with self._taking:
             self._waiting.setdefault(function, deque()).append(evaluation)
-        self._count += 1
+        self.count += 1
         try:
             self._pool.submit(self._work, function, loop)
             return await evaluation.answer
         finally:
-            self._count -= 1
+            self.count -= 1
 
     def _work(self, function: Function, loop: asyncio.AbstractEventLoop) -> None:
         """Evaluates what waits for the function: nothing, where another thread has taken it."""

@@ -39,6 +39,9 @@ class SearchCache:
         self._answers: OrderedDict[Key, CachedAnswer] = OrderedDict()
         self._config: object = None
         self.size_bytes = 0
+        self.lookups = 0
+        self.hits = 0
+        """Lookups that found an answer, valid or not."""
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -46,9 +49,11 @@ class SearchCache:
     def get(self, key: Key, config: object) -> CachedAnswer | None:
         """The answer that is kept for a request, or None. The caller checks whether it is still valid."""
         self._keep_only(config)
+        self.lookups += 1
         found = self._answers.get(key)
         if found is None:
             return None
+        self.hits += 1
         self._answers.move_to_end(key)
         return found
 

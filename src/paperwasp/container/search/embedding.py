@@ -20,6 +20,7 @@ from typing import Final
 from paperwasp.errors import IllegalQuery, LanguageError, Overload, PaperwaspError, Timeout, Unavailable
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
+from paperwasp.monitoring.embedding import EMBEDDING
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
@@ -53,7 +54,8 @@ class Embedding:
             raise Timeout(_problem(self.name, self.written, "the query's time is over"))
         context = Context(f"query({self.name})", self.language, timeout_seconds=left)
         try:
-            return self.embedder.embed([self.text], self.type, context)[0]
+            with EMBEDDING.timed(is_query=True):
+                return self.embedder.embed([self.text], self.type, context)[0]
         except (Overload, Timeout, Unavailable) as error:
             raise type(error)(_problem(self.name, self.written, error.message)) from None
         except LanguageError as error:

@@ -95,9 +95,9 @@ class SearchHandler:
         self._environment = environment
         self.cache = SearchCache()
         self._forms = Forms()
-        self._prepared = prepared if prepared is not None else KeptQueries()
+        self.prepared: Final = prepared if prepared is not None else KeptQueries()
         self._one_large = asyncio.Lock()
-        self._embedding = EmbeddingThreads("query-embedding", embedding_limits.QUERY_THREADS)
+        self.embedding: Final = EmbeddingThreads("query-embedding", embedding_limits.QUERY_THREADS)
 
     def configure(self, config: SearchConfig) -> None:
         self._config = config
@@ -147,7 +147,7 @@ class SearchHandler:
         def seconds_left() -> float:
             return (end_ns - self._environment.monotonic_ns()) / 1e9
 
-        work = [self._embedding.run(each.make, seconds_left) for each in plan.embeddings]
+        work = [self.embedding.run(each.make, seconds_left) for each in plan.embeddings]
         try:
             async with asyncio.timeout(seconds_left()):
                 made = await asyncio.gather(*work)
@@ -161,7 +161,7 @@ class SearchHandler:
         """The plan of a request whose shape is prepared; None where it is not, and where something is wrong with the
         values: then reading all of the request says what, and at which place of its text."""
         shape = self._shape(pairs, form, config, shown)
-        kept = self._prepared.get(shape, config)
+        kept = self.prepared.get(shape, config)
         if kept is None:
             return None
         prepared, values = kept
@@ -202,7 +202,7 @@ class SearchHandler:
             return await asyncio.to_thread(self._in_time(plan_search, end_ns), *asked), parameters
         prepared = prepare_query(config, parameters)
         plan = prepared.bind(parameters.values, started_ns, now_seconds)
-        self._prepared.put(self._shape(pairs, form, config, shown), prepared, parameters.values, config)
+        self.prepared.put(self._shape(pairs, form, config, shown), prepared, parameters.values, config)
         return plan, parameters
 
     async def _run_in_thread(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:

@@ -20,6 +20,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
+from paperwasp.monitoring.search_facts import SearchFacts
 from paperwasp.search.query import Hit, HitExplanation
 from paperwasp.tensor.json_output import result_json
 from paperwasp.tensor.value import Tensor
@@ -125,11 +126,17 @@ def accepted_format(request: Request) -> str:
 def respond(result: SearchResult, format_: str = "json", callback: str = "") -> Response:
     """The whole answer in `json` or `cbor`; with `callback` as a call of that JavaScript function, which is JSON."""
     body = render_json(result, exact_tensors=format_ == "cbor")
+    about: SearchFacts = (
+        result.total_count,
+        len(result.hits if result.page is None else result.page),
+        result.coverage,
+        result.errors[0].code if result.errors else -1,
+    )
     if callback:
-        return Response(status_of(result), b"%b(%b);" % (callback.encode(), body), JSON_TYPE)
+        return Response(status_of(result), b"%b(%b);" % (callback.encode(), body), JSON_TYPE, about=about)
     if format_ == "cbor":
-        return Response(status_of(result), to_cbor(body), CBOR)
-    return Response(status_of(result), body, JSON_TYPE)
+        return Response(status_of(result), to_cbor(body), CBOR, about=about)
+    return Response(status_of(result), body, JSON_TYPE, about=about)
 
 
 def status_of(result: SearchResult, *, is_eager: bool = False) -> int:

@@ -40,6 +40,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
+from paperwasp.monitoring.search_facts import SearchFacts
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Hit
 from paperwasp.tensor.json_format import tensor_of
@@ -80,7 +81,9 @@ def _type_in(schema: Schema, name: str) -> DataType | None:
 def respond_xml(result: SearchResult, format_: str, type_of: TypeOf) -> Response:
     """The whole answer, `xml` or `page`."""
     body = (render_page if format_ == "page" else render_xml)(result, type_of)
-    return Response(status_of(result), body, XML_TYPE)
+    code = result.errors[0].code if result.errors else -1
+    about: SearchFacts = (result.total_count, result.hit_count, result.coverage, code)
+    return Response(status_of(result), body, XML_TYPE, about=about)
 
 
 def render_xml(result: SearchResult, type_of: TypeOf) -> bytes:
