@@ -175,7 +175,7 @@ def test_parameters_of_convergence(served: Served) -> None:
     other = ok(web.get(url, params={"serviceVersion": "8.1.1", "timeout": "200ms"}))
     assert other["converged"] is False
     refused(web.get(url, params={"timeout": "soon"}), 400, "BAD_REQUEST")
-    assert convergence_api._WAIT_SECONDS == 5
+    assert convergence_api.WAIT_SECONDS == 5
 
 
 def test_contents_are_entries(served: Served) -> None:

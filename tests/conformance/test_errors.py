@@ -8,6 +8,8 @@ from typing import Any
 import httpx
 import pytest
 
+from paperwasp import limits
+from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.configserver import deploy_api
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.evaluation.handler import EvaluationHandler
@@ -123,6 +125,20 @@ def test_a_body_that_is_too_large(served: Served) -> None:
     search_error(web.post(f"{served.url}/search/", content=large), 413)
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     assert web.post(f"{served.url}/model-evaluation/v1/layer/eval", content=large, headers=form).status_code == 413
+
+
+def test_queries_that_would_wait_behind_too_many(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In an application whose queue of queries holds none, what no thread is free for is refused."""
+    with monkeypatch.context() as patched:
+        patched.setattr(WorkerPool.__init__, "__defaults__", (limits.QUERY_THREADS, 0))
+        ok(deploy(served, "crowded"))
+    url = served.service.container_url(name="default.crowded.default")
+    for number in range(2):
+        web.post(f"{url}/document/v1/ns/note/docid/{number}", json={"fields": {"stars": number}})
+    query = {"yql": "select * from note where true", "timeout": "20s"}
+    assert web.get(f"{url}/search/", params={**query, "hits": 1}).status_code == 200  # a small one needs no thread
+    error = search_error(web.get(f"{url}/search/", params={**query, "hits": 400}), 429)
+    assert (error["code"], error["summary"]) == (429, "Too many requests")
 
 
 def defect(*_: object) -> None:

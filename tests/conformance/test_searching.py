@@ -220,8 +220,8 @@ def test_inputs_that_are_tensors(served: Served, name: str) -> None:
 def test_soft_timeouts(served: Served) -> None:
     for value in ("true", "false"):
         assert len(served.ids(ALL, **{"ranking.softtimeout.enable": value})) == 5
-    for factor in ("0.0", "0.5", "1.0"):
-        assert served.search(ALL, **{"ranking.softtimeout.factor": factor}).status_code in (200, 504)
+    for factor in ("0.5", "1.0"):
+        assert len(served.ids(ALL, **{"ranking.softtimeout.factor": factor})) == 5
     for factor in ("-0.1", "1.1", "x"):
         assert error_of(served, **{"ranking.softtimeout.factor": factor})["code"] in (3, 4)
 
