@@ -29,7 +29,8 @@ class _Input(io.TextIOWrapper):
 
 def run_command(*arguments: object, content: bytes = b"", environment: Mapping[str, str] | None = None) -> Ran:
     """Runs `paperwasp` with these arguments and this standard input."""
-    out, err = io.StringIO(), io.StringIO()
+    out = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="")
+    err = io.StringIO()
     shape = {"COLUMNS": "200", "NO_COLOR": "1", "TERM": "dumb", **(environment or {})}
     with (
         redirect_stdout(out),
@@ -43,4 +44,6 @@ def run_command(*arguments: object, content: bytes = b"", environment: Mapping[s
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 1
-    return Ran(code, out.getvalue(), err.getvalue())
+    out.flush()
+    written = out.buffer.getvalue() if isinstance(out.buffer, io.BytesIO) else b""
+    return Ran(code, written.decode(), err.getvalue())

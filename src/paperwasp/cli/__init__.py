@@ -18,6 +18,7 @@ from paperwasp.cli.query import query
 from paperwasp.cli.restore import restore
 from paperwasp.cli.serve import serve
 from paperwasp.cli.status import status
+from paperwasp.cli.visit import visit
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.version import VERSION, VESPA_VERSION
 
@@ -31,7 +32,7 @@ app: Final = typer.Typer(
     add_completion=False,
 )
 _INTERRUPTED: Final = 130
-for _command in (serve, check, deploy, feed, query, status, backup, restore):
+for _command in (serve, check, deploy, feed, query, visit, status, backup, restore):
     app.command()(_command)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import ssl
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -20,6 +20,15 @@ _NO_HEADERS: Final[Mapping[str, str]] = {}
 
 class Unreachable(NotFound):
     """Nobody answers at the address."""
+
+
+class Streamed(NamedTuple):
+    """An answer whose body comes bit by bit."""
+
+    status: int
+    content_type: str
+    lines: Iterator[bytes]
+    """With their ends."""
 
 
 class Connection:
@@ -56,14 +65,14 @@ class Connection:
                     raise self._unreachable(error) from None
         raise AssertionError
 
-    def stream(self, path: str, headers: Mapping[str, str]) -> tuple[int, Iterator[bytes]]:
-        """Status and lines of the answer to a GET, which are read as they come. Errors: Unreachable, also of lines."""
+    def stream(self, path: str, headers: Mapping[str, str]) -> Streamed:
+        """The answer to a GET, whose lines are read as they come. Errors: Unreachable, also of reading the lines."""
         try:
             response = self._begin("GET", path, None, "", headers)
         except (http.client.HTTPException, OSError) as error:
             self._http.close()
             raise self._unreachable(error) from None
-        return response.status, self._lines(response)
+        return Streamed(response.status, response.getheader("Content-Type", ""), self._lines(response))
 
     def json(self, method: str, path: str, body: bytes | None = None, content_type: str = "application/json") -> Any:
         """The answer as JSON, whatever its status. Errors: Unreachable, InvalidInput for an answer that is not JSON."""

@@ -11,11 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.types as is_type
 
 from paperwasp.client.sources.values import TIME_UNITS
 
+_JSON: Final = "arrow.json"
+"""Arrow's name of texts that are JSON."""
 _DAY_SECONDS: Final = 86_400
 
 
@@ -71,7 +74,19 @@ def _decoded(column: Any, unit: str) -> Sequence[Any]:
 
 
 def _extension(column: Any, unit: str) -> Sequence[Any]:
+    if column.type.extension_name == _JSON:
+        return [_json(row, text) for row, text in enumerate(column.storage.to_pylist())]
     return column_values(column.storage, unit)
+
+
+def _json(row: int, text: str | None) -> Any:
+    """A text that is JSON, as it stands there."""
+    if text is None:
+        return None
+    try:
+        return None if orjson.loads(text) is None else orjson.Fragment(text)
+    except orjson.JSONDecodeError as error:
+        raise BadValue(row, f"no JSON: {error.msg}") from None
 
 
 def _moments(column: Any, unit: str) -> Sequence[Any]:
