@@ -2,26 +2,60 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from paperwasp.cli.options import CONTAINER, ContainerUrl
+from paperwasp.cli.options import CONTAINER, Ca, Certificate, ContainerUrl, Headers, PrivateKey, Token, make_access
+from paperwasp.errors import InvalidInput
 
 
 def query(
-    text: Annotated[str, typer.Argument(help="Words to search for, or YQL that begins with 'select'.")],
+    text: Annotated[
+        str | None,
+        typer.Argument(help="Words to search for, or YQL that begins with 'select'; - reads it from standard input."),
+    ] = None,
     parameters: Annotated[
         list[str] | None, typer.Argument(help="More parameters of the search API, e.g. ranking=title hits=3")
     ] = None,
     url: ContainerUrl = CONTAINER,
-    hits: Annotated[int, typer.Option("--hits", "-n", help="How many hits to show.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="Show the answer as it came.")] = False,
+    hits: Annotated[int | None, typer.Option("--hits", "-n", help="How many hits to show; 10 unless said.")] = None,
+    format: Annotated[
+        str,
+        typer.Option(
+            help="pretty, for reading; json, the answer as it came; table, csv or jsonl, of the hits, with all fields."
+        ),
+    ] = "pretty",
+    json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Show why each hit ranks where it does.")] = False,
+    file: Annotated[
+        Path | None, typer.Option(help='A JSON file with parameters, e.g. {"yql": "…", "input.query(q)": [1, 2]}')
+    ] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds; 0: the service's.")] = 0,
+    token: Token = None,
+    certificate: Certificate = None,
+    private_key: PrivateKey = None,
+    ca: Ca = None,
+    header: Headers = None,
 ) -> None:
     """Search, and show the hits for reading, with the words that matched highlighted."""
-    from paperwasp.client.query import EXPLAIN, show_query
+    from paperwasp.client.query import EXPLAIN, Question, parameters_of, read_body, show_query
+    from paperwasp.client.query_formats import FORMATS
 
-    asked = [f"hits={hits}", *(EXPLAIN if explain else ()), *(parameters or [])]
-    if not show_query(url, text, asked, raw=json):
+    if format not in FORMATS:
+        raise InvalidInput(f"--format: '{format}' is not one of {', '.join(FORMATS)}")
+    given = list(parameters or ())
+    if file is not None and text is not None and text != "-" and "=" in text:
+        given, text = [text, *given], None  # with a file there need not be a query before the parameters
+    if text is None and file is None:
+        raise InvalidInput("Say what to search for, or give --file")
+    if text == "-":
+        text = sys.stdin.read().strip()
+    shown = hits if hits is not None else 10 if file is None else None
+    asked = [*([] if shown is None else [f"hits={shown}"]), *(EXPLAIN if explain else ()), *given]
+    question = Question(parameters_of(text, asked), read_body(file) if file else None, timeout or None)
+    access = make_access(token, certificate, private_key, ca, header)
+    if not show_query(url, question, "json" if json else format, access):
         raise typer.Exit(1)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 import orjson
@@ -11,9 +15,11 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from paperwasp.client.connection import Connection
+from paperwasp.client.access import ANYBODY, Access
+from paperwasp.client.connection import TIMEOUT_SECONDS, Connection
 from paperwasp.client.explained import explanation_tree
 from paperwasp.client.groups import groups_table, is_root
+from paperwasp.client.query_formats import hits_of, plain_table, write_csv, write_lines
 from paperwasp.errors import InvalidInput
 
 EXPLAIN: Final = ("trace.level=1", "trace.explainLevel=1")
@@ -26,6 +32,11 @@ _EXCERPT_CHARACTERS: Final = 200
 _LINE_CHARACTERS: Final = 60
 _BEFORE_CHARACTERS: Final = 60
 _HIGHLIGHT: Final = "bold yellow"
+_LONGEST_QUERY: Final = 8192
+"""Characters of a query string; longer ones are sent as a body."""
+_SHOWN_BYTES: Final = 200
+_EXTRA_SECONDS: Final = 5.0
+"""How much longer than the service's timeout the answer is waited for."""
 
 
 def search(url: str, parameters: Mapping[str, str]) -> dict[str, Any]:
@@ -34,10 +45,9 @@ def search(url: str, parameters: Mapping[str, str]) -> dict[str, Any]:
     return answer
 
 
-def parameters_of(text: str, more: Iterable[str]) -> dict[str, str]:
+def parameters_of(text: str | None, more: Iterable[str]) -> dict[str, str]:
     """Words become a user query, `select …` is YQL; `name=value` pairs are added. Errors: InvalidInput."""
-    is_yql = text.lstrip().lower().startswith("select ")
-    parameters = {"yql": text} if is_yql else {"yql": _USER_QUERY, "query": text}
+    parameters = {} if text is None else {"yql": text} if _is_yql(text) else {"yql": _USER_QUERY, "query": text}
     for pair in more:
         name, equals, value = pair.partition("=")
         if not equals:
@@ -46,15 +56,98 @@ def parameters_of(text: str, more: Iterable[str]) -> dict[str, str]:
     return parameters
 
 
-def show_query(url: str, text: str, more: Sequence[str], raw: bool = False) -> bool:
-    """Prints the hits; False where the answer is an error and no hits."""
-    answer = search(url, parameters_of(text, more))
+def _is_yql(text: str) -> bool:
+    return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].lower() == "select"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A query for the search API."""
+
+    parameters: Mapping[str, str]
+    """By URL, or beside the members of `body`, where there is one."""
+    body: Mapping[str, Any] | None = None
+    """Parameters as a JSON object."""
+    timeout_seconds: float | None = None
+
+
+class Answer(NamedTuple):
+    """The answer to a query; `content` is the JSON object."""
+
+    status: int
+    content: dict[str, Any]
+
+    def errors(self) -> list[str]:
+        """What went wrong, in words."""
+        errors = self.content.get("root", {}).get("errors", ())
+        found = [_describe_error(error) for error in errors]
+        if self.status != 200 and not found:
+            found = [f"status {self.status}: {self.content.get('message', self.content)}"]
+        return found
+
+
+def read_body(path: Path) -> dict[str, Any]:
+    """The parameters in a file of JSON. Errors: InvalidInput."""
+    try:
+        content = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidInput(f"Could not read '{path}': {error.strerror}") from None
+    except orjson.JSONDecodeError as error:
+        raise InvalidInput(f"{path}, line {error.lineno}, column {error.colno}: no JSON: {error.msg}") from None
+    if not isinstance(content, dict):
+        raise InvalidInput(f"{path}: expected an object with the parameters of a query")
+    return content
+
+
+def ask(url: str, question: Question, access: Access = ANYBODY) -> Answer:
+    """Asks the search API. Errors: Unreachable, InvalidInput for an answer that is no JSON object."""
+    parameters = dict(question.parameters)
+    waits = TIMEOUT_SECONDS
+    if question.timeout_seconds is not None:
+        parameters["timeout"] = f"{round(question.timeout_seconds * 1000)}ms"
+        waits = question.timeout_seconds + _EXTRA_SECONDS
+    query = urlencode(parameters)
+    with closing(Connection(url, waits, access)) as connection:
+        if question.body is None and len(query) <= _LONGEST_QUERY:
+            status, content = connection.request("GET", f"/search/?{query}")
+        else:
+            body = orjson.dumps({**(question.body or {}), **parameters})
+            status, content = connection.request("POST", "/search/", body)
+    try:
+        found = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        shown = content[:_SHOWN_BYTES].decode(errors="replace")
+        raise InvalidInput(f"{url} answered with status {status}, and no JSON: {shown}")
+    return Answer(status, found)
+
+
+def show_query(url: str, question: Question, form: str = "pretty", access: Access = ANYBODY) -> bool:
+    """Prints the answer to a query in one of the `FORMATS`; what went wrong to the standard error. True: nothing did.
+
+    Errors: Unreachable, InvalidInput.
+    """
+    answer = ask(url, question, access)
     console = Console()
-    if raw:
-        console.print_json(orjson.dumps(answer).decode())
+    hits = hits_of(answer.content)
+    if form == "pretty":
+        show_answer(console, answer.content)
+    elif form == "json":
+        console.print_json(orjson.dumps(answer.content).decode())
+    elif form == "table":
+        console.print(plain_table(hits))
     else:
-        show_answer(console, answer)
-    return "errors" not in answer.get("root", {})
+        sys.stdout.write(write_lines(hits) if form == "jsonl" else write_csv(hits))
+    errors = answer.errors()
+    if form != "pretty" or "errors" not in answer.content.get("root", {}):
+        for error in errors:
+            Console(stderr=True).print(Text(error, "red"), soft_wrap=True)
+    return not errors
+
+
+def _describe_error(error: Mapping[str, Any]) -> str:
+    return f"{error.get('summary', 'Error')} ({error.get('code')}): {error.get('message')}"
 
 
 def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
@@ -62,7 +155,7 @@ def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
     whatever went wrong."""
     root = answer.get("root", {})
     for error in root.get("errors", ()):
-        console.print(f"{error['summary']} ({error['code']}): {error['message']}", style="red", markup=False)
+        console.print(_describe_error(error), style="red", markup=False)
     children = root.get("children", ())
     hits = [child for child in children if not is_root(child)]
     total = root.get("fields", {}).get("totalCount", 0)
