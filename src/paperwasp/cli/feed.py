@@ -83,6 +83,12 @@ Trace = Annotated[
 ]
 Timeout = Annotated[float, typer.Option(help="Seconds for one operation; 0: the service's.", rich_help_panel=_SENDING)]
 Connections = Annotated[int, typer.Option(help="Connections to the service.", min=1, rich_help_panel=_SENDING)]
+Streams = Annotated[
+    int, typer.Option(help="Most operations under way on one connection.", min=1, rich_help_panel=_SENDING)
+]
+Compression = Annotated[
+    str, typer.Option(help="auto, of bodies above 512 bytes; none; or gzip, of all.", rich_help_panel=_SENDING)
+]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Read the files, show the first operations and what is wrong, and send nothing."),
@@ -118,6 +124,8 @@ def feed(
     trace: Trace = 0,
     timeout: Timeout = 0,
     connections: Connections = 8,
+    streams: Streams = 128,
+    compression: Compression = "auto",
     dry_run: DryRun = False,
     keep_going: KeepGoing = False,
     max_errors: MaxErrors = 0,
@@ -138,7 +146,7 @@ def feed(
     row, its columns the fields of the same names. Try it with [bold]--dry-run[/bold] first.
     """
     from paperwasp.client.feed_files import FeedPolicy, check_files, feed_files
-    from paperwasp.client.senders import SendOptions, ThreadSender
+    from paperwasp.client.senders import ClientSender, SendOptions
 
     options = _read_options(
         format, delimiter, schema, namespace, id_template, columns, field_type, separator, timestamps, operation
@@ -148,8 +156,11 @@ def feed(
         done = check_files(files, options, policy)
     else:
         access = make_access(token, certificate, private_key, ca, header)
-        sending = SendOptions(url, access, connections, timeout or None, route, trace or None, condition, create)
-        done = feed_files(files, options, ThreadSender(sending), policy, as_json=json)
+        times = timeout or None
+        sending = SendOptions(
+            url, access, connections, streams, compression, times, route, trace or None, condition, create
+        )
+        done = feed_files(files, options, ClientSender(sending), policy, as_json=json)
     if not done:
         raise typer.Exit(1)
 

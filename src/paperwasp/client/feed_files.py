@@ -15,7 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from paperwasp.client.senders import Figures, Outcome, Sender
+from paperwasp.client.feeding.statistics import FeedStatistics
+from paperwasp.client.senders import Sender, Sent
 from paperwasp.client.sources.operations import BadInput, Item, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 
@@ -55,7 +56,7 @@ class Tally:
     shown: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def done(self, operation: SourceOperation, outcome: Outcome) -> None:
+    def done(self, operation: SourceOperation, outcome: Sent) -> None:
         """Counts the result of an operation."""
         with self._lock:
             if outcome.trace is not None and self.policy.verbose:
@@ -108,10 +109,12 @@ def feed_files(
         try:
             for operation in _read(files, options, tally, _Shown(progress, sender, tally)):
                 sender.send(operation, tally.done)
-        finally:
-            sender.close()
-            seconds = time.monotonic() - started
-    summary = _summary(tally, sender.figures(), seconds)
+        except BaseException:
+            sender.close(graceful=False)
+            raise
+        sender.close()
+        seconds = time.monotonic() - started
+    summary = _summary(tally, sender.statistics(), seconds)
     console = Console(highlight=False)
     if as_json:
         console.print(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode(), markup=False, soft_wrap=True)
@@ -158,7 +161,7 @@ class _Shown:
         self._next = now + _REPORT_SECONDS
         tally = self._tally
         rate = tally.ok / max(now - self._started, 1e-9)
-        in_flight = self._sender.figures().in_flight
+        in_flight = self._sender.statistics().inflight
         counts = f"{tally.ok} ok, {rate:.0f}/s, {tally.errors} errors, {in_flight} in flight"
         self._progress.update(self._task, completed=done_bytes, total=total_bytes, counts=counts)
 
@@ -200,27 +203,26 @@ def _say(tally: Tally, seconds: float, policy: FeedPolicy) -> str:
     return ", ".join(parts)
 
 
-def _summary(tally: Tally, figures: Figures, seconds: float) -> dict[str, Any]:
+def _summary(tally: Tally, sent: FeedStatistics, seconds: float) -> dict[str, Any]:
     """The summary under the names of Vespa's `vespa feed`."""
     span = max(seconds, 1.0)
-    answers = sum(figures.codes.values())
     return {
         "feeder.operation.count": tally.ok + tally.failed + tally.not_met,
         "feeder.seconds": round(seconds, 3),
         "feeder.ok.count": tally.ok,
         "feeder.ok.rate": round(tally.ok / span, 3),
         "feeder.error.count": tally.errors,
-        "feeder.inflight.count": figures.in_flight,
-        "http.request.count": figures.requests,
-        "http.request.bytes": figures.request_bytes,
-        "http.request.MBps": round(figures.request_bytes / _MEGABYTE / span, 3),
-        "http.exception.count": figures.exceptions,
-        "http.response.count": answers,
-        "http.response.bytes": figures.response_bytes,
-        "http.response.MBps": round(figures.response_bytes / _MEGABYTE / span, 3),
-        "http.response.error.count": answers - figures.codes.get(200, 0),
-        "http.response.latency.millis.min": round(figures.least_ms),
-        "http.response.latency.millis.avg": round(figures.mean_ms),
-        "http.response.latency.millis.max": round(figures.most_ms),
-        "http.response.code.counts": {str(code): count for code, count in sorted(figures.codes.items())},
+        "feeder.inflight.count": sent.inflight,
+        "http.request.count": sent.requests,
+        "http.request.bytes": sent.bytes_sent,
+        "http.request.MBps": round(sent.bytes_sent / _MEGABYTE / span, 3),
+        "http.exception.count": sent.exceptions,
+        "http.response.count": sent.responses,
+        "http.response.bytes": sent.bytes_received,
+        "http.response.MBps": round(sent.bytes_received / _MEGABYTE / span, 3),
+        "http.response.error.count": sent.responses - sent.successes,
+        "http.response.latency.millis.min": round(sent.min_latency_ms or 0),
+        "http.response.latency.millis.avg": round(sent.average_latency_ms or 0),
+        "http.response.latency.millis.max": round(sent.max_latency_ms or 0),
+        "http.response.code.counts": {str(code): count for code, count in sorted(sent.responses_by_code.items())},
     }

@@ -18,6 +18,7 @@ from paperwasp.client.sources.json_operations import read_json, read_operation
 from paperwasp.client.sources.json_values import JsonValue, JsonValues, member_text
 from paperwasp.client.sources.operations import SourceOperation
 from paperwasp.client.sources.rows import RowOptions
+from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 from tests.client.sources.reading import fields_of, operations_of, read_content, read_items, shown
 
@@ -274,7 +275,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 def test_an_operation_is_one_line() -> None:
     """A line that is written for what failed is read as the same operation again."""
-    operation = SourceOperation("update", "id:a:b::1", b'{"a":\n{"assign": 1}}', "b.c == 1", True, "here")
+    fields = b'{"a":\n{"assign": 1}}'
+    operation = SourceOperation("update", DocumentId.parse("id:a:b::1"), fields, "b.c == 1", True, "here")
     assert orjson.loads(operation.to_line()) == {
         "update": "id:a:b::1",
         "condition": "b.c == 1",

@@ -67,7 +67,7 @@ def read_operation(text: bytes, place: str, rows: RowMapping | None = None) -> S
 
 def _operation(content: dict[str, Any], member: str, text: bytes, place: str) -> SourceOperation:
     try:
-        document_id = DocumentId.parse(content[member]).text
+        document_id = DocumentId.parse(content[member])
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error.message}") from None
     kind, condition, create = _KINDS[member], content.get("condition"), content.get("create", False)

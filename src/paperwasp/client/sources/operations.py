@@ -7,6 +7,8 @@ from typing import Final, Literal
 
 import orjson
 
+from paperwasp.document.ids import DocumentId
+
 Kind = Literal["put", "update", "remove"]
 KINDS: Final[tuple[Kind, ...]] = ("put", "update", "remove")
 
@@ -16,14 +18,18 @@ class SourceOperation:
     """One operation of a file, checked but for what only the schema can tell."""
 
     kind: Kind
-    id: str
-    """The whole document id: `id:…`."""
+    document_id: DocumentId
     fields: bytes | None
     """The JSON object of `fields` as it is to be sent; None for a remove."""
     condition: str | None
     create: bool
     place: str
     """Where it stands, for messages: `books.csv, line 7`."""
+
+    @property
+    def id(self) -> str:
+        """The whole document id: `id:…`."""
+        return self.document_id.text
 
     def to_line(self) -> bytes:
         """The operation in Vespa's feed format, in one line of JSON with its end: it can be fed again."""

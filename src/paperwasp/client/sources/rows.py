@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -96,17 +96,15 @@ class RowMapping:
             fields[name] = value
         return fields
 
-    def _plain_id(self, columns: Iterable[str]) -> str | None:
+    def _plain_id(self, columns: Container[str]) -> str | None:
         """The column that is the id and nothing else; those of a template are fields, too."""
         template = self._options.id
         if template is None:
-            there = set(columns)
-            return next((name for name in _DEFAULT_IDS if name in there), None)
+            return next((name for name in _DEFAULT_IDS if name in columns), None)
         return None if _PLACEHOLDER.search(template) else template
 
-    def _id_columns(self, columns: Iterable[str], place: str) -> list[str]:
+    def _id_columns(self, there: Collection[str], place: str) -> list[str]:
         """The columns of which ids are made. Errors: InvalidInput where they are not there."""
-        there = list(columns)
         template = self._options.id
         if template is not None and (names := _PLACEHOLDER.findall(template)):
             needed = names
@@ -118,7 +116,7 @@ class RowMapping:
                 raise InvalidInput(f"{place}: {what}, and the columns are {', '.join(there)}")
         return needed
 
-    def _document_id(self, row: Mapping[str, Any], place: str) -> str:
+    def _document_id(self, row: Mapping[str, Any], place: str) -> DocumentId:
         columns = self._id_columns(row, place)
         for column in columns:
             if row[column] is None or row[column] == "":
@@ -131,7 +129,7 @@ class RowMapping:
         if not text.startswith(_WHOLE_ID):
             text = f"{self._id_prefix(place)}{text}"
         try:
-            return DocumentId.parse(text).text
+            return DocumentId.parse(text)
         except InvalidInput as error:
             raise InvalidInput(f"{place}: {error.message}") from None
 
