@@ -75,7 +75,7 @@ TYPES: Final[Mapping[Callable[..., Any], Json]] = {
 """What a value is converted by → its schema."""
 _BOUNDS: Final[Mapping[str, int]] = {"hits": limits.MAX_HITS, "offset": limits.MAX_OFFSET}
 """The highest values where no query profile sets others."""
-_SHOWN_DEFAULTS: Final = {"timeout": f"{limits.QUERY_TIMEOUT_MS}ms", "ranking.softtimeout.factor": 0.7}
+_SHOWN_DEFAULTS: Final = {"timeout": f"{limits.QUERY_TIMEOUT_MS}ms", "ranking.softtimeout.factor": 0.5}
 _OF_SETTERS: Final[Mapping[Any, Json]] = {
     table.PARAMETERS[[names[0] for names, *_ in table.PARAMETERS].index("model.type")][1]: STRING,
     table.PARAMETERS[[names[0] for names, *_ in table.PARAMETERS].index("searchChain")][1]: enum(*table.SEARCH_CHAINS),

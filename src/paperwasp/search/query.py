@@ -229,7 +229,7 @@ class Deadline:
     """On the monotonic clock; 0: never."""
     is_soft: bool = True
     """Whether hits that were found in time are an answer when there is no time for all."""
-    soft_share: float = 0.7
+    soft_share: float = 0.5
     """The share of the time until the deadline that matching and ranking may take, where it is soft."""
 
 
