@@ -106,6 +106,11 @@ PROFILE: Final = """<query-profile id="few">
   <field name="ranking.profile">cheap</field>
 </query-profile>
 """
+MANY: Final = """<query-profile id="many">
+  <field name="maxHits">500</field>
+  <field name="maxOffset">2000</field>
+</query-profile>
+"""
 FILES: Final[dict[str, str | bytes]] = {
     "services.xml": SERVICES,
     "schemas/music.sd": MUSIC,
@@ -113,6 +118,7 @@ FILES: Final[dict[str, str | bytes]] = {
     "schemas/label.sd": LABEL,
     "schemas/mail.sd": MAIL,
     "search/query-profiles/few.xml": PROFILE,
+    "search/query-profiles/many.xml": MANY,
     **files(),
     "models/layer.onnx": product(batch=1),
 }

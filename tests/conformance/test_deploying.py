@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -202,14 +203,35 @@ def test_the_content_of_a_file(served: Served) -> None:
     refused(web.get(f"{url}/content/schemas/other.sd"), 404, "NOT_FOUND")
 
 
+CONTAINER, CONTENT = "container cluster 'default'", "content cluster 'notes'"
+
+
 @pytest.mark.parametrize(
-    "parameters",
-    [{}, {"hostname": "localhost"}, {"clusterId": "default"}, {"clusterType": "container"}, {"clusterType": "content"}],
+    ("parameters", "expected"),
+    [
+        ({}, {CONTAINER, CONTENT}),
+        ({"hostname": ""}, {CONTAINER, CONTENT}),
+        ({"hostname": "elsewhere"}, set()),
+        ({"clusterId": "default"}, {CONTAINER}),
+        ({"clusterId": "notes"}, {CONTENT}),
+        ({"clusterType": "container"}, {CONTAINER}),
+        ({"clusterType": "content"}, {CONTENT}),
+        ({"clusterId": "notes", "clusterType": "container"}, set()),
+    ],
 )
-def test_a_restart(served: Served, parameters: dict[str, str]) -> None:
+def test_a_restart_is_of_what_is_named(
+    served: Served, parameters: dict[str, str], expected: set[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log of the service says what was restarted; `hostname=` stands for its own name."""
     ok(deploy(served, "restarted"))
     url = application_url(served, "restarted")
-    assert ok(web.post(f"{url}/restart", params=parameters)) == {"message": "Success"}
+    (service,) = ok(web.get(f"{url}/serviceconverge"))["services"]
+    named = {name: value or service["host"] for name, value in parameters.items()}
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        assert ok(web.post(f"{url}/restart", params=named)) == {"message": "Success"}
+    told = re.findall(r"Restarted (.*) of application default\.restarted\.default", caplog.text)
+    assert (len(told), set(told)) == (len(expected), expected)
     assert ok(web.get(f"{url}/serviceconverge"))["converged"] is True
     refused(web.post(application_url(served, "nobody") + "/restart"), 404, "NOT_FOUND")
 

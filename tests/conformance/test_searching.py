@@ -9,6 +9,9 @@ import pytest
 from cbor2 import loads
 
 from paperwasp import limits
+from paperwasp.env import Environment
+from paperwasp.search.query import Query
+from paperwasp.search.query_clock import QueryClock
 from tests import web
 from tests.conformance.conftest import Served
 
@@ -64,10 +67,19 @@ def test_nothing_found_is_no_error(served: Served) -> None:
 
 
 def test_coverage_of_what_was_not_searched_to_the_end(served: Served) -> None:
-    """Of a query that had no time, there is none of all documents."""
-    answer = served.search(ALL, timeout="0.000001s", **{"ranking.softtimeout.enable": "true"})
-    assert answer.status_code == 504
-    assert answer.json()["root"].get("coverage", {"full": False})["full"] is False
+    """A query that may search for no share of its time at all has searched nothing when it ends, and says so."""
+    root = served.root(ALL, **{"ranking.softtimeout.factor": "0.0"})
+    assert root["fields"] == {"totalCount": 0}
+    coverage = root["coverage"]
+    assert coverage.pop("degraded")["timeout"] is True
+    assert coverage == {
+        "coverage": 0,
+        "documents": 0,
+        "full": False,
+        "nodes": 1,
+        "results": 1,
+        "resultsFull": 0,
+    }
 
 
 def test_an_error(served: Served) -> None:
@@ -138,6 +150,15 @@ def test_hits_and_offset(served: Served) -> None:
     assert len(served.ids(yql, hits=400)) == 12
     for wrong in ({"hits": 401}, {"offset": 1001}, {"hits": -1}, {"offset": -1}, {"hits": "x"}):
         assert error_of(served, yql, **wrong)["code"] == 3
+
+
+def test_the_deployment_says_how_many_hits_there_may_be(served: Served) -> None:
+    beyond: tuple[dict[str, Any], ...] = ({"hits": 401}, {"offset": 1001})
+    for parameters in beyond:
+        assert error_of(served, **parameters)["code"] == 3
+        assert served.search(ALL, queryProfile="many", **parameters).status_code == 200
+    assert "configured limit: 500" in error_of(served, queryProfile="many", hits=501)["message"]
+    assert "configured limit: 2000" in error_of(served, queryProfile="many", offset=2001)["message"]
 
 
 def test_a_deep_page_goes_on_behind_a_hit(served: Served) -> None:
@@ -217,6 +238,21 @@ def test_inputs_that_are_tensors(served: Served, name: str) -> None:
     assert error_of(served, yql, ranking="near", **{name: "[1,0]"})["code"] in (3, 4)
 
 
+def test_the_share_of_a_soft_timeout(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Content nodes are told the share; tests/search/test_degrading.py shows on a clock of its own what it does."""
+    shares: list[float] = []
+    begin = QueryClock.__init__
+
+    def record(clock: QueryClock, query: Query, env: Environment) -> None:
+        shares.append(query.deadline.soft_share)
+        begin(clock, query, env)
+
+    monkeypatch.setattr(QueryClock, "__init__", record)
+    for parameters in ({}, {"ranking.softtimeout.factor": "0.3"}):
+        assert len(served.ids(ALL, nocache="true", **parameters)) == 5
+    assert shares == [0.5, 0.3]
+
+
 def test_soft_timeouts(served: Served) -> None:
     for value in ("true", "false"):
         assert len(served.ids(ALL, **{"ranking.softtimeout.enable": value})) == 5
@@ -249,7 +285,7 @@ def messages(children: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def test_the_trace_level(served: Served) -> None:
     for parameters in ({}, {"tracelevel": 0}):
         assert "trace" not in served.search(ALL, **parameters).json()
-    for level in (1, 5, 9):
+    for level in (1, 5, 9, 10):
         trace = served.search(ALL, tracelevel=level).json()["trace"]
         assert messages(trace["children"])[0]["message"] == "No query profile is used"
     assert error_of(served, tracelevel="x")["code"] == 3
@@ -274,7 +310,7 @@ def test_the_explain_level(served: Served) -> None:
 
     assert "query_execution_plan" not in tags()
     assert tags(explainlevel=0) == tags()
-    for level in (1, 2, 3):
+    for level in (1, 2, 3, 4):
         assert "query_execution_plan" in tags(explainlevel=level)
     assert "trace" not in served.search(ALL, explainlevel=3).json()
 

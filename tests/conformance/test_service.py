@@ -23,6 +23,7 @@ PORTS = ("url", "config_url")
 def test_the_default_ports() -> None:
     parameters = inspect.signature(serve).parameters
     assert [parameters[name].default for name in ("port", "config_port")] == [8080, 19071]
+    assert parameters["host"].default == "127.0.0.1"  # nobody from outside reaches either, unless that is asked for
 
 
 def test_documents_of_schemas_are_stored_and_ranked(served: Served) -> None:

@@ -6,7 +6,6 @@ import ast
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from tests.conformance.rows import Row, Section, read_sections
 SECTIONS = read_sections()
 ROWS = 278
 """All rows of the specification: counted in it, like those of each section."""
-OPEN = 9
+OPEN = 5
 """Rows without a proof: the number may only fall."""
 _NODE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)(?:\[([\w.]+)\])?")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
@@ -97,9 +96,9 @@ def test_open_rows_only_become_fewer() -> None:
 def test_every_test_of_the_specification_is_a_proof() -> None:
     """What was written for a row is named by one."""
     named = {test for section in SECTIONS for row in section.rows for test in row.tests}
-    files = [path.relative_to(ROOT).as_posix() for path in Path(__file__).parent.glob("test_*.py")]
+    files = [path.relative_to(ROOT).as_posix() for path in (ROOT / "tests" / "conformance").glob("test_*.py")]
     own = {f"{path}::{name}" for path in files for name in functions(path) if name.startswith("test_")}
-    assert {test for test in own - named if "/test_rows.py::" not in test} == set()
+    assert own - named == set()
 
 
 def test_the_page_is_up_to_date() -> None:
