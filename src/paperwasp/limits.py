@@ -329,6 +329,8 @@ RULE_TRACE_MESSAGES: Final = 1_000
 # Tensors
 TENSOR_CELLS: Final = 1 << 26
 """The most cells of one tensor, cells of indexed dimensions that are not given included."""
+FIELD_TENSOR_CELLS: Final = 1 << 22
+"""The cells of all indexed dimensions of a field's tensor: a document with it, and a column, begin with so many."""
 TENSOR_BATCH_CELLS: Final = 1 << 26
 """The most cells of the tensors of all hits that are computed at a time."""
 TENSOR_FOLDED_CELLS: Final = 1 << 20

@@ -6,6 +6,7 @@ import gzip
 import io
 import stat
 import tarfile
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 
@@ -171,6 +172,40 @@ def test_a_zip_that_lies_about_its_size_is_refused() -> None:
     lie = archive.replace((1_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     with pytest.raises(UnreadablePackage):
         read_package(lie)
+
+
+def peak_bytes(archive: bytes) -> int:
+    """The most memory that is taken until the archive is refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadablePackage):
+            read_package(archive)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_no_more_is_unpacked_than_an_entry_of_a_zip_says_that_it_has() -> None:
+    archive = zipped({"a": bytes(40_000_000)})
+    assert peak_bytes(archive.replace((40_000_000).to_bytes(4, "little"), (10).to_bytes(4, "little"))) < 2_000_000
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_what_a_tar_unpacks_to_is_counted_before_it_is_kept(members: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "PACKAGE_UNPACKED_FREE_BYTES", 20_000_000)
+    archive = gzip.compress(bytes(40_000_000 // members)) * members
+    assert len(archive) * limits.PACKAGE_UNPACKED_FACTOR < 20_000_000
+    assert peak_bytes(archive) < 5_000_000
+
+
+def test_a_tar_of_all_that_is_allowed_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To the last byte: the file, its head, and the blocks that end and fill a tar."""
+    archive = tarred_files({"a": bytes(300_000)})
+    monkeypatch.setattr(limits, "PACKAGE_UNPACKED_FREE_BYTES", len(gzip.decompress(archive)))
+    assert read_package(archive).files == {"a": bytes(300_000)}
+    monkeypatch.setattr(limits, "PACKAGE_UNPACKED_FREE_BYTES", len(gzip.decompress(archive)) - 1)
+    with pytest.raises(UnreadablePackage, match="unpacks to too much"):
+        read_package(archive)
 
 
 def test_too_many_files_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

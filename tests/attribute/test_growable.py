@@ -72,6 +72,12 @@ def test_large_arrays_stay_where_they_are(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("cells", "room"), [(1, 256), (1 << 16, 256), (1 << 17, 128), (1 << 24, 1), (1 << 26, 1)])
+def test_there_is_room_for_fewer_large_elements_at_first(cells: int, room: int) -> None:
+    """For 64 MiB of them, and for one at least. Zeros take no memory."""
+    assert len(GrowableArray(np.float32, row_shape=(cells,)).array) == room
+
+
 def test_more_than_was_reserved_is_moved(tmp_path: Path) -> None:
     grown = GrowableArray(np.float32, row_shape=(3,), large=Large(tmp_path))
     count = (1 << 20) // ROW_BYTES

@@ -98,6 +98,7 @@ def test_each_kind_of_item_has_its_json(encoded: str, expected: str) -> None:
         ("a18000", "neither text nor a number"),
         ("a1f97e0000", "neither text nor a number"),
         ("c25907d0" + "ff" * 2000, "too large"),
+        ("a1c25907d0" + "ff" * 2000 + "00", "too large a number"),
     ],
 )
 def test_what_json_cannot_say_is_refused(encoded: str, message: str) -> None:

@@ -133,6 +133,14 @@ def test_statistics_are_those_of_the_bitmap_that_is_given(tmp_path: Path) -> Non
     assert snapshot.live_lengths(0, changed, True) == (2.0, 2.0)
 
 
+def test_the_words_of_an_index(tmp_path: Path) -> None:
+    """None, before there are documents: a group of a streaming search may be empty."""
+    index = new_index(tmp_path)
+    assert index.snapshot().words == ()
+    index.add_batch(0, "music", titles("blue é blue", "a"))
+    assert sorted(index.snapshot().words) == ["a", "blue", "e"]
+
+
 def test_statistics_are_kept_of_few_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "TERM_FREQUENCIES", 2)
     index = new_index(tmp_path)

@@ -21,10 +21,10 @@ from tests import web
 from tests.configserver import test_deploy_scripts as deploy_scripts
 from tests.container import document_scripts, search_scripts, test_document_visits, test_model_evaluation
 from tests.evaluation.packages import files
-from tests.openapi.described import described
 from tests.service import test_grouping_scripts
 from tests.service.in_process import deployed_service
 from tests.service.query_scripts import deploy_and_feed, run, scripts_in
+from tools.openapi.described import described
 
 
 class Checked:

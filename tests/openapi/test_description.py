@@ -27,8 +27,8 @@ from paperwasp.http.routing import Router
 from tests.configserver import test_deploy_scripts as deploy_scripts
 from tests.configserver.deploy_fixtures import Service, ask, config_app, config_server
 from tests.container.clusters import cluster, running
-from tests.openapi.described import described
 from tests.responses import whole
+from tools.openapi.described import described
 from tools.openapi.description import descriptions, written
 
 PORTS = pytest.mark.parametrize("port", ["container", "configserver"])

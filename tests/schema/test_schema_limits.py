@@ -70,3 +70,13 @@ def test_problems_have_an_end() -> None:
     with pytest.raises(InvalidSchemas) as raised:
         parse_schemas(schema(f"fieldset default {{ fields: {names} }}"))
     assert len(raised.value.findings) == limits.SCHEMA_PROBLEMS
+
+
+@pytest.mark.parametrize(("size", "fits"), [(1 << 11, True), ((1 << 11) + 1, False), (2**31 - 1, False)])
+def test_tensors_of_many_cells(size: int, fits: bool) -> None:
+    """There may be 2 to the 22nd cells to each label; a column has room for a first tensor from the start."""
+    files = schema("", f"field t type tensor<float>(k{{}},x[2048],y[{size}]) {{ indexing: attribute }}")
+    if fits:
+        assert parse_schemas(files).schemas["a"].fields["t"].type.name.startswith("tensor")
+    else:
+        assert "at most 4194304 cells (FIELD_TENSOR_CELLS in paperwasp.limits)" in problems(files)

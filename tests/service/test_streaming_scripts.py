@@ -23,3 +23,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
 def test_script(service: Deployed, script: Path) -> None:
     run(service, script, lambda url, *lines: in_short(url, *lines, "streaming.groupname=a"))
+
+
+@pytest.mark.parametrize("match", ["substring", "prefix", "suffix"])
+def test_a_group_without_documents_has_no_words(service: Deployed, match: str) -> None:
+    where = f'where line contains ({{{match}: true}}"old")'
+    assert in_short(f"{service.url}/search/", where, "streaming.groupname=nobody") == "200 0:"

@@ -7,6 +7,7 @@
     documents, search, evaluation, deploy, state
                    the paths of each interface
     description    both descriptions, whole
+    described      a description as tests and `tools.fuzz` use it
 
 Names, types, bounds and defaults come from the tables that the service reads requests by, wherever there is a table.
 `tests/openapi` compares the files with what is made here, the paths with what is bound, the parameters with what is

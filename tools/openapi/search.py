@@ -194,6 +194,10 @@ def paths() -> dict[str, dict[str, Any]]:
     responses = {"200": answer(said, content)}
     for status in _STATUSES:
         responses[str(status)] = answer("The result has errors, and no hits.", content)
+    nobody = {"anyOf": [ref("SearchResult"), ref("Error")]}
+    said = "There is no application yet, or it has no content that answers."
+    responses["503"] = answer(said, {**content, JSON: nobody, CBOR: nobody})
+    responses["404"] = answer("The container has no `search`.", {JSON: nobody, CBOR: nobody})
     body: Json = {
         "description": "Parameters; those of the query string go before them.",
         "required": False,

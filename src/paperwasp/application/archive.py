@@ -32,6 +32,10 @@ _ZIP_ERRORS: Final = (
 )
 """The errors of `zipfile` for damaged input, found by mutating archives (RuntimeError includes NotImplementedError)."""
 _CENTRAL_ENTRY: Final = b"PK\x01\x02"
+_DEFLATE_FACTOR: Final = 1032
+"""No more bytes than this come of one that is deflated."""
+_COUNTED_BYTES: Final = 1 << 20
+"""Unpacked at a time while they are counted."""
 _ENCRYPTED: Final = 0x1
 _UNIX: Final = 3
 
@@ -55,8 +59,15 @@ def _read_zip(archive: zipfile.ZipFile, archive_bytes: int) -> dict[str, bytes]:
         path = safe_path(_without_dots(entry.orig_filename))
         _check_zip_entry(entry, path)
         if not entry.is_dir():
-            files.add(path, archive.read(entry))
+            files.add(path, _content(archive, entry))
     return files.contents
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """A file, of which no more is inflated than the archive says that it has: asked for everything, `zipfile` inflates
+    all that there is before it looks at that."""
+    with archive.open(entry) as file:
+        return file.read(entry.file_size + 1)
 
 
 def _check_zip_entry(entry: zipfile.ZipInfo, path: str) -> None:
@@ -99,8 +110,10 @@ def _read_tar(archive: tarfile.TarFile) -> dict[str, bytes]:
 
 
 def _gunzip(content: bytes) -> bytes:
-    """All members of a gzip file, unpacked, but never more than may be."""
+    """All members of a gzip file, unpacked, but never more than may be: where it may be more, that is counted first."""
     allowed = _allowed_bytes(len(content))
+    if len(content) * _DEFLATE_FACTOR > allowed:
+        _check_size(_unpacked_bytes(content, allowed), len(content))
     parts: list[bytes] = []
     while content.startswith(b"\x1f\x8b"):
         member = zlib.decompressobj(wbits=31)
@@ -115,6 +128,21 @@ def _gunzip(content: bytes) -> bytes:
             raise UnreadablePackage("The gzip archive is damaged: it ends too early")
         content = member.unused_data
     return b"".join(parts)
+
+
+def _unpacked_bytes(content: bytes, allowed: int) -> int:
+    """To how many bytes the members of a gzip file unpack, as far as they can be read; not counted beyond `allowed`."""
+    count = 0
+    while content.startswith(b"\x1f\x8b") and count <= allowed:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            while not member.eof and (piece := member.decompress(content, _COUNTED_BYTES)) and count <= allowed:
+                count += len(piece)
+                content = member.unconsumed_tail
+        except zlib.error:
+            break
+        content = member.unused_data
+    return count
 
 
 class _Files:

@@ -10,6 +10,7 @@ What such a one had in a file is mapped, and not read before it is looked at.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,9 @@ from numpy.typing import DTypeLike, NDArray
 
 from paperwasp.attribute.reserved import RESERVED_BYTES, FilePlace, Reserved
 
-_FIRST_CAPACITY = 256
+_FIRST_CAPACITY: Final = 256
+_FIRST_BYTES: Final = 64 << 20
+"""Fewer elements are made room for at first, where they are larger than this together."""
 _RESERVED_FROM_BYTES: Final = 1 << 20
 """Arrays for large elements are moved to reserved address space when they become larger than this."""
 
@@ -43,7 +46,9 @@ class GrowableArray:
         self._fill = fill
         self._large = large
         self._reserved: Reserved | None = None
-        self.array: NDArray[Any] = _make_filled((_FIRST_CAPACITY, *row_shape), fill, dtype)
+        row_bytes = math.prod(row_shape) * np.dtype(dtype).itemsize
+        capacity = max(1, min(_FIRST_CAPACITY, _FIRST_BYTES // max(1, row_bytes)))
+        self.array: NDArray[Any] = _make_filled((capacity, *row_shape), fill, dtype)
         self.length = 0
 
     @classmethod

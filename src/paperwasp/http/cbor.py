@@ -170,7 +170,12 @@ def _key(name: Any) -> str:
         return name
     if isinstance(name, bool):
         return "true" if name else "false"
-    if isinstance(name, int | float) and isfinite(name):
+    if isinstance(name, int):
+        try:
+            return str(name)
+        except ValueError:  # thousands of digits
+            raise InvalidInput("The CBOR of the body has a key that is too large a number") from None
+    if isinstance(name, float) and isfinite(name):
         return str(name)
     raise InvalidInput(f"The CBOR of the body has a key that is neither text nor a number: {name!r:.100}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -104,9 +105,8 @@ class IndexSnapshot:
     def words(self) -> tuple[str, ...]:
         """All words of the lexicon, by id. For the small index of streaming search: this copies them."""
         content, sizes = self.lexicon.words_from(0)
-        ends = np.cumsum(sizes).tolist()
-        starts = [0, *ends[:-1]]
-        return tuple(content[start:end].decode() for start, end in zip(starts, ends, strict=True))
+        places = pairwise([0, *np.cumsum(sizes).tolist()])
+        return tuple(content[start:end].decode() for start, end in places)
 
     def document_frequency(self, number: int, term: int) -> int:
         """Documents with the term, dead ones that were not merged away yet among them."""

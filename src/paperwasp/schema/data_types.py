@@ -8,6 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -234,6 +235,9 @@ class TypeScope:
             return self._refuse(f"the type of {node.describe()}: {error}", node)
         if any(dimension.size == 0 for dimension in type_.dimensions):
             return self._refuse(f"{node.describe()} of type {text}: dense tensor dimensions must have a size", node)
+        if math.prod(type_.shape) > limits.FIELD_TENSOR_CELLS:
+            most = f"{limits.FIELD_TENSOR_CELLS} cells (FIELD_TENSOR_CELLS in paperwasp.limits)"
+            return self._refuse(f"{node.describe()} of type {text}: its indexed dimensions have at most {most}", node)
         return tensor_field(type_)
 
     def _collection(self, name: str, inner: str, node: Node) -> DataType | None:

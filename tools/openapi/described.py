@@ -1,4 +1,4 @@
-"""A description as tests use it: which operation a request is for, and whether an answer is as it says."""
+"""A description as tests and the fuzzer use it: the operation of a request, and what is wrong with an answer."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"(\{\w+\})", path)
     rest = ("{path}", "{docid}", "{function}")
     expressions = ((".+" if part in rest else "[^/]+") if part.startswith("{") else re.escape(part) for part in parts)
-    return re.compile("".join(expressions).removesuffix("/") + "/?")
+    return re.compile("".join(expressions).removesuffix("/") + "/*")
 
 
 def _json(body: bytes) -> Any:
