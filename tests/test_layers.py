@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent / "src"
 FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "errors",
+        "access_limits",
         "backup_limits",
         "connection_limits",
         "embedding_limits",
@@ -33,7 +34,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ),
     ("large_json",),
     ("parsing", "tensor", "linguistics", "http", "remote", "backup"),
-    ("document", "query", "monitoring"),
+    ("access", "document", "query", "monitoring"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),
     ("ranking",),
     ("indexing", "evaluation"),

@@ -24,13 +24,19 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.access.keys import KnownKeys
+from paperwasp.access.refusals import Refusals
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
+from paperwasp.configserver.guard import DeployGuard
+from paperwasp.container.access.rules import Accounts
 from paperwasp.content.addresses import address_of
+from paperwasp.env import SYSTEM
 from paperwasp.http.server import HttpServer
+from paperwasp.http.tls_files import ReloadedTls, TlsSettings
 from paperwasp.service.applications import Applications
 from paperwasp.service.backup_files import open_served
 from paperwasp.service.containers import Containers
@@ -57,6 +63,12 @@ class Settings:
     """Go on after damage to the operation log: what follows the damage is put aside."""
     allow_python_components: bool = False
     """Whether applications may have components that are written in Python, which do here whatever they want."""
+    authenticates: bool = False
+    """Whether clients of containers that do not say otherwise must tell who they are."""
+    authenticates_deployments: bool = False
+    """Whether whoever speaks to the config server must have a key of scope deploy, or a certificate that it trusts."""
+    config_tls: TlsSettings | None = None
+    """Of the config server's port."""
 
 
 class Service:
@@ -70,7 +82,8 @@ class Service:
             data = DataDirectory(settings.data_directory)
             closing.callback(data.close)
             messenger = EmbeddedMessenger()
-            self.containers = Containers(messenger, settings.host, settings.port)
+            accounts = Accounts(KnownKeys(data.keys), Refusals(), SYSTEM, settings.authenticates)
+            self.containers = Containers(messenger, settings.host, settings.port, accounts)
             closing.callback(self.containers.close)
             content = ContentClusters(data.content, messenger, settings.repair)
             closing.callback(content.stop)
@@ -78,7 +91,7 @@ class Service:
             self.applications = Applications(content, self.containers, _shown(settings.host))
             self.config = ConfigServer(
                 store,
-                partial(_model_of, allow_python=settings.allow_python_components),
+                partial(_model_of, settings=settings),
                 self._activate,
                 check=self.applications.check,
                 reindex_chunk=partial(_reindex, messenger),
@@ -86,16 +99,20 @@ class Service:
             closing.callback(self.config.close)
             log = ServiceLog(data.logs, _shown(settings.host))
             closing.callback(log.close)
+            guard = DeployGuard(accounts.keys, accounts.refusals) if settings.authenticates_deployments else None
             self._config_app = ConfigServerApp(
                 self.config,
                 services_of=self.applications.services,
                 restart=self.applications.restart,
                 logs=log,
                 open_files=partial(open_served, data, store, content),
+                guard=guard,
             )
             closing.callback(self._config_app.close)
             self.config_server = _config_server(self._config_app, settings)
             closing.callback(self.config_server.close)
+            if settings.config_tls is not None:
+                self.config_server.secure(ReloadedTls(settings.config_tls))
             self.containers.configure_ports(PortRecord(store), {self.config_server.port: "the config server"})
             closing.enter_context(_logging_to(log))
             self.config.restore()
@@ -173,13 +190,20 @@ def _shown(host: str | None) -> str:
     return "localhost" if host in _ANY_HOST else str(host)
 
 
-def _model_of(package: ApplicationPackage, application: ApplicationId, *, allow_python: bool) -> ApplicationModel:
+def _model_of(package: ApplicationPackage, application: ApplicationId, *, settings: Settings) -> ApplicationModel:
     from paperwasp.application.build import build_model
     from paperwasp.application.preprocessing import DeployProperties
     from paperwasp.service.schema_check import check_schema
 
     properties = DeployProperties(instance=application.instance)
-    return build_model(package, check_schema, datetime.now(UTC).date(), properties, allow_python=allow_python)
+    return build_model(
+        package,
+        check_schema,
+        datetime.now(UTC).date(),
+        properties,
+        allow_python=settings.allow_python_components,
+        authenticates=settings.authenticates,
+    )
 
 
 def _reindex(

@@ -11,6 +11,8 @@
     │   └── TooLarge            … more than a named limit                    413
     │       ├── LongAddress     … in the address of a request                414
     │       └── LargeHead       … in the head of a request                   431
+    ├── Unauthenticated         the caller did not say who it is             401
+    ├── Forbidden               the caller may not do that                   403
     ├── NotFound                the caller named something that is not there 404
     ├── Conflict                the caller came too late                     409
     │   └── LockFailure         … another step for the same thing is not over 409
@@ -150,6 +152,22 @@ class LargeHead(TooLarge):
     """The head of a request has more bytes, or more fields, than a server has to take."""
 
     http_status = 431
+
+
+class Unauthenticated(PaperwaspError):
+    """The request says in no way that is known here whose it is."""
+
+    http_status = 401
+    search_code = 14
+    deploy_code = "UNAUTHORIZED"
+
+
+class Forbidden(PaperwaspError):
+    """Whoever has sent the request may not do what it asks for."""
+
+    http_status = 403
+    search_code = 15
+    deploy_code = "FORBIDDEN"
 
 
 class NotFound(PaperwaspError):

@@ -53,9 +53,10 @@ class Authority:
         self.path = folder / f"{name}.pem"
         self.path.write_bytes(builder.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 
-    def sign(self, name: str, *alternatives: x509.GeneralName) -> Owner:
+    def sign(self, name: str, *alternatives: x509.GeneralName, until: datetime | None = None) -> Owner:
+        """A certificate of that name, good for a day or `until` then."""
         key = ec.generate_private_key(ec.SECP256R1())
-        builder = self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key)
+        builder = self._builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), key, until)
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
         builder = builder.add_extension(issuer, critical=False)  # Python 3.13 asks for it
         if alternatives:
@@ -85,10 +86,12 @@ class Authority:
             context.set_alpn_protocols(list(protocols))
         return context
 
-    def _builder(self, name: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _builder(
+        self, name: x509.Name, key: ec.EllipticCurvePrivateKey, until: datetime | None = None
+    ) -> x509.CertificateBuilder:
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder().subject_name(name).issuer_name(self._name)
         builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
         key_identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
         builder = builder.add_extension(key_identifier, critical=False)
-        return builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+        return builder.not_valid_before(now - timedelta(days=1)).not_valid_after(until or now + timedelta(days=1))

@@ -71,17 +71,14 @@ def active(answer: httpx.Response) -> dict[str, Any]:
 
 
 @contextmanager
-def deployed_service(
-    data_directory: Path, port: int = 0, config_port: int = 0, *, allow_python_components: bool = False
-) -> Iterator[Deployed]:
-    """Starts a service and ends it, whatever happened."""
+def deployed_service(data_directory: Path, port: int = 0, config_port: int = 0, **settings: Any) -> Iterator[Deployed]:
+    """Starts a service with further `Settings`, and ends it, whatever happened."""
     box: dict[str, Any] = {}
     started = threading.Event()
 
     async def run() -> None:
         box["loop"], box["end"] = asyncio.get_running_loop(), asyncio.Event()
-        settings = Settings(data_directory, HOST, port, config_port, allow_python_components=allow_python_components)
-        service = Service(settings)
+        service = Service(Settings(data_directory, HOST, port, config_port, **settings))
         try:
             service.start()
             box["service"] = service

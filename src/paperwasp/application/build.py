@@ -17,6 +17,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.changes.overrides import ValidationOverrides, parse_overrides
+from paperwasp.application.client_rules import check_clients
 from paperwasp.application.evaluated_models import check_models
 from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import HOSTS_FILE, Hosts, parse_hosts
@@ -58,11 +59,13 @@ def build_model(
     properties: DeployProperties | None = None,
     *,
     allow_python: bool = False,
+    authenticates: bool = False,
 ) -> ApplicationModel:
     """The model of the application in the package, as a deployment with these properties sees it.
 
     `now` is the day for which validation overrides are checked; without it they are not. `allow_python`: components
     that are written in Python are loaded, which runs their code; otherwise a package that has some is refused.
+    `authenticates`: clients of containers that do not say otherwise must tell who they are.
     Errors: InvalidPackage with every problem found, each with file and place where there is one.
     """
     findings = Findings()
@@ -83,7 +86,8 @@ def build_model(
     check_references(services, schemas, broken, files, findings)
     check_significance(services.containers, files, findings)
     check_models(services.containers, files, findings)
-    check_tls(services.containers, files, findings)
+    check_clients(services.containers, files, findings, authenticates=authenticates)
+    check_tls(services.containers, files, findings, authenticates=authenticates)
     if findings.error_count:
         raise InvalidPackage(_join_errors(findings), findings.errors)
     return ApplicationModel(

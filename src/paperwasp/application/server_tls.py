@@ -7,7 +7,7 @@ Differs: a relative path is one in the package, which Vespa looks for where its 
 from __future__ import annotations
 
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
@@ -23,28 +23,37 @@ if TYPE_CHECKING:
 _VERIFY: Final = {"disabled": ssl.CERT_NONE, "want": ssl.CERT_OPTIONAL, "need": ssl.CERT_REQUIRED}
 
 
-def tls_settings(tls: ServerTls, files: Mapping[str, bytes]) -> TlsSettings:
-    """The settings of a server's port. `files`: those of the package. Errors: WrongTls for a file that is not there."""
+def tls_settings(tls: ServerTls, files: Mapping[str, bytes], known: Collection[bytes] = ()) -> TlsSettings:
+    """The settings of a server's port. `files`: those of the package; `known`: certificates (DER) of clients that are
+    told by them. Where there are some, clients are asked for theirs, unless services.xml says otherwise.
+
+    Errors: WrongTls for a file that is not there.
+    """
     return TlsSettings(
         certificate=_found(tls.certificate, "certificate-file", files),
         private_key=_found(tls.private_key, "private-key-file", files),
         authorities=None if tls.authorities is None else _found(tls.authorities, "ca-certificates-file", files),
-        verify=_VERIFY[tls.client_authentication or "disabled"],
+        trusted=tuple(sorted(known)),
+        verify=_VERIFY[tls.client_authentication or ("want" if known else "disabled")],
         cipher_suites=tls.cipher_suites,
         protocols=tls.protocols,
     )
 
 
-def check_tls(containers: Iterable[Container], files: Mapping[str, bytes], findings: Findings) -> None:
-    """Reports files and settings of TLS that cannot be used, and what shuts clients out."""
+def check_tls(
+    containers: Iterable[Container], files: Mapping[str, bytes], findings: Findings, *, authenticates: bool
+) -> None:
+    """Reports files and settings of TLS that cannot be used, and what shuts clients out. `authenticates`: whether
+    clients of containers that do not say it must tell who they are."""
     for container in containers:
+        is_required = container.access.is_required(authenticates)
         for server in container.servers:
             if server.tls is not None:
-                _check(server.tls, files, findings)
+                _check(server.tls, files, findings, is_required)
 
 
-def _check(tls: ServerTls, files: Mapping[str, bytes], findings: Findings) -> None:
-    if tls.client_authentication in ("want", "need") and tls.authorities is None:
+def _check(tls: ServerTls, files: Mapping[str, bytes], findings: Findings, is_required: bool) -> None:
+    if tls.client_authentication in ("want", "need") and tls.authorities is None and not is_required:
         message = f"client-authentication is '{tls.client_authentication}' without 'ca-certificates-file'"
         findings.warning(f"{message}: no certificate of a client will be trusted", tls.position)
     try:

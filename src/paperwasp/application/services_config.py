@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from paperwasp.application.findings import Findings
+from paperwasp.application.services_access import ACCESS_CONFIG
 from paperwasp.application.tables import RULES
 from paperwasp.application.values import VALUES, boolean
 from paperwasp.application.xml import Element
@@ -76,7 +77,7 @@ def snowball_english(root: Element, container: Element, findings: Findings) -> b
         for config in element.all("config"):
             if _name_of(config) == _OPEN_NLP:
                 found = _open_nlp(config, findings, found)
-            elif element is container:
+            elif element is container and _name_of(config) != ACCESS_CONFIG:
                 note_unused(config, element, findings)
     return found
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts
-from paperwasp.application.services_access import read_tls
+from paperwasp.application.services_access import read_access, read_tls
 from paperwasp.application.services_components import read_components
 from paperwasp.application.services_config import snowball_english
 from paperwasp.application.services_model import Container, EvaluatedNetwork, HttpServer, Node
@@ -36,6 +36,7 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
         model_evaluation=evaluation is not None,
         evaluated_networks=_evaluated_networks(evaluation),
         servers=_servers(element, findings),
+        access=read_access(element, findings),
         nodes=_nodes(element, hosts),
         components=read_components(element, findings),
         search_chains=_search_chains(search),

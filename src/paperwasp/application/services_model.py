@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from paperwasp.application.access_model import ServerTls
+from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
 from paperwasp.errors import Position
 from paperwasp.schema.components import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
@@ -70,6 +70,7 @@ class Container:
     model_evaluation: bool = False
     evaluated_networks: tuple[EvaluatedNetwork, ...] = ()
     servers: tuple[HttpServer, ...] = ()
+    access: Access = OPEN_TO_ALL
     nodes: tuple[Node, ...] = ()
     components: tuple[Component, ...] = ()
     search_chains: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ from paperwasp.cli.backup import backup
 from paperwasp.cli.check import check
 from paperwasp.cli.deploy import deploy
 from paperwasp.cli.feed import feed
+from paperwasp.cli.key import key
 from paperwasp.cli.query import query
 from paperwasp.cli.restore import restore
 from paperwasp.cli.serve import serve
@@ -34,6 +35,7 @@ app: Final = typer.Typer(
 _INTERRUPTED: Final = 130
 for _command in (serve, check, deploy, feed, query, visit, status, backup, restore):
     app.command()(_command)
+app.add_typer(key, name="key")
 
 
 def main() -> None:

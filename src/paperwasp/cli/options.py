@@ -48,6 +48,30 @@ Headers = Annotated[
     list[str] | None,
     typer.Option("--header", help="A header for each request, as 'Name: value'; repeatable.", rich_help_panel=_ACCESS),
 ]
+DataDirectoryPath = Annotated[Path, typer.Option("--data-dir", help="Where documents and applications are kept.")]
+Authenticate = Annotated[
+    bool,
+    typer.Option(
+        "--authenticate",
+        help="Let only those ask containers who send a key (`paperwasp key`) or show a client certificate, unless "
+        "services.xml says otherwise of a container.",
+    ),
+]
+AuthenticateDeployments = Annotated[
+    bool,
+    typer.Option(
+        "--authenticate-deployments",
+        help="Let only those deploy who send a key of scope deploy, or show a certificate of --config-tls-clients.",
+    ),
+]
+ConfigCertificate = Annotated[
+    Path | None, typer.Option(help="Speak TLS on the config port, with this certificate (PEM).")
+]
+ConfigKey = Annotated[Path | None, typer.Option(help="The key of that certificate (PEM).")]
+ConfigClients = Annotated[
+    Path | None,
+    typer.Option(help="Certificates (PEM) of clients that may deploy, or of authorities that have signed theirs."),
+]
 
 
 def make_access(

@@ -5,17 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import ssl
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from paperwasp import limits
-from paperwasp.cli.options import DEFAULT_DATA, AllowPython
+from paperwasp.cli.options import (
+    DEFAULT_DATA,
+    AllowPython,
+    Authenticate,
+    AuthenticateDeployments,
+    ConfigCertificate,
+    ConfigClients,
+    ConfigKey,
+)
 from paperwasp.daemon_threads import is_any_busy
 from paperwasp.env import limit_arenas
+from paperwasp.http.tls_files import PemFile, TlsSettings
 
 _MOST_PORT: Final = 65_535
 
@@ -36,11 +47,17 @@ def serve(
         bool, typer.Option("--repair", help="Start in spite of a damaged operation log; what follows is put aside.")
     ] = False,
     allow_python_components: AllowPython = False,
+    authenticate: Authenticate = False,
+    authenticate_deployments: AuthenticateDeployments = False,
+    config_tls_certificate: ConfigCertificate = None,
+    config_tls_key: ConfigKey = None,
+    config_tls_clients: ConfigClients = None,
 ) -> None:
     """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
     started = time.monotonic()
     if port == config_port != 0:
         raise typer.BadParameter(f"{port} is the port of both --port and --config-port")
+    config_tls = _config_tls(config_tls_certificate, config_tls_key, config_tls_clients)
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     logging.getLogger().handlers[0].setLevel(logging.WARNING)
     limit_arenas(limits.MEMORY_ARENAS)
@@ -50,7 +67,7 @@ def serve(
         typer.echo(
             f"Ready in {time.monotonic() - started:.2f} s: documents and queries on "
             f"{service.containers.front_scheme}://{host}:{service.containers.front_port}, deployments on "
-            f"http://{host}:{service.config_server.port}, data in {data_dir}"
+            f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
         )
         for (application, cluster), (port, _) in service.containers.serving().items():
             if port != service.containers.front_port:
@@ -59,8 +76,24 @@ def serve(
         sys.stdout.flush()
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
+    settings = replace(settings, authenticates=authenticate, authenticates_deployments=authenticate_deployments)
+    settings = replace(settings, config_tls=config_tls)
     asyncio.run(serve_until_signal(settings, application, say_ready))
     if is_any_busy():  # a component that does not return; what it returned to would be half gone
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
+
+
+def _config_tls(certificate: Path | None, key: Path | None, clients: Path | None) -> TlsSettings | None:
+    """The TLS of the config port; None: it has none. Errors: BadParameter."""
+    if certificate is None or key is None:
+        if certificate is not None or key is not None or clients is not None:
+            raise typer.BadParameter("TLS on the config port needs both --config-tls-certificate and --config-tls-key")
+        return None
+    return TlsSettings(
+        PemFile(str(certificate)),
+        PemFile(str(key)),
+        None if clients is None else PemFile(str(clients)),
+        verify=ssl.CERT_NONE if clients is None else ssl.CERT_OPTIONAL,
+    )

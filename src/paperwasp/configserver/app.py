@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import traceback
+from dataclasses import replace
 from typing import Final
 
+from paperwasp.access.refusals import refusal_headers
 from paperwasp.configserver.application_api import ApplicationApi
 from paperwasp.configserver.backup_api import BackupApi, OpenFiles
 from paperwasp.configserver.content_api import ContentApi
 from paperwasp.configserver.convergence_api import ConvergenceApi
 from paperwasp.configserver.deploy_api import DeployApi
+from paperwasp.configserver.guard import DeployGuard
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing_api import ReindexingApi
@@ -38,7 +41,8 @@ class ConfigServerApp:
     """Answers every request to the config port.
 
     `services_of` says what serves an application and how far it is, `restart` restarts some of that; `logs` is what
-    `vespa log` is shown; `open_files` opens all that a backup holds.
+    `vespa log` is shown; `open_files` opens all that a backup holds; `guard` says
+    who may ask, None: everybody.
     """
 
     def __init__(
@@ -49,9 +53,11 @@ class ConfigServerApp:
         restart: Restart,
         logs: ServiceLog | None = None,
         open_files: OpenFiles | None = None,
+        guard: DeployGuard | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
         self._server = server
+        self._guard = guard
         self._workers = Workers()
         self._metrics = RequestMetrics(_kind_of, {_MONITORING: _MONITORING}, environment)
         self._router = Router()
@@ -82,6 +88,10 @@ class ConfigServerApp:
         self._metrics.ports[port] = traffic
 
     async def _answer(self, request: Request) -> Answer:
+        refusal = None if self._guard is None else self._guard.refusal(request)
+        if refusal is not None:
+            answer = error_response(refusal.http_status, refusal.deploy_code, refusal.message)
+            return replace(answer, headers=refusal_headers(refusal))
         try:
             return await self._router.handle(await as_json_request(request))
         except PaperwaspError as error:

@@ -8,11 +8,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.access.gate import Gate, gate_of
+from paperwasp.container.access.rules import Accounts
 from paperwasp.container.metrics import ContainerMetrics
+from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM, Environment
@@ -27,19 +30,24 @@ from paperwasp.monitoring.api import MetricsApi
 if TYPE_CHECKING:
     from paperwasp.container.interfaces import Interfaces
 
-_DOCUMENT_ROOT: Final = "/document/v1/"
-_SEARCH_ROOT: Final = "/search"
-_EVALUATION_ROOT: Final = "/model-evaluation/v1"
-
 
 class ContainerApp:
     """Answers every request to one container cluster of an application; without an application, that there is none."""
 
-    def __init__(self, messenger: Messenger, application: str = "", environment: Environment = SYSTEM) -> None:
+    def __init__(
+        self,
+        messenger: Messenger,
+        application: str = "",
+        environment: Environment = SYSTEM,
+        accounts: Accounts | None = None,
+    ) -> None:
+        """`accounts`: by which clients are known; None: they never need to be."""
         self.metrics = ContainerMetrics(environment)
         self._messenger = messenger
         self._address_of = partial(address_of, application)
         self._environment = environment
+        self._accounts = accounts
+        self._gate: Gate | None = None
         self._interfaces: Interfaces | None = None
         self._making_interfaces = threading.Lock()
         self._state = StateApi(self.metrics, environment)
@@ -58,6 +66,8 @@ class ContainerApp:
 
         May be called from any thread.
         """
+        if self._accounts is not None:
+            self._gate = gate_of(running, self._accounts, error_response)
         if running is not None or self._interfaces is not None:
             interfaces = self._make_interfaces()
             interfaces.configure(running)
@@ -76,7 +86,7 @@ class ContainerApp:
 
     def body_limit_bytes(self, raw_path: str) -> int:
         """How large a request body may be."""
-        if not raw_path.startswith(_DOCUMENT_ROOT):
+        if not raw_path.startswith(DOCUMENT_ROOT):
             return limits.HTTP_QUERY_BODY_BYTES
         own = self.running.container.max_document_size_bytes if self.running else None
         return limits.HTTP_DOCUMENT_BODY_BYTES if own is None else own
@@ -88,26 +98,33 @@ class ContainerApp:
     def begin(self, request: Request) -> Begun:
         """Begins to answer. Errors, now or later: what is wrong with a body of CBOR, or a request that is for no
         interface."""
+        gate = self._gate
+        if gate is not None:
+            return gate.begin(request, self._admit)
+        return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
+
+    def _admit(self, request: Request) -> Begun:
+        """Begins to answer what may be asked."""
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     async def _answer_cbor(self, request: Request) -> Answer:
         request = await as_json_request(request)
         answer = await settled(self._begin(request))
-        if _is_search(request.raw_path) or _is_evaluation(request.raw_path):  # they know the format
+        if is_search(request.raw_path) or is_evaluation(request.raw_path):  # they know the format
             return answer
         return await as_accepted(request, answer)
 
     def _begin(self, request: Request) -> Begun:
         path, running, interfaces = request.raw_path, self._state.running, self._interfaces
-        if path.startswith(_DOCUMENT_ROOT):
+        if path.startswith(DOCUMENT_ROOT):
             if running is None or running.container.document_api:
                 return self._begin_later(request) if interfaces is None else interfaces.documents.begin(request)
-        elif _is_search(path):
+        elif is_search(path):
             if running is None:
                 return json_response(503, {"message": "No application is active yet: deploy one"})
             if running.container.search:
                 return self._begin_later(request) if interfaces is None else interfaces.search.handle(request)
-        elif _is_evaluation(path) and running is not None and running.container.model_evaluation:
+        elif is_evaluation(path) and running is not None and running.container.model_evaluation:
             return self._begin_later(request) if interfaces is None else interfaces.evaluation.handle(request)
         return self._router.handle(request)
 
@@ -120,7 +137,7 @@ class ContainerApp:
 def error_response(request: Request, error: PaperwaspError) -> Response:
     """An error as the interface that the request was for says it."""
     path = request.raw_path
-    if path.startswith(_DOCUMENT_ROOT) or _is_search(path) or _is_evaluation(path):
+    if path.startswith(DOCUMENT_ROOT) or is_search(path) or is_evaluation(path):
         return _interface_error(request, error)
     return error_as_accepted(request, json_response(error.http_status, {"message": error.message}))
 
@@ -129,14 +146,6 @@ def _interface_error(request: Request, error: PaperwaspError) -> Response:
     from paperwasp.container.interfaces import error_response
 
     return error_response(request, error)
-
-
-def _is_search(raw_path: str) -> bool:
-    return raw_path.startswith("/search/") or raw_path == _SEARCH_ROOT
-
-
-def _is_evaluation(raw_path: str) -> bool:
-    return raw_path == _EVALUATION_ROOT or raw_path.startswith(_EVALUATION_ROOT + "/")
 
 
 def _not_found(request: Request) -> Response:

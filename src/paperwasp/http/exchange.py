@@ -258,8 +258,10 @@ class Exchange:
         return body
 
     def _request(self, body: bytes) -> Request:
-        certificate = self.peer.certificate
-        return Request(self.method, self.raw_path, self.query, self.headers, body, self.scheme, self.host, certificate)
+        certificate, address = self.peer.certificate, self.peer.address
+        return Request(
+            self.method, self.raw_path, self.query, self.headers, body, self.scheme, self.host, certificate, address
+        )
 
     def _call(self, request: Request) -> Begun:
         try:

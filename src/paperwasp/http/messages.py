@@ -46,18 +46,21 @@ class ClientCertificate:
 class Request:
     """One request. `raw_path` and `query` are as they came, percent signs and all; `headers` has lower-case names.
 
+    What may have secrets in it, header fields and body, is not shown where a request is printed.
+
     `host` is the Host header (with the port, where there is one); `scheme` is `http` or `https`; `client` is who a
-    client of TLS has shown to be, by a certificate.
+    client of TLS has shown to be, by a certificate; `address` is the client's, without its port.
     """
 
     method: str
     raw_path: str
     query: str = ""
-    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
-    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS, repr=False)
+    body: bytes = field(default=b"", repr=False)
     scheme: str = "http"
     host: str = "localhost"
     client: ClientCertificate | None = None
+    address: str = ""
 
     def parameters(self) -> dict[str, str]:
         """The parameters of the query string, decoded; of several with one name the last wins."""

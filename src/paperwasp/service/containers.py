@@ -19,9 +19,11 @@ from functools import partial
 from typing import Any, Final
 
 from paperwasp import limits
+from paperwasp.application.client_rules import client_rules
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.server_tls import tls_settings
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.access.rules import Accounts
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.errors import Conflict
@@ -52,9 +54,11 @@ class Containers:
     Threads: `start` and `stop` run in the event loop, which never waits here; changes and restarts on any other thread.
     """
 
-    def __init__(self, messenger: Messenger, host: str | None, port: int) -> None:
-        """Binds the front. `host` None: nothing is bound, and ports are mere numbers. Errors: PortTaken, Conflict."""
+    def __init__(self, messenger: Messenger, host: str | None, port: int, accounts: Accounts | None = None) -> None:
+        """Binds the front. `host` None: nothing is bound, and ports are mere numbers. `accounts`: by which clients are
+        known. Errors: PortTaken, Conflict."""
         self._messenger = messenger
+        self._accounts = accounts
         self._host = host
         self._nobody = ContainerApp(messenger)
         self._front = Listener(host, port, self._nobody)
@@ -125,7 +129,7 @@ class Containers:
                     listener.server.close()
 
     def _prepare(self, application: str, model: ApplicationModel, opened: dict[int, Listener]) -> ContainerChange:
-        tls = _tls_of(model)
+        tls = _tls_of(model, self._accounts is not None and self._accounts.authenticates)
         others = {port: _describe(role) for port, (_, role) in self._claims.items() if role[0] != application}
         recorded = self._recorded_ports(application)
         taken = Taken({**self._reserved, **others}, self.front_port)
@@ -204,7 +208,7 @@ class Containers:
 
     def _app_of(self, application: str, cluster: str) -> ContainerApp:
         place = self._places.get((application, cluster))
-        return place.app if place else ContainerApp(self._messenger, application)
+        return place.app if place else ContainerApp(self._messenger, application, accounts=self._accounts)
 
     def _give_up(self, listener: Listener) -> None:
         if listener is self._front:
@@ -218,7 +222,7 @@ class Containers:
         """Makes the container and its server again on the same port; who connects meanwhile waits."""
         with self._lock:
             roles = [role for role in self._places if role[0] == application and container_of(role[1]) == cluster]
-            app = ContainerApp(self._messenger, application)
+            app = ContainerApp(self._messenger, application, accounts=self._accounts)
             app.configure(self._places[application, cluster].app.running)
             places = [self._places[role] for role in roles]
             for place in places:
@@ -280,14 +284,16 @@ def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> N
     asyncio.run_coroutine_threadsafe(work, loop).result(limits.STOP_SECONDS)
 
 
-def _tls_of(model: ApplicationModel) -> dict[str, ReloadedTls]:
+def _tls_of(model: ApplicationModel, authenticates: bool) -> dict[str, ReloadedTls]:
     """The TLS of the places that have it. Errors: WrongTls."""
-    places = [place for container in model.containers for place in places_of(container)]
-    return {
-        place.name: ReloadedTls(tls_settings(place.server.tls, model.files))
-        for place in places
-        if place.server is not None and place.server.tls is not None
-    }
+    found = {}
+    for container in model.containers:
+        is_required = container.access.is_required(authenticates)
+        known = client_rules(container.access, model.files).trusted if is_required else ()
+        for place in places_of(container):
+            if place.server is not None and place.server.tls is not None:
+                found[place.name] = ReloadedTls(tls_settings(place.server.tls, model.files, known))
+    return found
 
 
 def _describe(role: Role) -> str:

@@ -2,6 +2,7 @@
 
 config/                                              the config store: sessions, packages, what is active
 content/<tenant>.<application>.<instance>/<cluster>/ `log` (operations) and `node` (checkpoints) of a content cluster
+keys/                                                bearer keys, which commands make and revoke
 logs/                                                what `vespa log` shows
 lock                                                 held, with its number in it, by the process that serves
 """
@@ -20,6 +21,11 @@ from paperwasp.backup.placing import finish_restore
 from paperwasp.errors import Conflict, NotFound
 
 _LOG: Final = logging.getLogger("paperwasp.service")
+
+
+def keys_of(path: Path) -> Path:
+    """The folder of the keys of a data directory, which may be used without the lock."""
+    return path / "keys"
 
 
 class DataLocked(Conflict):
@@ -60,6 +66,10 @@ class DataDirectory:
     @property
     def content(self) -> Path:
         return self.path / "content"
+
+    @property
+    def keys(self) -> Path:
+        return keys_of(self.path)
 
     @property
     def logs(self) -> Path:

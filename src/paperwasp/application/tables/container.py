@@ -125,10 +125,10 @@ container  used version!:1.0 id:name ~jetty:boolean
             samples-per-second!  noted = from-0
             path-prefix!  noted = text
             max-bytes!  noted = count
-    clients?  noted -- Vespa checks clients in its cloud only
-        client  noted id!:id permissions!
-            certificate  noted file!
-            token  noted id!
+    clients?  used
+        client  used id!:id permissions!
+            certificate  used file!
+            token  used id!
     client-authorize?  noted -- Vespa checks clients in its cloud only
     document  refused type! class! bundle! -- there is no Java here
     secret-store?  pending type! any

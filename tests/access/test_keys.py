@@ -1,0 +1,166 @@
+"""Keys: made once, found by their token alone, gone at once when revoked; damage, crashes, many commands at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import random
+import stat
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.access.keys import Key, KeyFolder, KnownKeys, shown_id
+from paperwasp.env import SYSTEM
+from paperwasp.errors import InvalidInput, NotFound
+from tests.chance import SEED
+
+
+def test_a_key_is_found_by_its_token_alone(tmp_path: Path) -> None:
+    folder, known = KeyFolder(tmp_path / "keys"), KnownKeys(tmp_path / "keys")
+    assert known.find("pw_aaaaaaaaaaaaaaaa_" + "a" * 43) is None
+    key, token = folder.create("feed", ("read", "write"), 60)
+    assert known.find(token) == key == folder.keys()[0]
+    assert key.expires_seconds == key.created_seconds + 60
+    for wrong in (token[:-1], token + "a", token[:-1] + ("a" if token[-1] != "a" else "b"), token.upper(), f" {token}"):
+        assert known.find(wrong) is None
+    other, other_token = folder.create("feed", ("read",))
+    assert known.find(other_token) == other
+    assert known.find(token[:20] + other_token[20:]) is None
+
+
+def test_the_secret_is_in_no_file(tmp_path: Path) -> None:
+    key, token = KeyFolder(tmp_path / "keys").create("feed", ("read",))
+    (path,) = (tmp_path / "keys").iterdir()
+    content = path.read_bytes()
+    assert token.split("_", 2)[2].encode() not in content
+    assert orjson.loads(content)["sha256"] == hashlib.sha256(token.encode()).hexdigest() == key.sha256.hex()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert shown_id(token) == key.id and shown_id("pw_x_y") == shown_id("a" * 10_000) == ""
+
+
+def test_revoking_by_name_or_id(tmp_path: Path) -> None:
+    folder, known = KeyFolder(tmp_path / "keys"), KnownKeys(tmp_path / "keys")
+    made = [folder.create(name, ("read",)) for name in ("a", "a", "b", "b")]
+    assert set(folder.revoke("a")) == {key for key, _ in made[:2]}
+    assert folder.revoke(made[2][0].id) == [made[2][0]]
+    assert [known.find(token) for _, token in made] == [None, None, None, made[3][0]]
+    with pytest.raises(NotFound, match="no key 'a'"):
+        folder.revoke("a")
+
+
+@pytest.mark.parametrize("run", range(3))
+def test_the_service_sees_every_change_at_once(run: int, tmp_path: Path) -> None:
+    """Also of files that get the number of one that has gone, within one tick of the file system's clock."""
+    choice = random.Random(SEED + run)
+    folder, known = KeyFolder(tmp_path / "keys"), KnownKeys(tmp_path / "keys")
+    there: dict[str, str] = {}
+    gone: list[str] = []
+    for _ in range(60):
+        if there and choice.random() < 0.45:
+            id = choice.choice(list(there))
+            folder.revoke(id)
+            gone.append(there.pop(id))
+        else:
+            key, token = folder.create("a", ("read",))
+            there[key.id] = token
+        for token in choice.sample(list(there.values()), min(3, len(there))):
+            assert known.find(token) is not None
+        assert all(known.find(token) is None for token in gone[-3:])
+
+
+def test_a_settled_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    later = replace(SYSTEM, time_ns=lambda: SYSTEM.time_ns() + 10**12)
+    folder, known = KeyFolder(tmp_path / "keys"), KnownKeys(tmp_path / "keys", later)
+    key, token = folder.create("a", ("read",))
+    assert known.find(token) == key
+    monkeypatch.setattr(Path, "iterdir", lambda path: pytest.fail("the folder is read again"))
+    assert known.find(token) == key
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"{", b"[]", b"null", b'{"format": 2}', b'{"format": 1}', b"\xff",
+        b'{"format":1,"id":"aaaaaaaaaaaaaaaa","name":"a","scopes":["all"],"sha256":"00","created":1,"expires":null}',
+    ],
+)  # fmt: skip
+def test_damaged_files_are_no_keys(content: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder, known = KeyFolder(tmp_path / "keys"), KnownKeys(tmp_path / "keys")
+    key, token = folder.create("a", ("read",))
+    (tmp_path / "keys" / "aaaaaaaaaaaaaaaa.json").write_bytes(content)
+    (tmp_path / "keys" / ".tmp-bbbbbbbbbbbbbbbb.json").write_bytes(b"half")
+    (tmp_path / "keys" / "notes.txt").write_bytes(b"?")
+    with caplog.at_level(logging.ERROR):
+        assert (folder.keys(), known.find(token)) == ([key], key)
+    assert "aaaaaaaaaaaaaaaa.json' cannot be used" in caplog.text
+
+
+def test_a_folder_that_cannot_be_read_has_no_keys(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "keys").write_text("a file")
+    with caplog.at_level(logging.ERROR):
+        assert KnownKeys(tmp_path / "keys").find("pw_" + "a" * 16 + "_" + "a" * 43) is None
+    assert "cannot be read" in caplog.text
+
+
+@pytest.mark.parametrize("step", ["fdopen", "replace", "fsync"])
+def test_a_crash_leaves_a_whole_key_or_none(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = KeyFolder(tmp_path / "keys")
+    first, token = folder.create("a", ("read",))
+
+    def die(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path if step == "replace" else os, step, die)
+        folder.create("b", ("read",))
+    assert folder.keys() == [first] and KnownKeys(tmp_path / "keys").find(token) == first
+    second, _ = folder.create("b", ("read",))
+    assert set(folder.keys()) == {first, second}
+
+
+def test_many_commands_at_a_time(tmp_path: Path) -> None:
+    folder = KeyFolder(tmp_path / "keys")
+    tokens: list[str] = []
+
+    def make(name: str) -> None:
+        tokens.extend(folder.create(name, ("write",))[1] for _ in range(5))
+
+    threads = [threading.Thread(target=make, args=(f"n{number}",)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    known = KnownKeys(tmp_path / "keys")
+    assert len(folder.keys()) == len(tokens) == 20
+    assert all(known.find(token) is not None for token in tokens)
+
+
+@pytest.mark.parametrize("name", ["", ".a", "-a", "a b", "a/b", "é", "a" * 101, "a\n"])
+def test_names_that_are_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="name of a key"):
+        KeyFolder(tmp_path).create(name, ("read",))
+
+
+@pytest.mark.parametrize("scopes", [(), ("all",), ("read", "")])
+def test_scopes_that_are_refused(scopes: tuple[str, ...], tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="one or several of read, write, deploy"):
+        KeyFolder(tmp_path).create("a", scopes)
+
+
+@given(st.text(max_size=120))
+def test_no_text_is_a_key_by_accident(token: str) -> None:
+    assert KnownKeys(Path("/nowhere")).find(token) is None
+
+
+def test_expiry() -> None:
+    key = Key("a", "a", frozenset(), b"", 0, 100)
+    assert [key.is_expired(now) for now in (0, 99.9, 100, 101)] == [False, False, True, True]
+    assert not replace(key, expires_seconds=None).is_expired(1e12)
