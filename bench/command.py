@@ -8,6 +8,7 @@ import sys
 from rich.console import Console
 
 from bench import (
+    access,
     beside_feed,
     deploy,
     documents,
@@ -49,6 +50,7 @@ BENCHMARKS = (
     "front",
     "http_query",
     "http_load",
+    "access",
     "hybrid",
     "beside_feed",
     "start",
@@ -110,6 +112,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
         http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
+    elif name == "access":
+        access.run(report, access.Options(rounds=arguments.passes, **count))
     elif name == "hybrid":
         hybrid.run(report, hybrid.Options(passes=arguments.passes, **count))
     elif name == "beside_feed":

@@ -6,11 +6,12 @@ Classes of Vespa's own are right and are not executed yet; all others would need
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_config import note_unused
+from paperwasp.application.services_filtering import referred_filters
 from paperwasp.application.xml import Element
 from paperwasp.components.registry import is_executed
 from paperwasp.schema.components import Component
@@ -37,7 +38,10 @@ _VESPA_BUNDLES: Final = frozenset(
 def read_components(container: Element, findings: Findings) -> tuple[Component, ...]:
     """Reads everything in a container that is a component; reports those that are not executed or cannot work."""
     found: list[Component] = []
+    referred = referred_filters(container)
     for element in _extensions(container):
+        if _refers(element, referred):
+            continue
         component = _component(element)
         if element.tag in _PENDING_TAGS:
             findings.warning(f"{_describe(component)} is not executed yet", element.position)
@@ -58,6 +62,13 @@ def _extensions(container: Element) -> Iterator[Element]:
             yield element
         if element.tag != "config":
             waiting.extend((child, element.tag) for child in reversed(element.children))
+
+
+def _refers(element: Element, filters: Collection[str]) -> bool:
+    """Whether a `filter` of a chain is one that stands beside the chains; there it has a class, or the chain's own."""
+    attributes = element.attributes
+    is_bare = element.tag == "filter" and "class" not in attributes and "bundle" not in attributes
+    return is_bare and not element.children and attributes.get("id") in filters
 
 
 def _component(element: Element) -> Component:

@@ -9,6 +9,7 @@ from paperwasp.application.hosts import Hosts
 from paperwasp.application.services_access import read_access, read_tls
 from paperwasp.application.services_components import read_components
 from paperwasp.application.services_config import snowball_english
+from paperwasp.application.services_filtering import read_filtering
 from paperwasp.application.services_model import Container, EvaluatedNetwork, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
@@ -37,6 +38,7 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
         evaluated_networks=_evaluated_networks(evaluation),
         servers=_servers(element, findings),
         access=read_access(element, findings),
+        filtering=read_filtering(element.first("http"), findings),
         nodes=_nodes(element, hosts),
         components=read_components(element, findings),
         search_chains=_search_chains(search),
@@ -73,7 +75,11 @@ def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
         if name in found:
             findings.error(f"server id '{name}' is used more than once", server.position)
         found[name] = HttpServer(
-            name, integer(server.attributes.get("port", "")) or None, server.position, read_tls(server)
+            name,
+            integer(server.attributes.get("port", "")) or None,
+            server.position,
+            read_tls(server),
+            server.attributes.get("default-request-chain", ""),
         )
     return tuple(found.values())
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
+from paperwasp.application.bindings import Binding
 from paperwasp.errors import Position
 from paperwasp.schema.components import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
@@ -45,6 +46,28 @@ class HttpServer:
     """None: wherever the service says."""
     position: Position | None = None
     tls: ServerTls | None = None
+    request_chain: str = ""
+    """The chain of request filters for requests that are of no other; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterChain:
+    """A `request-chain`."""
+
+    id: str
+    bindings: tuple[Binding, ...] = ()
+    filters: tuple[str, ...] = ()
+    """Ids, in their order, of those too that it inherits."""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filtering:
+    """The `filtering` of a container's `http`."""
+
+    is_strict: bool
+    """Whether a request that is of no chain is refused."""
+    chains: tuple[FilterChain, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +94,7 @@ class Container:
     evaluated_networks: tuple[EvaluatedNetwork, ...] = ()
     servers: tuple[HttpServer, ...] = ()
     access: Access = OPEN_TO_ALL
+    filtering: Filtering | None = None
     nodes: tuple[Node, ...] = ()
     components: tuple[Component, ...] = ()
     search_chains: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ type checkers and readers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
@@ -49,6 +49,51 @@ class Call:
     """The type of the value, such as `tensor<float>(x[384])` or `array<string>`."""
     size: int
     """Cells of one vector of a tensor: the product of its indexed dimensions. 0 for other types."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHead:
+    """What a request filter sees of a request."""
+
+    method: str
+    path: str
+    """As it came, with its percent signs."""
+    query: str
+    """As it came; empty: there is none."""
+    headers: Mapping[str, str]
+    """By names in lower case; several fields of one name are one, joined by commas."""
+    scheme: str
+    """`http`, or `https` where it came over TLS."""
+    address: str
+    """Of the client."""
+    certificate_name: str
+    """The common name of the certificate that the client has shown, and its port trusts; empty: none."""
+    certificate_sha256: str
+    """Of the whole certificate, in hexadecimal digits; empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAnswer:
+    """The answer of a filter, which no interface sees."""
+
+    status: int
+    body: bytes | str = b""
+    content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedHead:
+    """Header fields that a filter sets, or, where they are None, removes. Names in any case."""
+
+    headers: Mapping[str, str | None]
+
+
+class RequestFilter(Protocol):
+    """Lets a request pass, changes its header fields, or answers it; for `filter` in `filtering`."""
+
+    def filter(self, request: RequestHead) -> ChangedHead | FilterAnswer | None:
+        """None: it passes as it is."""
 
 
 class Embedder(Protocol):

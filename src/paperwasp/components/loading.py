@@ -19,7 +19,8 @@ from paperwasp.schema.files import PackageFiles
 BUNDLE: Final = "python"
 FLAG: Final = "--allow-python-components"
 _CONFIG: Final = "config/"
-_METHODS: Final = ("embed", "chunk", "generate")
+_METHODS: Final = {"component": ("embed", "chunk", "generate"), "filter": ("filter",)}
+"""By kind, those of which an object has one at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +47,12 @@ class PythonComponent:
 
 def is_python(component: Component) -> bool:
     """Whether a component is written in Python."""
-    return component.kind == "component" and component.bundle == BUNDLE
+    return component.kind in _METHODS and component.bundle == BUNDLE
 
 
 def load(component: Component, files: PackageFiles) -> PythonComponent:
     """The object of a component, made at the first call for these files."""
-    key = component.id, component.class_name, tuple(sorted(component.settings.items()))
+    key = component.kind, component.id, component.class_name, tuple(sorted(component.settings.items()))
     return files.once(("python component", *key), lambda: _load(component, files))
 
 
@@ -64,9 +65,10 @@ def _load(component: Component, files: PackageFiles) -> PythonComponent:
         return PythonComponent(problem=str(error))
     except (Exception, SystemExit) as error:
         return PythonComponent(problem=place_of(error))
-    if not any(callable(getattr(found, method, None)) for method in _METHODS):
+    methods = _METHODS[component.kind]
+    if not any(callable(getattr(found, method, None)) for method in methods):
         name = component.class_name or component.id
-        return PythonComponent(problem=f"class '{name}' has no method {' or '.join(_METHODS)}")
+        return PythonComponent(problem=f"class '{name}' has no method {' or '.join(methods)}")
     return PythonComponent(found, modules=modules)
 
 

@@ -33,7 +33,8 @@ def components_of(schema: Schema) -> Components:
 def components_in(components: Sequence[Component], files: PackageFiles) -> Components:
     """The same of some components. Those that cannot be used say so when they are."""
     others = [each for each in components if not is_python(each)]
-    loaded = {each.id: load(each, files) for each in components if is_python(each)}
+    own = [each for each in components if is_python(each) and each.kind == "component"]
+    loaded = {each.id: load(each, files) for each in own}
     mine = [(id, each.embedder, each.chunker, each.generator) for id, each in loaded.items()]
     return Components(
         MappingProxyType({**embedders.embedders_of(others, files), **{id: each for id, each, _, _ in mine if each}}),

@@ -95,12 +95,12 @@ class ContainerApp:
         """The answer. Errors: as `begin`."""
         return await settled(self.begin(request))
 
-    def begin(self, request: Request) -> Begun:
+    def begin(self, request: Request, server: str = "") -> Begun:
         """Begins to answer. Errors, now or later: what is wrong with a body of CBOR, or a request that is for no
-        interface."""
+        interface. `server`: the id, in services.xml, of the server at which it came."""
         gate = self._gate
         if gate is not None:
-            return gate.begin(request, self._admit)
+            return gate.begin(request, server, self._admit)
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     def _admit(self, request: Request) -> Begun:

@@ -186,7 +186,9 @@ class Containers:
                 app = apps[container.id]
                 app.configure(Running(generation, model, container, name))
                 for each in places_of(container):
-                    change.listeners[each.name].app = app
+                    listener = change.listeners[each.name]
+                    listener.place = "" if each.server is None else each.server.id
+                    listener.app = app
             before = {role: place for role, place in self._places.items() if role[0] == change.application}
             others = {role: place for role, place in self._places.items() if role[0] != change.application}
             own = {(change.application, cluster): listener for cluster, listener in change.listeners.items()}

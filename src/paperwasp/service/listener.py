@@ -66,6 +66,8 @@ class Listener:
     def __init__(self, host: str | None, port: int, app: ContainerApp) -> None:
         """Binds; `server.start()` listens. `host` None: there is no server. Errors: PortTaken, Conflict."""
         self._app = app
+        self.place = ""
+        """The id of the server in services.xml; empty: it has none there."""
         self._tls: ReloadedTls | None = None
         self.server: Final = NoServer(port) if host is None else self._make_server(host, port)
         self.port: Final = self.server.port
@@ -107,7 +109,7 @@ class Listener:
         return True
 
     def _handle(self, request: Request) -> Begun:
-        return self._app.begin(request)
+        return self._app.begin(request, self.place)
 
     def _body_limit_bytes(self, raw_path: str) -> int:
         return self._app.body_limit_bytes(raw_path)

@@ -77,7 +77,7 @@ http  used
                 binding+  pending = text
         request-chain@filter-chain
         response-chain@filter-chain
-    server  used id:id idref:id ident:id port:port required:boolean >default-request-chain >default-response-chain
+    server  used id:id idref:id ident:id port:port required:boolean default-request-chain >default-response-chain
         ssl?  used
             private-key-file!  used = text
             certificate-file!  used = text

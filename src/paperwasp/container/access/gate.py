@@ -17,6 +17,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
 
 if TYPE_CHECKING:
+    from paperwasp.container.access.filters import RequestFilters
     from paperwasp.container.state import Running
 
 ErrorResponse = Callable[[Request, PaperwaspError], Response]
@@ -25,15 +26,23 @@ ErrorResponse = Callable[[Request, PaperwaspError], Response]
 class Gate:
     """Lets requests in, or answers them. Runs on the event loop."""
 
-    def __init__(self, rules: AccessRules, error_response: ErrorResponse) -> None:
-        """`error_response` says an error as the interface does that the request was for."""
+    def __init__(
+        self, rules: AccessRules | None, filters: RequestFilters | None, error_response: ErrorResponse
+    ) -> None:
+        """`rules`: None where everybody may ask; `filters`: None where there are none. `error_response` says an error
+        as the interface does that the request was for."""
         self._rules = rules
+        self._filters = filters
         self._error_response = error_response
 
-    def begin(self, request: Request, admitted: Callable[[Request], Begun]) -> Begun:
-        """What `admitted` begins, or the refusal."""
-        refusal = self._rules.refusal(request)
-        return admitted(request) if refusal is None else refused(request, refusal, self._error_response)
+    def begin(self, request: Request, server: str, admitted: Callable[[Request], Begun]) -> Begun:
+        """What `admitted` begins, or the answer of who does not let the request in. `server`: the id of that at which
+        it came."""
+        if self._rules is not None and (refusal := self._rules.refusal(request)) is not None:
+            return refused(request, refusal, self._error_response)
+        if self._filters is None:
+            return admitted(request)
+        return self._filters.begin(request, server, admitted)
 
 
 def refused(request: Request, refusal: PaperwaspError, error_response: ErrorResponse) -> Response:
@@ -44,7 +53,20 @@ def refused(request: Request, refusal: PaperwaspError, error_response: ErrorResp
 
 def gate_of(running: Running | None, accounts: Accounts, error_response: ErrorResponse) -> Gate | None:
     """The gate of a container with this application; None: everybody may ask everything."""
-    if running is None or not running.container.access.is_required(accounts.authenticates):
+    if running is None:
         return None
-    rules = client_rules(running.container.access, running.model.files)
-    return Gate(AccessRules(rules, accounts), error_response)
+    container, files = running.container, running.model.files
+    rules = None
+    if container.access.is_required(accounts.authenticates):
+        rules = AccessRules(client_rules(container.access, files), accounts)
+    filters = None if container.filtering is None else _filters_of(running)
+    return None if rules is None and filters is None else Gate(rules, filters, error_response)
+
+
+def _filters_of(running: Running) -> RequestFilters:
+    from paperwasp.components.registry import files_of
+    from paperwasp.container.access.filters import RequestFilters
+    from paperwasp.schema.files import PackageFiles
+
+    schemas = running.model.schemas.values()
+    return RequestFilters(running.container, files_of(schemas) if schemas else PackageFiles(running.model.files))
