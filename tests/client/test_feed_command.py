@@ -12,6 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from paperwasp.client import feed_files
+from paperwasp.client.sources.operations import Item
+from paperwasp.client.sources.read import ReadOptions, read_file
 from tests import web
 from tests.client.commands import Ran, run_command
 from tests.service.in_process import Deployed, active, deployed_service
@@ -191,3 +194,18 @@ def test_traces_are_shown(service: Deployed) -> None:
     ran = feed(service, "-", "--trace", 3, "--timeout", 30, "--route", "default", content=(GOOD % 1).encode())
     assert ran.code == 0
     assert '"id:shop:music::g1": [' in ran.err
+
+
+def test_an_interrupt_says_what_was_done(service: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(path: str, options: ReadOptions, report: object) -> Iterator[Item]:
+        yield from read_file(path, options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(feed_files, "read_file", interrupted)
+    path = file(tmp_path, "a.jsonl", "".join(GOOD % n for n in range(200, 210)))
+    ran = feed(service, path, "--errors-to", tmp_path / "failed.jsonl")
+    assert ran.code == 130
+    match = re.match(r"(\d+) operations fed in .*, (\d+) failed", ran.out)
+    assert match is not None, ran
+    assert int(match[1]) + int(match[2]) == 10
+    assert (tmp_path / "failed.jsonl").read_bytes().count(b"\n") == int(match[2])

@@ -23,7 +23,8 @@ _APPLICATION: Final = (
 def deploy_package(config_url: str, application: Path, access: Access = ANYBODY) -> Iterator[str]:
     """Deploys the package in a folder or archive; yields what there is to say. Errors: InvalidPackage, Unreachable."""
     package = load_package(application).to_zip()
-    answer: dict[str, Any] = Connection(config_url, access=access).json("POST", _DEPLOY, package, "application/zip")
+    with closing(Connection(config_url, access=access)) as connection:
+        answer: dict[str, Any] = connection.json("POST", _DEPLOY, package, "application/zip")
     if not answer.get("activated"):
         raise InvalidPackage(f"{application}: {answer.get('message', answer)}")
     for line in answer.get("log", ()):

@@ -106,13 +106,15 @@ def feed_files(
         if policy.errors_to is not None:
             tally.failed_file = stack.enter_context(policy.errors_to.open("wb"))
         started = time.monotonic()
+        interrupted = False
         try:
             for operation in _read(files, options, tally, _Shown(progress, sender, tally)):
                 sender.send(operation, tally.done)
-        except BaseException:
-            sender.close(graceful=False)
-            raise
-        sender.close()
+            sender.close()
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sender.close(graceful=False)  # where something ended the feed: what is under way has failed
         seconds = time.monotonic() - started
     summary = _summary(tally, sender.statistics(), seconds)
     console = Console(highlight=False)
@@ -120,6 +122,8 @@ def feed_files(
         console.print(orjson.dumps(summary, option=orjson.OPT_INDENT_2).decode(), markup=False, soft_wrap=True)
     else:
         console.print(Text(_say(tally, seconds, policy)), soft_wrap=True)
+    if interrupted:
+        raise KeyboardInterrupt
     return tally.errors == 0
 
 
