@@ -18,6 +18,8 @@ from paperwasp.errors import InvalidInput
 
 _BATCH_ROWS: Final = 256
 _ARROW_FILE: Final = b"ARROW1"
+_DAMAGES: Final = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)
+"""What pyarrow raises for files that are damaged, also by sizes that they do not have."""
 
 Report = Callable[[int, int], None]
 """Called with how many rows have been read, and how many there are."""
@@ -28,8 +30,9 @@ def read_parquet(path: str, rows: RowMapping, time_unit: str, report: Report) ->
     with _refused(path, "Parquet"):
         file = pa.parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
     with file:
-        total = file.metadata.num_rows
-        rows.check_columns(path, file.schema_arrow.names)
+        with _refused(path, "Parquet"):
+            total, names = file.metadata.num_rows, file.schema_arrow.names
+        rows.check_columns(path, names)
         batches = file.iter_batches(batch_size=_BATCH_ROWS)
         yield from _read_batches(path, batches, rows, time_unit, lambda done: report(done, total))
 
@@ -41,7 +44,8 @@ def read_arrow(name: str, stream: io.BufferedReader, rows: RowMapping, time_unit
             # The schema and the batches stand in a file as in a stream, behind eight bytes.
             stream.read(8)
         reader = pa.ipc.open_stream(stream)
-    rows.check_columns(name, reader.schema.names)
+        names = reader.schema.names
+    rows.check_columns(name, names)
     yield from _read_batches(name, _small(reader), rows, time_unit, lambda done: None)
 
 
@@ -58,7 +62,7 @@ def _read_batches(
     while True:
         try:
             batch = next(batches, None)
-        except (pa.ArrowException, OSError) as error:
+        except _DAMAGES as error:
             yield BadInput(f"{name}, behind row {done}: damaged: {_first_line(error)}", is_end=True)
             return
         if batch is None:
@@ -72,8 +76,9 @@ def _read_batch(name: str, batch: Any, done: int, rows: RowMapping, time_unit: s
     """The rows of a batch. Where one value of it is none, all before it and behind it are read one by one."""
     names = batch.schema.names
     try:
+        batch.validate(full=True)  # places beyond the end of a buffer would be read otherwise
         columns = [_values(name, batch, number, time_unit) for number in range(batch.num_columns)]
-    except (BadValue, InvalidInput, pa.ArrowException) as error:
+    except (*_DAMAGES, InvalidInput) as error:
         if batch.num_rows > 1:
             for row in range(batch.num_rows):
                 yield from _read_batch(name, batch.slice(row, 1), done + row, rows, time_unit)
@@ -103,9 +108,9 @@ def _values(name: str, batch: Any, number: int, time_unit: str) -> Sequence[Any]
 def _refused(name: str, form: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowException, OSError, ValueError) as error:
+    except _DAMAGES as error:
         raise InvalidInput(f"Could not read '{name}' as {form}: {_first_line(error)}") from None
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0]
+    return str(error).strip().partition("\n")[0] or type(error).__name__
