@@ -64,8 +64,9 @@ class Peer(asyncio.Protocol):
         self.transport = transport
         self.server.peers.append(self)
         self.number = len(self.server.peers)
-        self.h2.local_settings.update(self.server.settings)
         self.h2.initiate_connection()
+        if self.server.settings:
+            self.h2.update_settings(self.server.settings)
         self.flush()
         self.server.on_connection(self)
 
@@ -121,6 +122,52 @@ class Peer(asyncio.Protocol):
         self.server.open_peers -= 1
 
 
+class OldPeer(Peer):
+    """One connection of a client, over HTTP/1.1: an answer goes out in the way that the server's `framing` names."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        self.server.peers.append(self)
+        self.number = len(self.server.peers)
+        self.input = b""
+
+    def data_received(self, data: bytes) -> None:
+        self.input += data
+        head, end, body = self.input.partition(b"\r\n\r\n")
+        if not end:
+            return
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, path, version = first.split(" ")
+        headers = dict(line.split(": ", 1) for line in lines)
+        size = int(headers["content-length"])
+        if len(body) < size:
+            return
+        self.input = body[size:]
+        if self.input or version != "HTTP/1.1" or self.requests:
+            self.server.violations.append(f"more than one request at a time: {first}")
+        self.requests[1] = Request(self, 1, {":method": method, ":path": path, **headers}, body[:size])
+        self.server.take(self.requests[1])
+
+    def answer(self, stream: int, status: int, body: bytes) -> None:
+        if self.requests.pop(stream, None) is None or self.transport.is_closing():
+            return
+        head = b"HTTP/1.1 %d Whatever\r\nContent-Type: application/json\r\n" % status
+        framing = self.server.framing
+        if framing == "length":
+            self.transport.write(head + b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        elif framing == "chunks":
+            parts = b"".join(
+                b"%x;a=b\r\n%b\r\n" % (len(body[at : at + 7]), body[at : at + 7]) for at in range(0, len(body), 7)
+            )
+            self.transport.write(
+                b"HTTP/1.1 103 Early\r\n\r\n" + head + b"Transfer-Encoding: chunked\r\n\r\n" + parts + b"0\r\n\r\n"
+            )
+        else:
+            self.transport.write(head + b"Connection: close\r\n\r\n" + body)
+            self.transport.close()
+
+
 def accept(request: Request) -> None:
     """The behaviour of a server that takes everything."""
     request.answer(id="id")
@@ -135,8 +182,11 @@ class FakeServer:
     tls: ssl.SSLContext | None = None
     handshake: Callable[[Request], None] = accept
     on_connection: Callable[[Peer], None] = lambda peer: None
+    framing: str = "length"
+    """How an old peer says where its answers end: by `length`, `chunks` or the `end` of the connection."""
     reads: bool = True
     """Whether what was read of bodies is given back to the windows."""
+    protocol: Callable[[FakeServer], Peer] = field(default_factory=lambda: Peer)
     port: int = 0
     peers: list[Peer] = field(default_factory=list)
     """Every connection that was made."""
@@ -160,7 +210,7 @@ class FakeServer:
 
     def make_peer(self) -> asyncio.Protocol:
         self.open_peers += 1
-        return Peer(self)
+        return self.protocol(self)
 
     async def __aenter__(self) -> FakeServer:
         loop = asyncio.get_running_loop()
