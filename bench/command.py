@@ -14,6 +14,7 @@ from bench import (
     documents,
     embedding,
     feed,
+    feed_client,
     filters,
     front,
     grouping,
@@ -45,6 +46,7 @@ BENCHMARKS = (
     "embedding",
     "model_evaluation",
     "feed",
+    "feed_client",
     "update",
     "documents",
     "front",
@@ -102,6 +104,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         model_evaluation.run(report, model_evaluation.Options(rounds=arguments.passes))
     elif name == "feed":
         feed.run(report, feed.Options(**count))
+    elif name == "feed_client":
+        feed_client.run(report, feed_client.Options(**count))
     elif name == "update":
         documents.run_update(report, documents.Options(**count))
     elif name == "documents":

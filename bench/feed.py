@@ -91,9 +91,9 @@ def feed(server: Running, file: Path) -> Fed:
     home.mkdir(exist_ok=True)
     environment = os.environ | {"VESPA_CLI_HOME": str(home), "VESPA_CLI_CACHE_DIR": str(home)}
     command = [str(vespa_cli()), "feed", "--target", server.url, "--progress", "0", str(file)]
-    server_before, client_before = server.cpu_seconds(), _children_seconds()
+    server_before, client_before = server.cpu_seconds(), children_seconds()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    server_spent, client_spent = server.cpu_seconds() - server_before, _children_seconds() - client_before
+    server_spent, client_spent = server.cpu_seconds() - server_before, children_seconds() - client_before
     if done.returncode != 0:
         raise AssertionError(f"vespa feed failed: {done.stdout[-500:]} {done.stderr[-500:]}")
     summary: dict[str, Any] = json.loads(done.stdout)
@@ -103,7 +103,7 @@ def feed(server: Running, file: Path) -> Fed:
     return Fed(count / summary["feeder.seconds"], client_spent / count * 1e6, server_spent / count * 1e6)
 
 
-def _children_seconds() -> float:
+def children_seconds() -> float:
     """CPU time of child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

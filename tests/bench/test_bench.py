@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import vespacli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import beside_feed, documents, http_kinds, http_query, lucene_peer, opensearch_peer, service
+from bench import beside_feed, documents, feed_client, http_kinds, http_query, lucene_peer, opensearch_peer, service
 from bench import corpus as corpora
 from bench import feed as feed_benchmark
 from bench.agreement import Exhaustive, _coarse, _idf, _same, _scores, agreement
@@ -181,6 +182,19 @@ def test_a_few_documents_can_be_read_visited_and_updated(tmp_path: Path, monkeyp
     assert report.rows[-1].met is True
     beside_feed.run(report, beside_feed.Options(documents_count=50, queries_count=20))
     assert [row.ours[-2:] for row in report.rows[6:]] == ["µs", "µs", "/s"]
+
+
+def test_the_feed_client_is_timed_beside_the_cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpora, "records", lambda: iter([("one two", "three four " * 200)] * 50))
+    for module in (service, feed_benchmark):
+        monkeypatch.setattr(module, "CACHE", tmp_path)
+    monkeypatch.setattr(feed_benchmark, "records", corpora.records)
+    monkeypatch.setattr(feed_benchmark, "vespa_cli", _installed_cli)
+    report, cores = Report(), os.sched_getaffinity(0)
+    feed_client.run(report, feed_client.Options(documents_count=50, rounds=1))
+    assert [row.work.split(",")[0] for row in report.rows] == ["FeedClient", "AsyncFeedClient"]
+    assert all("/s, CPU of the client" in row.ours and "vespa feed" in row.peers for row in report.rows)
+    assert os.sched_getaffinity(0) == cores
 
 
 def _installed_cli() -> Path:

@@ -11,6 +11,8 @@ namespace {
 
 constexpr uint32_t MOST_HEADS = 64;              // of a connection: each may stand in its table
 constexpr size_t KEPT_OUTPUT_BYTES = 1 << 18;    // of the room for output
+constexpr size_t COPIED_BYTES = 1 << 18;         // a body goes to the output at once while that has less
+constexpr size_t TURN_BYTES = 65536;             // what a stream sends before others do
 constexpr uint32_t CONNECTION_WINDOW = 1 << 24;  // what the server may send of all answers before they are read
 constexpr uint8_t INDEXED = 0x80;
 constexpr int INDEXED_BITS = 7, TABLE_SIZE_BITS = 5;
@@ -100,7 +102,7 @@ uint32_t Http2Client::request(uint32_t head, const nb::bytes& path, const nb::by
     request.send_window = first_send_window_;
     request.receive_window = limits_.max_body_bytes;
     unsent_bytes_ += body.size();
-    if (turns_.empty()) send_body(id, request);
+    if (turns_.empty() && output_.size() < COPIED_BYTES) send_body(id, request);
     queue(id, request);
     return id;
 }
@@ -134,7 +136,7 @@ void Http2Client::write_block(uint32_t stream_id, bool ends) {
 void Http2Client::send_body(uint32_t stream_id, Request& request) {
     const int64_t window = std::min(send_window_, request.send_window);
     if (window <= 0 || request.unsent() == 0) return;
-    const size_t size = std::min({static_cast<size_t>(window), request.unsent(), size_t{peer_frame_bytes_}});
+    const size_t size = std::min({static_cast<size_t>(window), request.unsent(), size_t{peer_frame_bytes_}, TURN_BYTES});
     append_head(size, FrameType::DATA, size == request.unsent() ? flag::END_STREAM : 0, stream_id, output_);
     output_.append(request.body.c_str() + request.sent, size);
     request.sent += size;
@@ -150,8 +152,8 @@ void Http2Client::queue(uint32_t stream_id, Request& request) {
     turns_.push_back(stream_id);
 }
 
-nb::bytes Http2Client::take_output() {
-    while (!turns_.empty() && send_window_ > 0) {
+nb::bytes Http2Client::take_output(size_t most_bytes) {
+    while (!turns_.empty() && send_window_ > 0 && output_.size() < most_bytes) {
         const uint32_t id = turns_.front();
         turns_.pop_front();
         const auto found = streams_.find(id);

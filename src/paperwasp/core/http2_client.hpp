@@ -63,7 +63,7 @@ class Http2Client {
     void reset(uint32_t stream_id, uint32_t code);
 
     nb::list receive(nb::handle data);
-    nb::bytes take_output();
+    nb::bytes take_output(size_t most_bytes);
 
     size_t open_streams() const { return streams_.size(); }
     size_t unsent_bytes() const { return unsent_bytes_; }

@@ -22,7 +22,8 @@ void bind_http2_client(nb::module_& m) {
         .def("request", &Http2Client::request, nb::arg("head"), nb::arg("path"), nb::arg("body"),
              "Sends a request; gives its stream, or 0 where there is no room.")
         .def("receive", &Http2Client::receive, nb::arg("data"), "Takes what the server sent; gives events.")
-        .def("take_output", &Http2Client::take_output, "What may be sent now.")
+        .def("take_output", &Http2Client::take_output, nb::arg("most_bytes") = 1 << 20,
+             "What may be sent now, with about so much of bodies at most.")
         .def("reset", &Http2Client::reset, nb::arg("stream_id"), nb::arg("code"), "Gives a request up.")
         .def_prop_ro("room", &Http2Client::room, "How many requests more the server would take now.")
         .def_prop_ro("open_streams", &Http2Client::open_streams)

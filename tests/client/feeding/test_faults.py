@@ -69,7 +69,7 @@ def test_a_storm_of_429_leaves_few_in_flight() -> None:
             await put_many(client, 50)
             most = client.statistics().max_inflight
         assert most is not None
-        assert most <= 8
+        assert most <= 20
 
     run(work())
 
@@ -278,6 +278,27 @@ def test_settings_of_servers(values: dict[SettingCodes | int, int]) -> None:
         ):
             await asyncio.gather(*(client.put(f"id:ns:music::{number}", body) for number in range(20)))
         assert {request.body for request in server.requests} == {body}
+
+    run(work())
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_bodies_that_are_larger_than_windows_and_buffers(reads: bool) -> None:
+    """They go out in parts, as the server reads; where it reads nothing, they wait until their time is over."""
+
+    async def work() -> None:
+        bodies = [str(number).encode() * 3_000_000 for number in range(8)]
+        parameters = OperationParameters(timeout_seconds=30 if reads else 0.01)
+        async with (
+            FakeServer(reads=reads) as server,
+            AsyncFeedClient(server.url, compression="none", connections_per_endpoint=2) as client,
+        ):
+            puts = (client.put(f"id:ns:music::{body[0]}", body, parameters) for body in bodies)
+            results = await asyncio.gather(*puts, return_exceptions=True)
+        if reads:
+            assert sorted(request.body for request in server.requests) == bodies
+        else:
+            assert {type(result) for result in results} == {FeedError}
 
     run(work())
 

@@ -47,7 +47,7 @@ class AsyncFeedClient:
         self._settings = make_settings(endpoints, **options)
         self._verifies_connection = verifies_connection
         self._engine: Engine | None = None
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[tuple[Flight, asyncio.Future[None]]] = deque()
         """Calls that wait until fewer operations are in flight."""
         self._has_new = False
         self._is_closed = False
@@ -79,11 +79,6 @@ class AsyncFeedClient:
 
         Errors: OperationAborted if the client is closed.
         """
-        engine = self._started()
-        if self._waiting or engine.pending >= engine.target:
-            await self._wait_for_room()
-        if self._is_closed:
-            raise OperationAborted("the client is closed", operation.document_id.text)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Result] = loop.create_future()
 
@@ -97,10 +92,16 @@ class AsyncFeedClient:
             else:
                 future.set_result(result)
 
-        engine.accept(make_flight(operation, self._settings, loop.time(), done))
-        if not self._has_new:
-            self._has_new = True
-            loop.call_soon(self._send)
+        flight = make_flight(operation, self._settings, loop.time(), done)
+        engine = self._started()
+        if self._is_closed:
+            raise OperationAborted("the client is closed", operation.document_id.text)
+        if self._waiting or engine.pending >= engine.target:
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._waiting.append((flight, waiter))
+            await waiter
+        else:
+            self._accept(flight)
         return future
 
     def statistics(self) -> FeedStatistics:
@@ -153,19 +154,24 @@ class AsyncFeedClient:
             self._engine = Engine(self._settings, asyncio.get_running_loop(), self._make_room)
         return self._engine
 
-    async def _wait_for_room(self) -> None:
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiting.append(waiter)
-        await waiter
+    def _accept(self, flight: Flight) -> None:
+        self._started().accept(flight)
+        if not self._has_new:
+            self._has_new = True
+            asyncio.get_running_loop().call_soon(self._send)
 
     def _make_room(self) -> None:
+        """Operations are done: those that wait are accepted, in the order of the calls."""
         engine = self._started()
-        room = len(self._waiting) if self._is_closed else engine.target - engine.pending
-        while self._waiting and room > 0:
-            waiter = self._waiting.popleft()
-            if not waiter.done():
+        while self._waiting and (self._is_closed or engine.pending < engine.target):
+            flight, waiter = self._waiting.popleft()
+            if waiter.done():
+                continue  # its caller has given it up
+            if self._is_closed:
+                waiter.set_exception(OperationAborted("the client is closed", flight.id_text))
+            else:
                 waiter.set_result(None)
-                room -= 1
+                self._accept(flight)
 
     def _send(self) -> None:
         self._has_new = False

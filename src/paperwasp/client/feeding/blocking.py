@@ -137,8 +137,11 @@ class FeedClient:
     def close(self, graceful: bool = True) -> None:
         """Takes no more operations, waits for those in flight, or else aborts them, and closes the connections.
 
-        Those that are aborted have OperationAborted as exception. Another call does nothing.
+        Those that are aborted have OperationAborted as exception. Another call does nothing. Errors: RuntimeError in a
+        function of a future, which would wait for itself.
         """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("a feed client is not closed by a function of one of its futures")
         with self._may_go_on:
             was_closed, self._is_closed = self._is_closed, True
             self._may_go_on.notify_all()

@@ -75,8 +75,10 @@ class Line(asyncio.Protocol):
         """Sends what waits, and closes a retired connection that has nothing in flight."""
         if self._codec is None or self._transport is None or self._transport.is_closing():
             return
-        if output := self._codec.take_output():
+        while output := self._codec.take_output():
             self._transport.write(output)
+            if self._is_paused:
+                break  # the rest goes when the server has read
         if self._is_paused and self._transport.get_write_buffer_size() > _MOST_UNREAD_BYTES:
             self.abort("the server does not read")
         if (self.is_retired or self._codec.is_leaving) and not self.flights:
@@ -139,6 +141,7 @@ class Line(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._is_paused = False
+        self.flush()
         self._listener.batch_ended()
 
     def connection_lost(self, exc: Exception | None) -> None:
