@@ -87,18 +87,22 @@ def _cpu(runs: list[Fed]) -> str:
 
 def feed(server: Running, file: Path) -> Fed:
     """Feeds with `vespa feed`. Errors: AssertionError unless all documents are accepted."""
+    return feed_by([str(vespa_cli()), "feed", "--target", server.url, "--progress", "0", str(file)], server)
+
+
+def feed_by(command: list[str], server: Running) -> Fed:
+    """Feeds with a command that prints the summary of `vespa feed`. Errors: as `feed`."""
     home = CACHE / "vespa-home"
     home.mkdir(exist_ok=True)
     environment = os.environ | {"VESPA_CLI_HOME": str(home), "VESPA_CLI_CACHE_DIR": str(home)}
-    command = [str(vespa_cli()), "feed", "--target", server.url, "--progress", "0", str(file)]
     server_before, client_before = server.cpu_seconds(), children_seconds()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     server_spent, client_spent = server.cpu_seconds() - server_before, children_seconds() - client_before
     if done.returncode != 0:
-        raise AssertionError(f"vespa feed failed: {done.stdout[-500:]} {done.stderr[-500:]}")
+        raise AssertionError(f"{Path(command[0]).name} feed failed: {done.stdout[-500:]} {done.stderr[-500:]}")
     summary: dict[str, Any] = json.loads(done.stdout)
     if summary.get("feeder.error.count", 0) or summary.get("http.response.error.count", 0):
-        raise AssertionError(f"vespa feed met errors: {summary}")
+        raise AssertionError(f"{Path(command[0]).name} feed met errors: {summary}")
     count = summary["feeder.ok.count"]
     return Fed(count / summary["feeder.seconds"], client_spent / count * 1e6, server_spent / count * 1e6)
 

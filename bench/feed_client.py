@@ -1,4 +1,4 @@
-"""The feed client beside `vespa feed`: the same file into the same service, each client on one core by itself.
+"""The feed client, and the command that uses it, beside `vespa feed`: the same file, each client on one core by itself.
 
 Clients take turns, each into a service that was just started, whose threads have the other cores. The rate is by the
 client's own clock, from its first operation to its last answer.
@@ -40,6 +40,7 @@ def run(report: Report, options: Options) -> None:
     file = feed.feed_file(options.documents_count)
     clients: dict[str, Callable[[Running], feed.Fed]] = {
         "vespa feed": lambda server: feed.feed(server, file),
+        "paperwasp feed": lambda server: feed.feed_by(_command(server, file), server),
         "FeedClient": lambda server: _feed(server, file, "blocking"),
         "AsyncFeedClient": lambda server: _feed(server, file, "asyncio"),
     }
@@ -48,7 +49,7 @@ def run(report: Report, options: Options) -> None:
         for name, client in clients.items():
             runs[name].append(_fed_from_one_core(client, options.documents_count))
     peer = statistics.median(fed.rate for fed in runs["vespa feed"])
-    for name in ("FeedClient", "AsyncFeedClient"):
+    for name in ("paperwasp feed", "FeedClient", "AsyncFeedClient"):
         rate = statistics.median(fed.rate for fed in runs[name])
         report.add(
             Row(
@@ -87,6 +88,10 @@ def _apart(server: Running) -> Iterator[None]:
             yield
         finally:
             os.sched_setaffinity(0, cores)
+
+
+def _command(server: Running, file: Path) -> list[str]:
+    return [str(Path(sys.executable).with_name("paperwasp")), "feed", "--url", server.url, "--json", str(file)]
 
 
 def _feed(server: Running, file: Path, face: str) -> feed.Fed:

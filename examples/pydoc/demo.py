@@ -19,22 +19,20 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from feeding import Fed, feed, progress_bar
 from index_pydoc import documents, installation_roots
 from meaning_demo import show_meaning
 from paperwasp.client.deploy import deploy_package
-from paperwasp.client.feed import FeedOperation, FeedResult, feed, progress_bar, read_operation
 from paperwasp.client.query import excerpt, highlight, search
 from paperwasp.errors import PaperwaspError
 
 HERE = Path(__file__).parent
 READY = re.compile(r"Ready in .* on (http://\S+), deployments on (http://\S+), data in .*")
 HITS_SHOWN = 4
-CONNECTIONS = 16
 QUERIES: tuple[tuple[str, dict[str, str]], ...] = (
     ("parse json into python objects", {}),
     ("start a subprocess and read its output", {}),
@@ -108,24 +106,19 @@ def deploy(config_url: str) -> None:
         console.print(line, highlight=False)
 
 
-def feed_documentation(url: str) -> FeedResult:
+def feed_documentation(url: str) -> Fed:
     """Reads the sources and feeds what is in them, while it is read."""
     roots = installation_roots()
     console.print(f"Reading the documentation in {', '.join(str(root.folder) for root in roots)}", highlight=False)
     with progress_bar(console) as progress:
         task = progress.add_task("Feeding", total=None)
-        result = feed(url, operations(), CONNECTIONS, lambda result: progress.update(task, completed=result.ok))
+        result = feed(url, documents(roots), lambda count: progress.update(task, completed=count))
         progress.update(task, total=result.ok)
     rate = result.ok / result.seconds
     console.print(f"{result.ok} documents in {result.seconds:.1f} s ({rate:.0f}/s), every one durable and searchable")
     for error in result.errors:
         console.print(error, style="red", markup=False)
     return result
-
-
-def operations() -> Iterator[FeedOperation]:
-    for document in documents(installation_roots()):
-        yield read_operation(orjson.dumps(document), str(document["put"]))
 
 
 def show(url: str, text: str, extra: dict[str, str]) -> None:

@@ -15,15 +15,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import orjson
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 import minilm
+from feeding import Fed, feed, progress_bar
 from index_pydoc import documents, installation_roots
 from paperwasp.client.deploy import deploy_package
-from paperwasp.client.feed import FeedResult, feed, progress_bar, read_operation
 from paperwasp.client.query import search
 
 HERE = Path(__file__).parent
@@ -31,7 +30,6 @@ FEED_SECONDS = 20.0
 """How long vectors are made; what is left then is left out."""
 TRIED = 100
 """How many show how fast vectors are made here."""
-CONNECTIONS = 32
 TEXT_CHARACTERS = 160
 HITS_SHOWN = 4
 LEFT_OUT = re.compile(r"(?:tkinter|idlelib|distutils|turtledemo|lib2to3|ensurepip)\b")
@@ -84,12 +82,11 @@ def feed_passages(console: Console, url: str) -> None:
         console.print(error, style="red", markup=False)
 
 
-def fed(console: Console, url: str, chosen: Sequence[dict[str, Any]]) -> FeedResult:
+def fed(console: Console, url: str, chosen: Sequence[dict[str, Any]]) -> Fed:
     """Feeds these passages, with a bar that says how far it is."""
-    operations = (read_operation(orjson.dumps(passage), str(passage["put"])) for passage in chosen)
     with progress_bar(console) as progress:
         task = progress.add_task("Embedding", total=len(chosen))
-        return feed(url, operations, CONNECTIONS, lambda result: progress.update(task, completed=result.ok))
+        return feed(url, chosen, lambda count: progress.update(task, completed=count))
 
 
 def passages() -> Iterator[dict[str, Any]]:

@@ -192,7 +192,7 @@ def test_the_feed_client_is_timed_beside_the_cli(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(feed_benchmark, "vespa_cli", _installed_cli)
     report, cores = Report(), os.sched_getaffinity(0)
     feed_client.run(report, feed_client.Options(documents_count=50, rounds=1))
-    assert [row.work.split(",")[0] for row in report.rows] == ["FeedClient", "AsyncFeedClient"]
+    assert [row.work.split(",")[0] for row in report.rows] == ["paperwasp feed", "FeedClient", "AsyncFeedClient"]
     assert all("/s, CPU of the client" in row.ours and "vespa feed" in row.peers for row in report.rows)
     assert os.sched_getaffinity(0) == cores
 

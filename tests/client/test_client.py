@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.client.feed import document_path, read_operation
+from paperwasp.client.feeding.operations import document_path
 from paperwasp.client.query import excerpt, highlight, parameters_of
 from paperwasp.container.document.request import read_path
 from paperwasp.document.ids import DocumentId
@@ -26,21 +26,6 @@ def test_the_path_of_a_document_is_read_back_as_its_id(
 ) -> None:
     document_id = DocumentId(namespace, document_type, user_specified, number, None if number is not None else group)
     assert read_path(document_path(document_id)) == document_id
-
-
-def test_a_line_becomes_a_request() -> None:
-    put = read_operation(b'{"put": "id:ns:music::a b", "fields": {"year": 1}, "other": 2}', "line 1")
-    assert put == ("id:ns:music::a b", "POST", "/document/v1/ns/music/docid/a%20b", b'{"fields":{"year":1}}')
-    update = read_operation(b'{"update": "id:ns:music:n=5:x", "create": true, "fields": {}}', "line 1")
-    assert update[1:] == ("PUT", "/document/v1/ns/music/number/5/x", b'{"fields":{},"create":true}')
-    remove = read_operation(b'{"remove": "id:ns:music:g=a/b:x"}', "line 1")
-    assert remove[1:] == ("DELETE", "/document/v1/ns/music/group/a%2Fb/x", None)
-
-
-@pytest.mark.parametrize("line", [b"{", b"[]", b"{}", b'{"get": "id:a:b::c"}', b'{"put": "a:b"}'])
-def test_other_lines_are_refused(line: bytes) -> None:
-    with pytest.raises(InvalidInput):
-        read_operation(line, "line 3")
 
 
 def test_highlights_and_excerpts() -> None:
