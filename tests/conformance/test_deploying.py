@@ -138,6 +138,9 @@ def test_every_deployment_raises_the_generation(served: Served) -> None:
     assert first < second
     converged = ok(web.get(application_url(served, "rising") + "/serviceconverge"))
     assert (converged["currentGeneration"], converged["wantedGeneration"]) == (second, second)
+    container = served.service.container_url(name="default.rising.default")
+    config = ok(web.get(f"{container}/state/v1/config"))["config"]
+    assert (config["generation"], config["wantedGeneration"]) == (second, second)
 
 
 def test_convergence_of_an_application(served: Served) -> None:

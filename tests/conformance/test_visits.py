@@ -213,3 +213,18 @@ def test_what_changes_many_says_which(served: Served, method: str, missing: str)
     for refused_there in ("dryRun", "concurrency", "fieldSet", "route", "wantedDocumentCount"):
         more = {**parameters, missing: "true" if missing == "selection" else "first", refused_there: "1"}
         assert served.copies(method, "careful/note/docid/", body, **more).status_code == 400
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST"])
+def test_timeout_and_trace_level_of_many(served: Served, method: str) -> None:
+    body = {"fields": {"stars": {"assign": 1}}} if method == "PUT" else None
+    parameters = {"cluster": "first", "selection": "true"}
+    if method == "POST":
+        parameters["destinationCluster"] = "second"
+    served.copies("POST", "timed/note/docid/1", {"fields": {"stars": 7}}, cluster="first")
+    path = "timed/note/docid/"
+    assert "trace" not in served.copies(method, path, body, timeout="1000ms", **parameters).json()
+    traced = served.copies(method, path, body, timeout="5s", tracelevel=9, **parameters)
+    assert (traced.status_code, "message" in traced.json()["trace"][0]) == (200, True)
+    for wrong in ({"timeout": "soon"}, {"tracelevel": "10"}, {"tracelevel": "-1"}):
+        assert served.copies(method, path, body, **parameters, **wrong).status_code == 400

@@ -151,7 +151,8 @@ def _timeout(text: str) -> float:
     return value or limits.DOCUMENT_TIMEOUT_MS
 
 
-def _trace_level(text: str) -> int:
+def read_trace_level(text: str) -> int:
+    """Return how much a trace is to tell, from 0 to 9. Errors: InvalidInput."""
     if len(text) == 1 and text in "0123456789":
         return int(text)
     raise InvalidInput(f"Failed parsing '{text}': the trace level must be a number from 0 to 9")
@@ -169,7 +170,7 @@ def _tensor_form(text: str) -> str:
 
 OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "timeout": ("timeout_ms", _timeout),
-    "tracelevel": ("trace_level", _trace_level),
+    "tracelevel": ("trace_level", read_trace_level),
     "create": ("create", _boolean),
     "dryRun": ("dry_run", _boolean),
     "condition": ("condition", str),

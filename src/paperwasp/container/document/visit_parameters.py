@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from paperwasp import limits
 from paperwasp.container.document.field_sets import read_field_set
-from paperwasp.container.document.request import ROOT
+from paperwasp.container.document.request import ROOT, read_trace_level
 from paperwasp.container.document.visit_clusters import VisitCluster, VisitClusters
 from paperwasp.container.document.visit_token import Continuation, fingerprint
 from paperwasp.container.search.values import timeout_ms
@@ -160,7 +160,7 @@ def read_bulk(request: Request, clusters: VisitClusters, now_us: int) -> Visit:
 
 def _read_common(parameters: Parameters, place: Place, clusters: VisitClusters, now_us: int, timeout: float) -> Visit:
     selection = parameters.text("selection") or ""
-    trace_level = parameters.get("tracelevel", _integer) or 0
+    trace_level = parameters.get("tracelevel", read_trace_level) or 0
     start = parameters.get("continuation", Continuation.parse)
     from_us = parameters.get("fromTimestamp", _read_unsigned) or 0
     to_us = parameters.get("toTimestamp", _read_unsigned) or 0
