@@ -38,8 +38,8 @@ class Checked:
     def watch(self, monkeypatch: pytest.MonkeyPatch, owner: type, name: str = "handle") -> None:
         handle = getattr(owner, name)
 
-        async def watched(handler: Any, request: Request) -> Any:
-            answer = await settled(handle(handler, request))
+        async def watched(handler: Any, request: Request, *more: Any) -> Any:
+            answer = await settled(handle(handler, request, *more))
             if isinstance(answer, Response) and self._description.path_of(request.raw_path) is not None:
                 self.statuses[answer.status] += 1
                 if problem := self._description.problem_of(request, answer):
