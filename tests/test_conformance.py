@@ -15,7 +15,7 @@ from tests.conformance.rows import Row, Section, read_sections
 SECTIONS = read_sections()
 ROWS = 278
 """All rows of the specification: counted in it, like those of each section."""
-OPEN = 5
+OPEN = 0
 """Rows without a proof: the number may only fall."""
 _NODE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)(?:\[([\w.]+)\])?")
 _HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)

@@ -255,6 +255,12 @@ def test_what_is_not_named_is_named_default(served: Served) -> None:
     assert answer.status_code == 412, "for the application default.default.default this is a change to be allowed"
 
 
+def test_environment_and_region_are_not_looked_at(served: Served) -> None:
+    url = application_url(served)
+    for zone in ("environment/dev/region/default", "environment/prod/region/elsewhere"):
+        assert ok(web.get(url.replace("environment/prod/region/default", zone)))["generation"] == 1
+
+
 @pytest.mark.parametrize("step", ["prepared", "active"])
 def test_the_timeout_of_a_step(served: Served, step: str) -> None:
     session = upload(served)
