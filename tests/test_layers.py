@@ -21,6 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "backup_limits",
         "connection_limits",
         "embedding_limits",
+        "expression_limits",
         "grouping_limits",
         "remote_limits",
         "limits",

@@ -165,3 +165,33 @@ def test_what_is_wrong_with_open_nlp_is_reported(inside: str, problem: str) -> N
     with pytest.raises(InvalidPackage) as caught:
         model_of(container=OPEN_NLP.format(inside))
     assert problem in caught.value.message
+
+
+EXPRESSIONS = '<config name="paperwasp.search.ranking-expressions">{}</config>'
+
+
+@pytest.mark.parametrize(
+    ("root", "container", "is_allowed"),
+    [("", "", True), ("", "false", False), ("false", "", False), ("false", "true", True), ("true", "false", False)],
+)
+def test_ranking_expressions_in_queries(root: str, container: str, is_allowed: bool) -> None:
+    said = {"root": root, "container": container}
+    written = {place: EXPRESSIONS.format(f"<enabled>{value}</enabled>") for place, value in said.items() if value}
+    model = model_of(**written)
+    assert [each.allows_expressions for each in model.containers] == [is_allowed]
+    assert not model.findings
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<enabled>perhaps</enabled>", "value of 'enabled' is invalid; must be 'true' or 'false', not 'perhaps'"),
+        ("<enable>false</enable>", "has no 'enable'; did you mean 'enabled'?"),
+    ],
+)
+def test_what_is_wrong_with_the_switch_of_expressions(text: str, told: str) -> None:
+    with pytest.raises(InvalidPackage) as caught:
+        model_of(container=EXPRESSIONS.format(text))
+    (finding,) = caught.value.findings
+    assert told in finding.message
+    assert finding.position is not None and finding.position.source == "services.xml"

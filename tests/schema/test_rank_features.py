@@ -15,6 +15,7 @@ from paperwasp.schema.rank_settings import split_features
         ("a(b, c) d", ("a(b,c)", "d")),
         ("fieldMatch (title) . completeness x", ("fieldMatch(title).completeness", "x")),
         ('f("a b") g', ('f("a b")', "g")),
+        (r'f("a\" b") g', (r'f("a\" b")', "g")),
         ("f(g(h( 1 )))", ("f(g(h(1)))",)),
     ],
 )

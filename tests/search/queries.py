@@ -39,6 +39,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "search_after": ("order", "after"),
     "global_hits": ("rank", "global_hits"),
     "global_page": ("rank", "global_page"),
+    "expressions": ("rank", "expressions"),
 }
 """Flat name → group and field of a Query, in the order in which scripts show them."""
 

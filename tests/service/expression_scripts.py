@@ -51,12 +51,21 @@ class Case:
         statements = tuple(line for line in lines[1:] if not line.startswith(("query(", "yql ")))
         return cls(profile, question, answer, kind, expression, statements, given, yql)
 
-    def source(self) -> str:
-        """The rank profile."""
+    def source(self, *, is_given: bool = False) -> str:
+        """The rank profile; `is_given`: without the expression, which queries bring."""
+        if is_given:
+            return "\n".join([f"  rank-profile {self.profile} {{", *(f"    {line}" for line in self.statements), "  }"])
         phase = f"first-phase {{ expression {{ {self.expression} }} }}"
         shown = f"function shown() {{ expression {{ {self.expression} }} }} match-features: shown"
         lines = [*self.statements, phase if self.kind == "rank" else shown]
         return "\n".join([f"  rank-profile {self.profile} {{", *(f"    {line}" for line in lines), "  }"])
+
+    def given(self) -> dict[str, str]:
+        """The expression as the parameters of a query."""
+        if self.kind == "rank":
+            return {"ranking.firstPhase.expression": self.expression}
+        escaped = self.expression.replace("\\", "\\\\").replace('"', '\\"')
+        return {"ranking.matchFeatures.expression": f'rankingExpression("{escaped}")'}
 
 
 def cases_of(script: Path) -> list[Case]:
@@ -64,10 +73,13 @@ def cases_of(script: Path) -> list[Case]:
     return [Case.read(f"{script.stem.removesuffix(STREAMED)}_{number}", text) for number, text in enumerate(texts)]
 
 
-def deploy_and_feed(service: Deployed, mode: str) -> None:
-    """Deploys all cases of all scripts as the rank profiles of one application, and feeds it."""
+def deploy_and_feed(service: Deployed, mode: str, *, are_given: bool = False) -> None:
+    """Deploys all cases of all scripts as the rank profiles of one application, and feeds it. `are_given`: without
+    their expressions, which queries bring."""
     folder = SCRIPTS / "application"
-    profiles = [case.source() for script in scripts_in(SCRIPTS) for case in cases_of(script) if case.kind]
+    profiles = [
+        case.source(is_given=are_given) for script in scripts_in(SCRIPTS) for case in cases_of(script) if case.kind
+    ]
     schema = (folder / "thing.sd").read_text().replace("PROFILES", "\n".join(profiles))
     services = (folder / "services.xml").read_text().replace('mode="index"', f'mode="{mode}"')
     files = {"services.xml": services, "schemas/thing.sd": schema}
@@ -81,14 +93,16 @@ def deploy_and_feed(service: Deployed, mode: str) -> None:
         assert answer.status_code == 200, answer.text
 
 
-def run(service: Deployed, script: Path, **parameters: str) -> None:
+def run(service: Deployed, script: Path, are_given: bool = False, **parameters: str) -> None:
     cases = cases_of(script)
-    told = [
-        f"{case.question}\n---\n{answered(service, case, **parameters)}" if case.kind else case.question
-        for case in cases
-    ]
+    told = []
+    for case in cases:
+        more = parameters | (case.given() if are_given else {})
+        told.append(f"{case.question}\n---\n{answered(service, case, **more)}" if case.kind else case.question)
     text = "\n\n".join(told) + "\n"
-    if os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
+    if are_given:
+        assert text == script.read_text(), script.name
+    elif os.environ.get("PAPERWASP_REWRITE_SCRIPTS"):
         script.write_text(text)
     else:
         assert text == script.read_text(), script.name
@@ -109,7 +123,8 @@ def _value(case: Case, hit: dict[str, object]) -> str:
     if case.kind == "rank":
         return _digits(hit["relevance"])
     fields: dict[str, dict[str, object]] = hit["fields"]  # type: ignore[assignment]
-    return _digits(fields["matchfeatures"]["shown"])
+    (shown,) = fields["matchfeatures"].values()
+    return _digits(shown)
 
 
 def _digits(value: object) -> str:

@@ -1,9 +1,10 @@
-"""Reads the `config` elements of services.xml: of dynamic summaries and of linguistics.
+"""Reads the `config` elements of services.xml: of dynamic summaries, of linguistics, and of ranking in queries.
 
 `vespa.config.search.summary.juniperrc` may stand in `services`, `content` and the `document` of a cluster; what is
 further in counts more. Its `override` is an array of `item`, each for the summary field `fieldname`; what an item does
-not say has its default. `ai.vespa.opennlp.open-nlp` may stand in `services` and `container`. Every other configuration
-is reported as one without effect.
+not say has its default. `ai.vespa.opennlp.open-nlp` and `paperwasp.search.ranking-expressions`, which Vespa does not
+know and leaves alone, may stand in `services` and `container`. Every other configuration is reported as one without
+effect.
 
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration and
 https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html
@@ -27,6 +28,10 @@ from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, Teasers, TeaserSe
 
 _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
 _OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"
+EXPRESSIONS: Final = "paperwasp.search.ranking-expressions"
+_ENABLED: Final = "enabled"
+_OF_CONTAINERS: Final = (_OPEN_NLP, EXPRESSIONS)
+"""Those that hold for containers, wherever they stand."""
 _SNOWBALL_ENGLISH: Final = "snowballStemmingForEnglish"
 _OPEN_NLP_SETTINGS: Final = {
     _SNOWBALL_ENGLISH: VALUES["boolean"],
@@ -60,7 +65,7 @@ class JuniperConfig:
             if config.attributes.get("name") == _JUNIPER:
                 settings |= _settings(config, findings, _OVERRIDE)
                 overrides |= _overrides(config, findings)
-            elif element.tag != "services" or _name_of(config) != _OPEN_NLP:
+            elif element.tag != "services" or _name_of(config) not in _OF_CONTAINERS:
                 note_unused(config, element, findings)
         return JuniperConfig(settings, overrides)
 
@@ -77,8 +82,25 @@ def snowball_english(root: Element, container: Element, findings: Findings) -> b
         for config in element.all("config"):
             if _name_of(config) == _OPEN_NLP:
                 found = _open_nlp(config, findings, found)
-            elif element is container and _name_of(config) != ACCESS_CONFIG:
+            elif element is container and _name_of(config) not in (*_OF_CONTAINERS, ACCESS_CONFIG):
                 note_unused(config, element, findings)
+    return found
+
+
+def allows_expressions(root: Element, container: Element, findings: Findings) -> bool:
+    """Whether queries to a container may bring ranking expressions. What is wrong is reported."""
+    found = True
+    for config in (config for element in (root, container) for config in element.all("config")):
+        if _name_of(config) != EXPRESSIONS:
+            continue
+        for child in config.children:
+            if child.tag != _ENABLED:
+                message = f"{EXPRESSIONS} has no '{child.tag}'{did_you_mean(child.tag, (_ENABLED,))}"
+                findings.error(message, child.position)
+            elif not VALUES["boolean"].accepts(child.text):
+                findings.error(_invalid(child, VALUES["boolean"].description), child.position)
+            else:
+                found = boolean(child.text)
     return found
 
 

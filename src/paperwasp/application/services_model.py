@@ -104,6 +104,8 @@ class Container:
     ignore_undefined_fields: bool = False
     snowball_english: bool = False
     """Whether its linguistics stems English by Snowball's algorithm."""
+    allows_expressions: bool = True
+    """Whether queries may bring ranking expressions."""
     max_document_size_bytes: int | None = None
     position: Position | None = None
 

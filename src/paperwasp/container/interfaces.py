@@ -73,7 +73,8 @@ class Interfaces:
         load_models(embedders.values())
         self.documents.configure(model, running.container)
         self.evaluation.configure(evaluated_models(running.container, model.files))
-        self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders))
+        allowed = running.container.allows_expressions
+        self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders, allowed))
 
 
 def error_response(request: Request, error: PaperwaspError) -> Response:

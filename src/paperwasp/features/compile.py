@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 from weakref import WeakValueDictionary
@@ -15,6 +15,7 @@ from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.ranking import compile_profile as compile_source
 from paperwasp.ranking.declarations import Declarations, Probe
 from paperwasp.ranking.onnx_probe import probe
+from paperwasp.ranking.query_expressions import RankExpressions, profile_with
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import RankProfile, Schema
 
@@ -24,15 +25,17 @@ def compile_profile(
     profile: RankProfile,
     declarations: Declarations | None = None,
     described: DescribedFeatures | None = None,
+    given: Collection[str] = (),
 ) -> CompiledProfile | Unexecuted:
     """`profile` as programs; raises ProfileError that names every problem with its place.
 
-    `declarations` and `described`: what the profiles of one schema share.
+    `declarations` and `described`: what the profiles of one schema share. `given`: the kinds of expressions that are
+    those of a query.
     """
     checked = declarations or Declarations(schema.files)
     setup = RankSetup(schema, profile, checked)
     catalog = Catalog(setup, {} if described is None else described)
-    return compile_source(profile, catalog, lambda: default_rank_features(setup), schema.source, checked)
+    return compile_source(profile, catalog, lambda: default_rank_features(setup), schema.source, checked, given)
 
 
 def compile_profiles(
@@ -66,21 +69,33 @@ class ServedProfile:
 
     schema: Schema
     name: str
+    declared: RankProfile
+    """As the schema declares it, with the expressions of a query in place of its own."""
     compiled: CompiledProfile | Unexecuted
+    is_of_query: bool = False
+    """Whether it has expressions of a query."""
 
 
-_served: Final[WeakValueDictionary[tuple[int, str], ServedProfile]] = WeakValueDictionary()
-"""By the schema's identity, which lives as long as the entry, and the profile's name. Who uses an entry keeps it."""
+_Key = tuple[int, str, RankExpressions | None]
+_served: Final[WeakValueDictionary[_Key, ServedProfile]] = WeakValueDictionary()
+"""By the schema's identity, which lives as long as the entry, the profile's name, and the expressions of a query. Who
+uses an entry keeps it."""
 
 
-def served_profile(schema: Schema, name: str) -> ServedProfile | None:
+def served_profile(schema: Schema, name: str, expressions: RankExpressions | None = None) -> ServedProfile | None:
     """Return a rank profile of a schema, compiled unless somebody keeps it already; None: there is no such profile.
 
-    Any thread. Errors: ProfileError for what cannot be compiled.
+    `expressions`: those of a query, in place of the profile's. Any thread. Errors: LanguageError for what cannot be
+    compiled, ProfileError where there may be more than one problem.
     """
-    found = _served.get((id(schema), name))
+    key = id(schema), name, expressions
+    found = _served.get(key)
     if found is None and (declared := schema.rank_profiles.get(name)) is not None:
-        found = _served.setdefault((id(schema), name), ServedProfile(schema, name, compile_profile(schema, declared)))
+        given: Collection[str] = ()
+        if expressions is not None:
+            declared, given = profile_with(declared, expressions), expressions.kinds
+        compiled = compile_profile(schema, declared, given=given)
+        found = _served.setdefault(key, ServedProfile(schema, name, declared, compiled, expressions is not None))
     return found
 
 

@@ -106,6 +106,7 @@ class ExpressionCompiler:
         self._whole_functions: dict[str, Value] = {}
         self._depth = 0
         self._visits = 0
+        self.most_visits = limits.RANK_PROGRAM_OPERATIONS
 
     def compile(self, source: Source) -> Value:
         """The value of an expression."""
@@ -129,8 +130,8 @@ class ExpressionCompiler:
         """The value of `node`: its number in the builder, or a tensor."""
         self._visits += 1
         self._depth += 1
-        if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_PROGRAM_OPERATIONS:
-            scope.fail_for_size(node, self._depth, limits.RANK_PROGRAM_OPERATIONS)
+        if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > self.most_visits:
+            scope.fail_for_size(node, self._depth, self.most_visits)
         value = _RULES[type(node)](self, node, scope)
         self._depth -= 1
         return value

@@ -67,6 +67,11 @@ class Normalizer:
     bm25_field: None = None
     query_name: str | None = None
 
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes."""
+        return self.input.size_bytes
+
     def compute(self, context: Any) -> Floats:
         """No content node can: it has some of the hits only."""
         raise InternalError(f"{self.name} is asked of a block of hits")

@@ -60,14 +60,20 @@ class TypeInference:
         self._known_calls: dict[tuple[object, ...], tuple[Type, Uses]] = {}
         self._depth = 0
         self._visits = 0
+        self._most_visits = limits.RANK_INFERENCE_NODES
+        self.most_problems = limits.SCHEMA_PROBLEMS
 
     @property
     def problems(self) -> list[LanguageError]:
         return list(self._problems.values())
 
-    def infer(self, source: Source) -> tuple[Type, Uses]:
-        """The type of a whole expression, and what it uses. What is wrong is added to `problems`."""
+    def infer(self, source: Source, most_nodes: int = limits.RANK_INFERENCE_NODES) -> tuple[Type, Uses]:
+        """The type of a whole expression, and what it uses. What is wrong is added to `problems`.
+
+        `most_nodes`: how many nodes it may have whose types are not known from expressions before.
+        """
         self._uses, self._depth = Uses(), 0
+        self._most_visits = min(limits.RANK_INFERENCE_NODES, self._visits + most_nodes)
         type_: Type = None
         try:
             type_ = self.type_of(source.parse(), Scope(source))
@@ -95,15 +101,15 @@ class TypeInference:
 
     def add(self, problem: LanguageError) -> None:
         """Adds what is wrong, unless so much is that nobody wants more."""
-        if len(self._problems) < limits.SCHEMA_PROBLEMS:
+        if len(self._problems) < self.most_problems:
             self._problems.setdefault(str(problem), problem)
 
     def type_of(self, node: Node, scope: Scope) -> Type:
         self._visits += 1
         self._depth += 1
-        if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > limits.RANK_INFERENCE_NODES:
-            scope.fail_for_size(node, self._depth, limits.RANK_INFERENCE_NODES)
-        if len(self._problems) >= limits.SCHEMA_PROBLEMS:
+        if self._depth > limits.RANK_EXPRESSION_DEPTH or self._visits > self._most_visits:
+            scope.fail_for_size(node, self._depth, self._most_visits)
+        if len(self._problems) >= self.most_problems:
             scope.fail(node, "there are too many problems to look further")
         type_ = _RULES[type(node)](self, node, scope)
         self._uses.has_tensors |= type_ is not None and not type_.is_number

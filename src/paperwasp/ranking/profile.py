@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from paperwasp import expression_limits, limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.compiler import Constants, ExpressionCompiler, FeatureCatalog
 from paperwasp.ranking.declarations import Declarations, Model, literal
@@ -28,7 +29,7 @@ from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
 from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Source
-from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
+from paperwasp.ranking.tensor_plan import RankValue, TensorBounds, TensorGraph
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.schema.model import Function, RankProfile
 from paperwasp.tensor.batch import Labels
@@ -82,6 +83,8 @@ class CompiledProfile:
     """By name, the fields whose bm25 the first phase takes."""
     explanations: Mapping[str, Explanation]
     """By `first-phase`, `second-phase`, `global-phase`. Raises LanguageError for what is too deep to be explained."""
+    size_bytes: int
+    """About how much memory its programs and tensors take, but for the features that are listed."""
 
     def bm25_weights(self, inputs: Mapping[str, float]) -> tuple[tuple[str, float], ...] | None:
         """As `bm25_sum`, where weights may also depend on query(name). `inputs`: what the query overrides."""
@@ -134,12 +137,16 @@ def compile_profile(
     default_rank_features: Callable[[], Sequence[str]] = tuple,
     source: str = "",
     declarations: Declarations | None = None,
+    given: Collection[str] = (),
 ) -> CompiledProfile | Unexecuted:
     """Compiles all expressions of `profile`; raises ProfileError with every problem found.
 
-    `source` is the path of the schema, for errors. `default_rank_features` must be features of the catalog.
+    `source` is the path of the schema, for errors. `default_rank_features` must be features of the catalog. `given`:
+    the kinds of expressions, such as `first-phase`, that a query brings: these have the bounds of `expression_limits`,
+    and the rest of the profile was checked before.
     """
-    return _ProfileCompiler(profile, catalog, source, declarations or Declarations()).compile(default_rank_features)
+    compiler = _ProfileCompiler(profile, catalog, source, declarations or Declarations(), frozenset(given))
+    return compiler.compile(default_rank_features)
 
 
 class _Root(NamedTuple):
@@ -160,7 +167,14 @@ class _Root(NamedTuple):
 class _ProfileCompiler:
     """Works one profile, and collects what is wrong, so that one deploy shows everything."""
 
-    def __init__(self, profile: RankProfile, catalog: Catalog, source: str, declarations: Declarations) -> None:
+    def __init__(
+        self,
+        profile: RankProfile,
+        catalog: Catalog,
+        source: str,
+        declarations: Declarations,
+        given: frozenset[str] = frozenset(),
+    ) -> None:
         start = profile.position
         file = start.source if start else source
         at = f" (at line {start.line})" if start else ""
@@ -168,6 +182,7 @@ class _ProfileCompiler:
         self.around = f"{file}{', ' if file else ''}rank-profile {profile.name!r}{at}, "
         self.catalog = catalog
         self.declarations = declarations
+        self.given = given
         self.problems: list[LanguageError] = []
 
     def compile(self, default_rank_features: Callable[[], Sequence[str]]) -> CompiledProfile | Unexecuted:
@@ -205,7 +220,7 @@ class _ProfileCompiler:
             ("rank-features", profile.rank_features),
         ):
             for name in names:
-                start = profile.expression_positions.get(kind)
+                start = profile.expression_positions.get(f"{kind} {name}") or profile.expression_positions.get(kind)
                 yield _Root(kind, Source(name, f"{kind} {name!r}", start, self.around, is_exact=False), NORMALIZERS)
         for name in profile.sort_features:
             start = profile.expression_positions.get(_SORT_FEATURES)
@@ -226,9 +241,12 @@ class _ProfileCompiler:
             self.forest,
         )
         inference = TypeInference(self.catalog, names, self.around)
+        if self.given:
+            inference.most_problems = expression_limits.PROBLEMS
         total = Uses()
         for root in roots:
-            type_, uses = inference.infer(root.source)
+            most = expression_limits.OPERATIONS if root.kind in self.given else limits.RANK_INFERENCE_NODES
+            type_, uses = inference.infer(root.source, most)
             for name in uses.features.keys() & root.unseen:
                 inference.add(LanguageError(f"{root.kind}: {name} is not known in this phase", root.source.position(0)))
             if root.is_number and type_ is not None and not type_.is_number:
@@ -238,7 +256,7 @@ class _ProfileCompiler:
                 message = f"{_SORT_FEATURES} are names of functions and of features without arguments"
                 inference.add(LanguageError(f"{message}, not {root.source.text!r}", root.source.position(0)))
             total.add(uses)
-        for name in self.profile.functions:
+        for name in self.profile.functions if not self.given else ():
             inference.check_function(name)
         self.problems += inference.problems
         if self.profile.strict and total.undeclared:
@@ -297,6 +315,8 @@ class _ProfileCompiler:
         sorting: dict[str, Program] = {}
         features: dict[str, dict[str, RankValue]] = {}
         for root in roots:
+            given = root.kind in self.given
+            compiler.most_visits = expression_limits.OPERATIONS if given else limits.RANK_PROGRAM_OPERATIONS
             value = self.runnable(compiler, root.source)
             if isinstance(value, Program) and root.is_number:
                 (sorting if root.kind == _SORT_FEATURES else phases)[_shown_name(root)] = value
@@ -304,7 +324,8 @@ class _ProfileCompiler:
                 features.setdefault(root.kind, {})[_shown_name(root)] = value
         listed = LazyPrograms(features.get("rank-features", {}))
         if not profile.ignore_default_rank_features:
-            self.check_properties(compiler, default_rank_features)
+            if not self.given:
+                self.check_properties(compiler, default_rank_features)
             listed = LazyPrograms(listed, lambda: self.feature_programs(default_rank_features()))
         if self.problems:
             raise ProfileError(self.problems)
@@ -332,6 +353,7 @@ class _ProfileCompiler:
             bm25_sum=_bm25_sum(first_phase),
             bm25_fields={field.name: field for each in first_phase.features if (field := each.bm25_field) is not None},
             explanations=explanations,
+            size_bytes=compiler.graph.size_bytes + _programs_bytes(phases, sorting, *features.values()),
         )
 
     def explanations(self, roots: Sequence[_Root]) -> LazyExplanations:
@@ -351,6 +373,9 @@ class _ProfileCompiler:
         return GlobalPhase(program, said.rerank_count, limit, lambda: explanations["global-phase"])
 
     def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
+        if graph is None and self.given:
+            bounds = TensorBounds(expression_limits.FOLDED_CELLS, expression_limits.BLOCK_CELLS)
+            graph = TensorGraph(ProgramBuilder(), Labels(), bounds=bounds)
         return ExpressionCompiler(*self._compiler_arguments(), graph, self)
 
     def _compiler_arguments(self) -> tuple[Catalog, Mapping[str, Function], Constants, str]:
@@ -419,6 +444,11 @@ class LazyPrograms(Mapping[str, RankValue]):
 
     def __len__(self) -> int:
         return len(self._programs)
+
+
+def _programs_bytes(*named: Mapping[str, RankValue]) -> int:
+    values = [value for values in named for value in values.values()]
+    return sum(value.size_bytes for value in values if isinstance(value, Program))
 
 
 def _shown_name(root: _Root) -> str:

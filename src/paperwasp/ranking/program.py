@@ -19,6 +19,8 @@ from paperwasp.core import _core
 from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
 
 Floats = NDArray[np.float64]
+FEATURE_BYTES: Final = 600
+"""About what a feature takes that does not say it by a `size_bytes` of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,12 @@ class Program:
     """Operations of `core.rank_program.OPERATION_WIDTH` int32 each."""
     temporaries: int
     result: int
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes."""
+        own = sum(getattr(feature, "size_bytes", FEATURE_BYTES) for feature in self.features)
+        return self.code.nbytes + self.constants.nbytes + FEATURE_BYTES + own
 
     @property
     def constant(self) -> float | None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.errors import PaperwaspError
+from paperwasp.errors import PaperwaspError, TooLarge
 from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, column, levels_of, numbers
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
@@ -27,6 +27,8 @@ from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
 OfBatches = Callable[..., TensorBatch]
+NODE_BYTES: Final = 1500
+"""About what a node takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,15 +69,35 @@ class _ConstantBlock:
         self.known: dict[object, Any] = {}
 
 
-class TensorGraph:
-    """Makes the nodes of one profile. `labels` has those of its constants; `family` begins the names of its nodes."""
+class TensorBounds(NamedTuple):
+    """What the tensors of one graph may take together."""
 
-    def __init__(self, builder: ProgramBuilder, labels: Labels, family: str = "tensor") -> None:
+    folded_cells: int
+    """The cells of constants that are computed at once."""
+    block_cells: int
+    """The cells that are computed for the hits of one block."""
+
+
+class TensorGraph:
+    """Makes the nodes of one profile. `labels` has those of its constants; `family` begins the names of its nodes;
+    `bounds` of all nodes together are there where not everybody may be trusted with the bounds of each."""
+
+    def __init__(
+        self, builder: ProgramBuilder, labels: Labels, family: str = "tensor", bounds: TensorBounds | None = None
+    ) -> None:
         self.builder = builder
         self.labels = labels
         self._family = family
+        self._bounds = bounds
+        self._folded_cells = 0
+        self._bytes = 0
         self._nodes: dict[tuple[Any, ...], TensorNode] = {}
         self._numbers: dict[TensorNode, int] = {}
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory the nodes take, with their constants and the programs within them."""
+        return self._bytes + NODE_BYTES * len(self._nodes)
 
     # Nodes
 
@@ -97,6 +119,8 @@ class TensorGraph:
         if found is None:
             below = levels.union(*(operand.levels for operand in operands)) - {binds}
             most = max((dependence, *(operand.dependence for operand in operands)))
+            if self._bounds is not None:
+                work = _within(work, self._bounds.block_cells)
             found = TensorNode(f"{self._family}#{len(self._nodes)}", type_, whole, tuple(operands), work, most, below)
             self._fold(found)
             self._nodes[whole] = found
@@ -111,23 +135,30 @@ class TensorGraph:
 
     def constant(self, key: tuple[Any, ...], constant: TensorBatch) -> TensorNode:
         node = self.node(key, constant.type, (), lambda block: constant)
-        node.folded = constant
+        if node.folded is None:
+            node.folded = constant
+            self._bytes += constant.cells.nbytes + constant.labels.nbytes
         return node
 
     def _fold(self, node: TensorNode) -> None:
         """Works a constant now, if that is little."""
         if node.dependence or node.levels or not _is_little(node):
             return
+        if self._bounds is not None and self._folded_cells > self._bounds.folded_cells:
+            return
         try:
             node.folded = batch(node, _ConstantBlock(self.labels))
         except PaperwaspError:
             return  # whoever needs its value gets the error
+        self._folded_cells += node.folded.cells.size
+        self._bytes += node.folded.cells.nbytes + node.folded.labels.nbytes
 
     # From numbers, and back
 
     def number(self, value: int) -> TensorNode:
         """A value of the scalar program as a tensor without dimensions."""
         program = self.builder.program(value)
+        self._bytes += program.size_bytes
         most = max((dependence_of(feature) for feature in program.features), default=Dependence.NOTHING)
         levels = frozenset[int]().union(*(levels_of(feature) for feature in program.features))
         node = self.node(
@@ -194,6 +225,7 @@ class TensorGraph:
     def generate(self, type_: TensorType, body: int, level: int) -> TensorNode:
         """A node of a dense tensor whose cells are the value of `body`; the names of `level` are its dimensions."""
         program = self.builder.program(body)
+        self._bytes += program.size_bytes
         cell = self.number(body)
         cells = prod(type_.shape)
 
@@ -220,6 +252,28 @@ class TensorGraph:
             return algebra.literal(type_, addresses, columns, block.labels)
 
         return self.node(("literal", type_, addresses), type_, given, work)
+
+
+def _within(work: Work, most_cells: int) -> Work:
+    """The same work, which counts its cells among those of all nodes for the hits of a block, functions within it
+    included. Raises TooLarge where these are too many."""
+
+    def counted(block: Block) -> TensorBatch:
+        found = work(block)
+        whole: Block = block
+        while isinstance(whole, InnerBlock) and whole.outer is not None:
+            whole = whole.outer
+        cells = whole.known.get(_CELLS, 0) + found.cells.size + found.labels.size
+        whole.known[_CELLS] = cells
+        if cells > most_cells:
+            raise TooLarge(f"the tensors of these hits together have more than {most_cells} cells")
+        return found
+
+    return counted
+
+
+_CELLS: Final = object()
+"""The key under which a block counts its cells."""
 
 
 def _is_little(node: TensorNode) -> bool:

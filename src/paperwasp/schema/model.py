@@ -361,7 +361,7 @@ class RankProfile:
     tuning: Mapping[str, float] = field(default_factory=_empty)
     """Keyword → value for what tunes execution: num-threads-per-search, approximate-threshold, weakand …, …"""
     expression_positions: Mapping[str, Position] = field(default_factory=_empty)
-    """Where the text of `first-phase`, `second-phase` and each list of features starts."""
+    """Where `first-phase`, `second-phase`, each list of features and, by list and name, its features start."""
 
 
 @dataclass(frozen=True, slots=True)

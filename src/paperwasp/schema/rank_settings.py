@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal, cast
 
-from paperwasp.errors import Position
+from paperwasp.errors import LanguageError, Position
+from paperwasp.parsing.tokens import position_of
 from paperwasp.schema.fields import RANK_TYPES
 from paperwasp.schema.model import Constant, Diversity, Field, Function, Input, MatchPhase, Mutation, OnnxModel
 from paperwasp.schema.problems import Problems, nearest
@@ -265,26 +266,38 @@ def split_features(text: str) -> tuple[str, ...]:
 
     Raises ValueError for unbalanced parentheses and for commas between features.
     """
-    features: list[list[str]] = []
-    depth, quote, joined = 0, "", False
-    for character in text:
-        if quote or character in "\"'":
+    try:
+        return tuple(feature for _, feature in find_features(text))
+    except LanguageError as error:
+        raise ValueError(error.bare_message) from None
+
+
+def find_features(text: str, source: str = "") -> list[tuple[int, str]]:
+    """The same with the index at which each feature begins. Errors: LanguageError with the place in the text."""
+    features: list[tuple[int, list[str]]] = []
+    depth, quote, joined, is_escaped = 0, "", False, False
+    for index, character in enumerate(text):
+        if is_escaped:
+            is_escaped = False
+        elif quote and character == "\\":
+            is_escaped = True
+        elif quote or character in "\"'":
             quote = "" if quote == character else quote or character
         elif character.isspace():
             joined = joined and depth > 0
             continue
         depth += 0 if quote else (character == "(") - (character == ")")
         if depth < 0 or (character == "," and not depth and not quote):
-            raise ValueError(f"unexpected {character!r} between features")
+            raise LanguageError(f"unexpected {character!r} between features", position_of(text, index, source))
         # White space before a parenthesis and around a dot does not end a feature.
-        if features and (joined or character in "(." or features[-1][-1] == "."):
-            features[-1].append(character)
+        if features and (joined or character in "(." or features[-1][1][-1] == "."):
+            features[-1][1].append(character)
         else:
-            features.append([character])
+            features.append((index, [character]))
         joined = True
     if depth or quote:
-        raise ValueError("a parenthesis or a quote is not closed")
-    return tuple("".join(feature) for feature in features)
+        raise LanguageError("a parenthesis or a quote is not closed", position_of(text, len(text), source))
+    return [(start, "".join(feature)) for start, feature in features]
 
 
 def _properties(settings: RankSettings, node: Node, around: Surroundings) -> None:

@@ -48,7 +48,7 @@ def bind(
 
     Errors: InvalidQuery for what these documents cannot be asked.
     """
-    plan_ = served.rank_plan(view.schemas[name], query.rank.profile)
+    plan_ = served.rank_plan(view.schemas[name], query.rank.profile, query.rank.expressions)
     observer = observer_of(trace, query.observe.profiling, () if streamed else plan_.declared.mutations)
     profile = observer.profile(plan_.profile_for(query.rank.override, streamed=streamed))
     skips = not query.order.keys or _needs_ranking(query, profile)

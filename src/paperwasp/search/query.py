@@ -11,6 +11,7 @@ from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.request import GroupingRequest
 from paperwasp.query.items import Item
 from paperwasp.ranking.explanation import NodeValue
+from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.tensor.value import Tensor
 
 
@@ -157,6 +158,8 @@ class Rank:
     """For how many of the best hits of a type the container needs what their profile's global phase asks for."""
     global_page: GlobalPage | None = None
     """Set where no other hits are ranked beside those of the node: it may rank them, and answer with the page."""
+    expressions: RankExpressions | None = None
+    """Those that take the place of the profile's; None: there are none."""
 
     def of_request(
         self, inputs: Mapping[str, object], now_seconds: float | None, global_page: GlobalPage | None
@@ -171,6 +174,7 @@ class Rank:
             now_seconds,
             self.global_hits,
             global_page,
+            self.expressions,
         )
 
 

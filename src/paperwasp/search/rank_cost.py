@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.ranking import CompiledProfile
+from paperwasp.core.rank_program import OPERATION_WIDTH
+from paperwasp.ranking import CompiledProfile, Program
+from paperwasp.ranking.tensor_plan import TensorFeature
 
 FEATURE_NS: Final = 2_000
 """What one rank feature of one hit is taken to cost until it was measured: more than nearly all do."""
+TENSOR_NS: Final = 100_000
+"""What a tensor of an expression that came with a query is taken to cost, until it was measured."""
+OPERATION_NS: Final = 5
+"""What one operation of such an expression is taken to cost for one hit."""
 HIT_NS: Final = 20_000
 """What writing a hit is taken to cost until it was measured."""
 _LEAST_MEASURED: Final = 8
@@ -37,6 +43,14 @@ class RankCost:
         second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features))
         return cls(FEATURE_NS * max(1, len(profile.first_phase.features)), second_ns)
 
+    @classmethod
+    def of_query(cls, profile: CompiledProfile) -> RankCost:
+        """The same of a profile with expressions of a query, which nobody has looked at: tensors are taken to be
+        expensive, and each operation counts."""
+        phases = profile.first_phase, profile.second_phase
+        first_ns, second_ns = (0.0 if program is None else _unseen_ns(program) for program in phases)
+        return cls(first_ns, second_ns)
+
     @property
     def known_ns(self) -> float | None:
         """What ranking one match takes; None: that is not measured, or not less than it was taken to be."""
@@ -53,6 +67,12 @@ class RankCost:
     def wrote(self, count: int, took_ns: int) -> None:
         """Note what writing so many hits took."""
         self.write_ns = _updated(self.write_ns, count, took_ns)
+
+
+def _unseen_ns(program: Program) -> float:
+    tensors = sum(isinstance(feature, TensorFeature) for feature in program.features)
+    operations = program.code.size // OPERATION_WIDTH
+    return FEATURE_NS * max(1, len(program.features)) + TENSOR_NS * tensors + OPERATION_NS * operations
 
 
 def _updated(known_ns: float, count: int, took_ns: int) -> float:

@@ -30,7 +30,7 @@ class RankPlan:
 
     served: ServedProfile
     declared: RankProfile
-    """As the schema declares it."""
+    """As the schema declares it, or a query."""
     profile: CompiledProfile
     one_phase: CompiledProfile
     """As streaming search runs it."""
@@ -47,7 +47,7 @@ class RankPlan:
     @classmethod
     def of(cls, served: ServedProfile) -> RankPlan:
         """Derive everything from a compiled profile. Errors: AssertionError where it is not executed yet."""
-        declared, profile = served.schema.rank_profiles[served.name], served.compiled
+        declared, profile = served.declared, served.compiled
         assert isinstance(profile, CompiledProfile)
         return cls(
             served,
@@ -57,7 +57,7 @@ class RankPlan:
             declared_gaps(declared),
             declared_tuning(declared),
             filter_tuning(declared),
-            RankCost.of(profile),
+            RankCost.of_query(profile) if served.is_of_query else RankCost.of(profile),
             reused_features(profile),
         )
 

@@ -10,7 +10,9 @@ from contextlib import suppress
 
 from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.features.compile import served_profile
+from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.ranking import Unexecuted
+from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.search.page import PageSteps
 from paperwasp.search.rank_plan import RankPlan
@@ -24,26 +26,36 @@ class ServedSchemas:
     def __init__(self) -> None:
         self._plans: dict[int, tuple[Schema, dict[str, RankPlan | Unexecuted]]] = {}
         self._streamed: dict[int, tuple[Schema, StreamedType]] = {}
+        self._of_queries: KeptProfiles[RankPlan | Unexecuted] = KeptProfiles()
         self.summaries, self.pages = SummaryForms(), PageSteps()
 
-    def rank_plan(self, schema: Schema, name: str) -> RankPlan:
-        """Return the plan of a rank profile, compiling it where it is asked for first.
+    def rank_plan(self, schema: Schema, name: str, expressions: RankExpressions | None = None) -> RankPlan:
+        """Return the plan of a rank profile, compiling it where it is asked for first. `expressions`: those of a
+        query, in place of the profile's.
 
-        Errors: InvalidQuery if the schema has no such profile, or it is not executed yet.
+        Errors: InvalidQuery if the schema has no such profile, or it is not executed yet; LanguageError.
         """
-        known = self._plans.get(id(schema))
-        plan = None if known is None else known[1].get(name)
-        if plan is None:
-            plan = self._compile(schema, name)
+        if expressions is None:
+            known = self._plans.get(id(schema))
+            plan = None if known is None else known[1].get(name)
+            if plan is None:
+                plan = self._compile(schema, name)
+        else:
+            plan = self._plan_with(schema, name, expressions)
         if isinstance(plan, Unexecuted):
             raise InvalidQuery(f"rank profile '{name}' of schema '{schema.name}': {plan}")
         return plan
 
+    def _plan_with(self, schema: Schema, name: str, expressions: RankExpressions) -> RankPlan | Unexecuted:
+        found = self._of_queries.get(schema, name, expressions)
+        if found is not None:
+            return found
+        plan = _made(schema, name, expressions)
+        size_bytes = compiled_bytes(expressions, plan.profile if isinstance(plan, RankPlan) else None)
+        return self._of_queries.add(schema, name, expressions, plan, size_bytes)
+
     def _compile(self, schema: Schema, name: str) -> RankPlan | Unexecuted:
-        served = served_profile(schema, name)
-        if served is None:
-            raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
-        plan = served.compiled if isinstance(served.compiled, Unexecuted) else RankPlan.of(served)
+        plan = _made(schema, name)
         _, plans = self._plans.setdefault(id(schema), (schema, {}))
         return plans.setdefault(name, plan)
 
@@ -68,9 +80,18 @@ class ServedSchemas:
         ]
         kept = {id(schema) for schema in searched}
         self._plans = {key: value for key, value in list(self._plans.items()) if key in kept}
+        self._of_queries.keep_only(kept)
         self.summaries, self.pages = SummaryForms(), PageSteps()
         for schema in searched:
             for name in schema.rank_profiles:
                 if name not in self._plans.get(id(schema), (schema, {}))[1]:
                     with suppress(PaperwaspError):
                         self._compile(schema, name)
+
+
+def _made(schema: Schema, name: str, expressions: RankExpressions | None = None) -> RankPlan | Unexecuted:
+    """Make the plan of a rank profile. Errors: InvalidQuery if there is no such profile; LanguageError."""
+    served = served_profile(schema, name, expressions)
+    if served is None:
+        raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
+    return served.compiled if isinstance(served.compiled, Unexecuted) else RankPlan.of(served)

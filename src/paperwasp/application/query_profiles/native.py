@@ -43,10 +43,14 @@ _GROUPS: Final[Mapping[str, _Fields]] = {
         "matchPhase": "ranking.matchPhase matchPhase", "secondPhase": "ranking.secondPhase",
         "softtimeout": "ranking.softtimeout", "matching": "ranking.matching",
         "significance": "ranking.significance", "features": "* rankfeature input", "properties": "* rankproperty",
-        "elementGap": "*",
+        "elementGap": "*", "firstPhase": "ranking.firstPhase", "matchFeatures": "ranking.matchFeatures",
     },
-    "ranking.globalPhase": {"rerankCount": "integer", "rankScoreDropLimit": "double"},
-    "ranking.secondPhase": {"rerankCount": "integer", "totalRerankCount": "integer", "rankScoreDropLimit": "double"},
+    "ranking.firstPhase": {"expression": "string"},
+    "ranking.matchFeatures": {"expression": "string"},
+    "ranking.globalPhase": {"rerankCount": "integer", "rankScoreDropLimit": "double", "expression": "string"},
+    "ranking.secondPhase": {
+        "rerankCount": "integer", "totalRerankCount": "integer", "rankScoreDropLimit": "double", "expression": "string",
+    },
     "ranking.matchPhase": {
         "": "string", "attribute": "string", "ascending": "boolean", "maxHits": "long", "totalMaxHits": "long",
         "maxFilterCoverage": "double", "diversity": "ranking.matchPhase.diversity",

@@ -13,14 +13,17 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from paperwasp import expression_limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search.readings import indexes_of
-from paperwasp.errors import InvalidQuery
+from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.features.compile import ServedProfile, served_profile
+from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.indexing.components import Embedder
 from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
-from paperwasp.ranking import Unexecuted
+from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
+from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Field, RankProfile, Schema
 from paperwasp.semantics import NO_RULES, RuleBases
 from paperwasp.yql.indexes import Indexes
@@ -88,33 +91,56 @@ class SearchConfig:
     significance: SignificanceModels = NO_MODELS
     embedders: Mapping[str, Embedder] = field(default_factory=dict)
     """Those of the container, by id."""
+    allows_expressions: bool = True
+    """Whether queries may bring ranking expressions."""
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _profiles: dict[tuple[str, str, str], ServedProfile] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    _of_queries: KeptProfiles[ServedProfile | str] = field(
+        default_factory=KeptProfiles, init=False, repr=False, compare=False
+    )
+    """Rank profiles with expressions of queries, or what is wrong with these."""
 
-    def is_repeatable(self, schema: Schema, rank_profile: str) -> bool:
+    def is_repeatable(self, schema: Schema, rank_profile: str, expressions: RankExpressions | None = None) -> bool:
         """Whether the profile ranks documents the same each time, as long as they are the same, and changes none."""
+        if expressions is not None:
+            served = self._profile_with(schema, rank_profile, expressions)
+            return isinstance(served, ServedProfile) and _is_repeatable(served.declared)
         key = schema.source, schema.name, rank_profile
         found = self._repeatable.get(key)
         if found is None:
             profile = schema.rank_profiles.get(rank_profile)
             if profile is None:
                 return True
-            found = self._repeatable[key] = not (profile.mutations or any(map(_CHANGING.search, _texts_of(profile))))
+            found = self._repeatable[key] = _is_repeatable(profile)
         return found
 
-    def profile_problem(self, schema: Schema, rank_profile: str) -> str:
-        """Why documents of this type cannot be ranked by the profile; empty: they can."""
-        served = self._served_profile(schema, rank_profile)
+    def profile_problem(self, schema: Schema, rank_profile: str, expressions: RankExpressions | None = None) -> str:
+        """Why documents of this type cannot be ranked by the profile; empty: they can. `expressions`: those of the
+        query."""
+        if expressions is None:
+            served = self._served_profile(schema, rank_profile)
+        else:
+            found = self._profile_with(schema, rank_profile, expressions)
+            if isinstance(found, str):
+                return f"rank profile '{rank_profile}' of schema '{schema.name}' with expressions of the query: {found}"
+            served = found
         if served is None:
             return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'"
         if isinstance(served.compiled, Unexecuted):
             return f"rank profile '{rank_profile}' of schema '{schema.name}': {served.compiled}"
         return ""
 
-    def global_phase(self, schema: Schema, rank_profile: str) -> GlobalPhase | None:
+    def global_phase(
+        self, schema: Schema, rank_profile: str, expressions: RankExpressions | None = None
+    ) -> GlobalPhase | None:
         """The global phase of the profile; None: it has none."""
+        if expressions is not None:
+            found = self._profile_with(schema, rank_profile, expressions)
+            if not isinstance(found, ServedProfile) or isinstance(found.compiled, Unexecuted):
+                return None
+            return found.compiled.global_phase
         declared = schema.rank_profiles.get(rank_profile)
         if declared is None or declared.global_phase is None:
             return None
@@ -128,6 +154,24 @@ class SearchConfig:
         if found is None and (found := served_profile(schema, rank_profile)) is not None:
             self._profiles[key] = found
         return found
+
+    def _profile_with(
+        self, schema: Schema, rank_profile: str, expressions: RankExpressions
+    ) -> ServedProfile | str | None:
+        """The profile with expressions of a query, or what is wrong with these; None: there is no such profile."""
+        found = self._of_queries.get(schema, rank_profile, expressions)
+        if found is not None:
+            return found
+        made: ServedProfile | str | None
+        try:
+            made = served_profile(schema, rank_profile, expressions)
+        except LanguageError as error:
+            made = _problems(error)
+        if made is None:
+            return None
+        compiled = made.compiled if isinstance(made, ServedProfile) else None
+        size_bytes = compiled_bytes(expressions, compiled)
+        return self._of_queries.add(schema, rank_profile, expressions, made, size_bytes)
 
     @cached_property
     def everything(self) -> tuple[Target, ...]:
@@ -182,6 +226,16 @@ class SearchConfig:
                 found.setdefault(target.cluster.id, {}).update({schema.name: schema for schema in target.schemas})
         clusters = {target.cluster.id: target.cluster for target in self.everything}
         return tuple(Target(clusters[id_], tuple(schemas.values())) for id_, schemas in found.items())
+
+
+def _problems(error: LanguageError) -> str:
+    """The first problems of an error, each of a bounded length."""
+    lines = error.message.split("\n") if isinstance(error, ProfileError) else [error.message]
+    return "\n".join(line[: expression_limits.PROBLEM_CHARACTERS] for line in lines[: expression_limits.PROBLEMS])
+
+
+def _is_repeatable(profile: RankProfile) -> bool:
+    return not (profile.mutations or any(map(_CHANGING.search, _texts_of(profile))))
 
 
 def _texts_of(profile: RankProfile) -> Iterator[str]:

@@ -200,7 +200,11 @@ class SearchHandler:
             return await self._run_in_thread(self._in_time(plan_search, end_ns), *asked), parameters
         if rule_base_of(config, parameters) is not None:  # a few words may keep rules busy for a second
             return await asyncio.to_thread(self._in_time(plan_search, end_ns), *asked), parameters
-        prepared = prepare_query(config, parameters)
+        if parameters.expressions:  # what is not compiled yet may take long
+            await self._until_turn(end_ns)
+            prepared = await self._run_in_thread(self._in_time(prepare_query, end_ns), config, parameters)
+        else:
+            prepared = prepare_query(config, parameters)
         plan = prepared.bind(parameters.values, started_ns, now_seconds)
         self.prepared.put(self._shape(pairs, form, config, shown), prepared, parameters.values, config)
         return plan, parameters

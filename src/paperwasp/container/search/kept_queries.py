@@ -77,7 +77,7 @@ class KeptQueries:
             return
         if config is not self._config:
             self._begin(config)
-        size_bytes = ENTRY_BYTES + BYTES_PER_CHARACTER * characters
+        size_bytes = ENTRY_BYTES + BYTES_PER_CHARACTER * characters + query.compiled_bytes
         key, fixed = shape.key, self._merge_fixed(shape, query)
         if fixed.literals or fixed.names:
             self._add(key, _Entry(fixed, BYTES_PER_CHARACTER * characters))

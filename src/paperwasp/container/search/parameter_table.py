@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from paperwasp.container.search import values
+from paperwasp.container.search import expressions, values
 from paperwasp.container.search.parameter_setters import (
     Setter,
     checks,
@@ -165,6 +165,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
         to("global_phase.rank_score_drop_limit", optional(values.number)),
         SHAPE,
     ),
+    *((names, setter, SHAPE) for names, setter in expressions.SETTERS),
     (("ranking.significance.useModel",), to("use_significance_model", values.boolean), SHAPE),
     (("ranking.softtimeout.enable",), to("soft_timeout", values.boolean), SHAPE),
     (("ranking.softtimeout.factor",), number("soft_timeout_factor", values.fraction), SHAPE),

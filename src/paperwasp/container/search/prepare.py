@@ -14,6 +14,7 @@ from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search.collapse import prefetched
 from paperwasp.container.search.config import SearchConfig, Target
+from paperwasp.container.search.expressions import SWITCHED_OFF
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
@@ -34,7 +35,9 @@ from paperwasp.container.search.sorting import check_features, completed, in_any
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
+from paperwasp.features.kept_profiles import ENTRY_BYTES
 from paperwasp.query.items import FalseItem, Item
+from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
 from paperwasp.yql import YqlQuery
@@ -54,6 +57,8 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     may set `parameters`, and the query is of this request alone.
     Errors: IllegalQuery, InvalidQuery.
     """
+    if parameters.expressions and not config.allows_expressions:
+        raise IllegalQuery(SWITCHED_OFF)
     template = read_statement(parameters)
     statement = None if template is None else template.statement
     targets = config.targets(_sources(parameters, statement), parameters.restrict)
@@ -93,6 +98,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         window=window,
         answering=replace(answering, is_merged=is_merged),
         clusters=clusters,
+        compiled_bytes=_compiled_bytes(clusters) if parameters.expressions else 0,
         match=Match(FalseItem(), gram_match=text.gram_match, match_phase=parameters.match_phase_override()),
         inputs=_inputs(config, parameters, schemas),
         now=None if relative else parameters.now,
@@ -143,11 +149,12 @@ def _answering(
     summary = parameters.presentation.summary
     listed = parameters.select_fields if statement is None else (*parameters.select_fields, *statement.fields)
     is_known = any(summary in schema.summaries for schema in schemas)
+    expressions = parameters.rank_expressions()
     return Answering(
         summary_fields=(*parameters.presentation.summary_fields, *listed),
         order_by=order_by,
         rules=rules,
-        is_repeatable=all(config.is_repeatable(schema, parameters.rank_profile) for schema in schemas),
+        is_repeatable=all(config.is_repeatable(schema, parameters.rank_profile, expressions) for schema in schemas),
         without_summary=_without_summary(summary, targets) if is_known else frozenset(),
         clusters=tuple(target.cluster.id for target in targets),
     )
@@ -208,7 +215,11 @@ def _cluster(
     profile, summary = parameters.rank_profile, parameters.presentation.summary
     unknown = {schema.name for schema in target.schemas if summary not in schema.summaries}
     unknown -= {name for _, name in answering.without_summary}
-    problems = [_problem(config, schema, profile, summary, schema.name in unknown) for schema in target.schemas]
+    expressions = parameters.rank_expressions()
+    problems = [
+        _problem(config, schema, parameters, expressions, is_unknown=schema.name in unknown)
+        for schema in target.schemas
+    ]
     errors = [problem for problem in problems if problem is not None]
     left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
     cluster = target.cluster
@@ -223,18 +234,24 @@ def _cluster(
         properties=parameters.rank_properties,
         features=parameters.features,
         override=parameters.ranking_override(),
+        expressions=expressions,
     )
     types = () if len(left) == len(cluster.schemas) else tuple(schema.name for schema in left)
     return PreparedCluster(cluster.id, place, rank, tuple(errors), types, limits=cluster.limits)
 
 
 def _problem(
-    config: SearchConfig, schema: Schema, rank_profile: str, summary: str, is_unknown: bool
+    config: SearchConfig,
+    schema: Schema,
+    parameters: SearchParameters,
+    expressions: RankExpressions | None,
+    *,
+    is_unknown: bool,
 ) -> PaperwaspError | None:
     """Why documents of this type cannot be searched. `is_unknown`: no document type has the summary class."""
-    if problem := config.profile_problem(schema, rank_profile):
+    if problem := config.profile_problem(schema, parameters.rank_profile, expressions):
         return InvalidQuery(problem)
-    return InvalidQuery(f"invalid presentation.summary={summary}") if is_unknown else None
+    return InvalidQuery(f"invalid presentation.summary={parameters.presentation.summary}") if is_unknown else None
 
 
 def _ranked_globally(
@@ -248,9 +265,10 @@ def _ranked_globally(
 
     Errors: IllegalQuery.
     """
+    expressions = parameters.rank_expressions()
     rankings = {
         (target.cluster.id, schema.name): GlobalRanking.of(
-            config.global_phase(schema, parameters.rank_profile), parameters.global_phase
+            config.global_phase(schema, parameters.rank_profile, expressions), parameters.global_phase
         )
         for target in targets
         for schema in target.schemas
@@ -273,6 +291,12 @@ def _ranked_globally(
             parts.append(replace(cluster, rank=rank, errors=errors, document_types=(name,), ranking=ranking))
             errors = ()
     return tuple(parts)
+
+
+def _compiled_bytes(clusters: tuple[PreparedCluster, ...]) -> int:
+    """The memory of the global phases of a query that brings expressions."""
+    phases = (cluster.ranking.phase for cluster in clusters if cluster.ranking is not None)
+    return sum(ENTRY_BYTES + phase.program.size_bytes for phase in phases)
 
 
 def _sources(parameters: SearchParameters, statement: YqlQuery | None) -> tuple[str, ...]:

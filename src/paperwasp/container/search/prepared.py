@@ -103,6 +103,8 @@ class PreparedQuery:
     grouping: PreparedGrouping | None
     failure: Failing | None
     """The error that is raised if nothing else is wrong; None: there is none."""
+    compiled_bytes: int = 0
+    """The memory of what it alone may keep: global phases with expressions of the query."""
 
     @property
     def ranks_on_node(self) -> bool:

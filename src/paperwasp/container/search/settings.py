@@ -12,6 +12,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search.values import PRESENT, Now
+from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.search.query import (
     NO_PROFILING,
     DiversityOverride,
@@ -213,6 +214,8 @@ class SearchParameters:
     diversity: dict[str, object] = field(default_factory=dict)
     ranking: dict[str, object] = field(default_factory=dict)
     """Set fields of RankingOverride."""
+    expressions: dict[str, str] = field(default_factory=dict)
+    """Set fields of RankExpressions."""
     use_significance_model: bool | None = None
     """None: as the rank profile says."""
     global_phase: GlobalParameters = field(default_factory=GlobalParameters)
@@ -230,6 +233,10 @@ class SearchParameters:
 
     def ranking_override(self) -> RankingOverride | None:
         return RankingOverride(**self.ranking) if self.ranking else None  # type: ignore[arg-type]
+
+    def rank_expressions(self) -> RankExpressions | None:
+        """Those that take the place of the rank profile's; None: there are none."""
+        return RankExpressions(**self.expressions) if self.expressions else None
 
     def match_phase_override(self) -> MatchPhaseOverride:
         if not self.match_phase and not self.diversity:
