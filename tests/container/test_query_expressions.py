@@ -166,7 +166,10 @@ def test_empty_says_nothing(service: Running) -> None:
 TWO = """
 schema {0} {{
   document {0} {{
-    field title type string {{ indexing: index }}
+    field title type string {{ indexing: index
+      index: enable-bm25 }}
+    field text type string {{ indexing: index
+      index: enable-bm25 }}
     field year type int {{ indexing: attribute }}
     {1}
   }}
@@ -342,6 +345,15 @@ def test_kept_profiles_are_bounded_by_their_bytes_and_of_one_schema() -> None:
     assert [kept.get(one, "p", key) for key in keys[9:]] == [None, *range(10, 20)]
     kept.keep_only({id(other)})
     assert (len(kept), kept.size_bytes) == (0, 0)
+
+
+def test_sums_of_bm25_are_pruned_as_in_a_profile() -> None:
+    a, served = schemas()["a"], ServedSchemas()
+    plan = served.rank_plan(a, "p", RankExpressions(first_phase="2 * bm25(title) + bm25(text)"))
+    assert plan.profile.bm25_sum == (("title", 2.0), ("text", 1.0))
+    by_input = served.rank_plan(a, "p", RankExpressions(first_phase="query(n) * bm25(title)"))
+    assert by_input.profile.bm25_weights({"n": 5.0}) == (("title", 5.0),)
+    assert by_input.profile.bm25_weights({}) == (("title", 2.0),)
 
 
 def test_the_size_of_what_is_compiled_counts_its_tensors() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
 import orjson
+from typer.testing import CliRunner
 
+from paperwasp.cli import app
 from tests import web
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.test_component_pages import DOCS
@@ -15,22 +18,45 @@ from tests.service.test_component_pages import DOCS
 BLOCK = re.compile(
     r"^(?:`([^`\n]+)`|(Relevance|Match-features|Error)):\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
+FILE = re.compile(r"[\w/]+\.\w+")
 PAGE = DOCS / "ranking-in-queries.md"
 
 
 def test_the_page(tmp_path: Path) -> None:
     blocks = [(name or said, text) for name, said, text in BLOCK.findall(PAGE.read_text())]
     with deployed_service(tmp_path) as service:
-        active(service.deploy({name: text for name, text in blocks if "." in name and not name.startswith("POST")}))
+        active(service.deploy(files_of(blocks)))
         root: dict[str, Any] = {}
         compared = 0
+        application = written(tmp_path / "package", blocks)
         for name, text in blocks:
-            if name.startswith("POST "):
+            if name.startswith("paperwasp "):
+                assert printed(name, application) == text
+                compared += 1
+            elif name.startswith("POST "):
                 root = posted(service, name.removeprefix("POST "), text)
             elif name in ("Relevance", "Match-features", "Error"):
                 assert shown(name, root) == orjson.loads(text), orjson.dumps(root).decode()
                 compared += 1
-        assert compared == 5
+        assert compared == 7
+
+
+def files_of(blocks: list[tuple[str, str]]) -> dict[str, str]:
+    return {name: text for name, text in blocks if FILE.fullmatch(name)}
+
+
+def written(folder: Path, blocks: list[tuple[str, str]]) -> Path:
+    """The package in a folder."""
+    for name, text in files_of(blocks).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def printed(command: str, application: Path) -> str:
+    """What a command prints about the package."""
+    arguments = [str(application) if word == "APPLICATION" else word for word in shlex.split(command)[1:]]
+    return CliRunner().invoke(app, arguments).output
 
 
 def posted(service: Deployed, path: str, text: str) -> dict[str, Any]:

@@ -12,11 +12,17 @@ from paperwasp.cli.options import AllowPython
 
 def check(
     application: Annotated[Path, typer.Argument(help="A folder with services.xml, or its zip.")],
+    expression: Annotated[str | None, typer.Argument(help="A ranking expression, with --rank.")] = None,
     against: Annotated[
         Path | None,
         typer.Option("--against", metavar="ACTIVE", help="Another package: what does changing from it to this need?"),
     ] = None,
     allow_python_components: AllowPython = False,
+    rank: Annotated[
+        bool, typer.Option("--rank", help="Check one ranking EXPRESSION over the package: its type, what it reads.")
+    ] = False,
+    profile: Annotated[str, typer.Option("--profile", help="The rank profile that --rank is over.")] = "default",
+    schema: Annotated[str, typer.Option("--schema", help="The one schema that --rank is over; else all.")] = "",
 ) -> None:
     """Check an application package without a service, as a compiler does.
 
@@ -32,8 +38,23 @@ def check(
     restart, reindex, feed again, or allow it in validation-overrides.xml.
     No documents are needed, and none are touched.
 
+    With [bold]--rank[/bold] it is about one expression, as a query may bring it:
+
+        paperwasp check --rank my-application "bm25(title) * log(attribute(sold))" --profile sales
+
+    shows its type, the features and inputs that it reads, the phases that it may stand in, and what is wrong.
+
     The exit status is 1 if there is an error or a change that is not allowed.
     """
+    if rank != (expression is not None):
+        raise typer.BadParameter("an expression goes with --rank, and --rank with an expression")
+    if expression is not None:
+        from paperwasp.client.check_expression import check_expression
+        from paperwasp.features.compile import typed_expression
+
+        if not check_expression(application, expression, typed_expression, profile, schema):
+            raise typer.Exit(1)
+        return
     from paperwasp.client.check import check_application
     from paperwasp.service.schema_check import check_schema
 

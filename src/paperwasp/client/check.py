@@ -29,7 +29,8 @@ SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 
 _NAMES: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INFO": "note"}
 """Level → what it is called, the worst first."""
-_STYLES: Final[Mapping[str, str]] = {"ERROR": "bold red", "WARNING": "bold yellow", "INFO": "bold cyan"}
+ERROR_STYLE: Final = "bold red"
+_STYLES: Final[Mapping[str, str]] = {"ERROR": ERROR_STYLE, "WARNING": "bold yellow", "INFO": "bold cyan"}
 _CARET_STYLE: Final = "bold green"
 _SHOWN_CHARACTERS: Final = 100
 """The characters of a source line that are shown; of a longer line those around the place."""

@@ -16,6 +16,7 @@ from paperwasp.ranking import compile_profile as compile_source
 from paperwasp.ranking.declarations import Declarations, Probe
 from paperwasp.ranking.onnx_probe import probe
 from paperwasp.ranking.query_expressions import RankExpressions, profile_with
+from paperwasp.ranking.typed_expression import TypedExpression, type_expression
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import RankProfile, Schema
 
@@ -97,6 +98,13 @@ def served_profile(schema: Schema, name: str, expressions: RankExpressions | Non
         compiled = compile_profile(schema, declared, given=given)
         found = _served.setdefault(key, ServedProfile(schema, name, declared, compiled, expressions is not None))
     return found
+
+
+def typed_expression(schema: Schema, name: str, text: str) -> TypedExpression:
+    """The type of an expression over a rank profile of a schema, with what is wrong with it. Errors: KeyError."""
+    profile, declarations = schema.rank_profiles[name], Declarations(schema.files, probe)
+    catalog = Catalog(RankSetup(schema, profile, declarations), {})
+    return type_expression(text, schema.name, profile, catalog, declarations)
 
 
 def check_profiles(schema: Schema, files: Mapping[str, bytes]) -> tuple[Finding, ...]:

@@ -354,6 +354,7 @@ class TypeInference:
         if name is None:
             return None
         self._uses.features["query"] = None
+        self._uses.references[f"query({name})"] = None
         if name not in self.names.inputs:
             self._uses.undeclared[name] = None
             return NUMBER
@@ -384,6 +385,7 @@ class TypeInference:
 
     def _model(self, node: Reference, scope: Scope) -> Type:
         work = trees_type if node.name in TREES else onnx_type
+        self._uses.references[str(node)] = None
         try:
             return work(self.names, node, scope, self.type_of)
         except FileNotAvailable:
@@ -428,6 +430,9 @@ class TypeInference:
             self._problem(node, scope, error.bare_message)
             return None
         self._uses.features[node.name] = None
+        if None not in arguments:
+            within = f"({','.join(map(str, arguments))})" if arguments else ""
+            self._uses.references[f"{node.name}{within}{'.' + node.output if node.output else ''}"] = None
         if described.pending:
             self._pending(described.pending)
         for number in described.expressions:

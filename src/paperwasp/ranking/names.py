@@ -47,11 +47,14 @@ class Uses:
     """Descriptions of what is not executed yet."""
     undeclared: dict[str, None] = field(default_factory=dict)
     """Names in query(name) that are not declared; they are numbers."""
+    references: dict[str, None] = field(default_factory=dict)
+    """Rank features in full, such as `bm25(title)`, and inputs: those whose arguments are known."""
     has_tensors: bool = False
 
     def add(self, other: Uses) -> None:
         self.has_tensors |= other.has_tensors
         self.features |= other.features
+        self.references |= other.references
         self.pending |= other.pending
         self.undeclared |= other.undeclared
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol
@@ -40,6 +40,14 @@ _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}
 _LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
 _SORT_FEATURES: Final = "sort-features"
 _SORT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+PHASES: Final[Mapping[str, Set[str]]] = {
+    "first-phase": _LATER_THAN_FIRST,
+    "second-phase": _LATER_THAN_SECOND,
+    "global-phase": frozenset(),
+}
+"""The phases, and the features that an expression of each cannot ask for."""
 
 
 class Catalog(FeatureCatalog, TypeCatalog, Protocol):
@@ -145,7 +153,7 @@ def compile_profile(
     the kinds of expressions, such as `first-phase`, that a query brings: these have the bounds of `expression_limits`,
     and the rest of the profile was checked before.
     """
-    compiler = _ProfileCompiler(profile, catalog, source, declarations or Declarations(), frozenset(given))
+    compiler = ProfileCompiler(profile, catalog, source, declarations or Declarations(), frozenset(given))
     return compiler.compile(default_rank_features)
 
 
@@ -155,7 +163,7 @@ class _Root(NamedTuple):
     kind: str
     """`first-phase`, `match-features`, …"""
     source: Source
-    unseen: frozenset[str]
+    unseen: Set[str]
     """Features that it cannot ask for."""
 
     @property
@@ -164,8 +172,8 @@ class _Root(NamedTuple):
         return self.kind.endswith("-phase") or self.kind == _SORT_FEATURES
 
 
-class _ProfileCompiler:
-    """Works one profile, and collects what is wrong, so that one deploy shows everything."""
+class ProfileCompiler:
+    """Compiles one profile, and collects what is wrong, so that one deploy shows everything."""
 
     def __init__(
         self,
@@ -204,15 +212,15 @@ class _ProfileCompiler:
         """The expressions that results come from, in the order in which problems are reported."""
         profile = self.profile
         first = profile.first_phase if profile.first_phase is not None else DEFAULT_FIRST_PHASE
-        yield self.root("first-phase", first, _LATER_THAN_FIRST)
+        yield self.root("first-phase", first)
         if profile.second_phase is not None:
-            yield self.root("second-phase", profile.second_phase, _LATER_THAN_SECOND)
+            yield self.root("second-phase", profile.second_phase)
         if profile.global_phase is not None:
             start = profile.global_phase.position
             yield _Root(
                 "global-phase",
                 Source(profile.global_phase.expression, "global-phase", start, self.around),
-                frozenset(),
+                PHASES["global-phase"],
             )
         for kind, names in (
             ("match-features", profile.match_features),
@@ -227,20 +235,23 @@ class _ProfileCompiler:
             source = Source(name, f"{_SORT_FEATURES} {name!r}", start, self.around, is_exact=False)
             yield _Root(_SORT_FEATURES, source, _LATER_THAN_FIRST)
 
-    def root(self, kind: str, text: str, unseen: frozenset[str]) -> _Root:
-        start = self.profile.expression_positions.get(kind)
-        return _Root(kind, Source(text, kind, start, self.around), unseen)
+    def root(self, phase: str, text: str) -> _Root:
+        start = self.profile.expression_positions.get(phase)
+        return _Root(phase, Source(text, phase, start, self.around), PHASES[phase])
 
-    def infer(self, roots: Sequence[_Root]) -> Uses:
-        """Infers the types of all roots; returns what they use. Functions that nothing calls are checked as well."""
-        names = Names(
+    def names(self) -> Names:
+        """The names that the profile declares."""
+        return Names(
             self.profile.functions,
             {name: constant.type for name, constant in self.profile.constants.items()},
             {input_name(name) or name: declared.type for name, declared in self.profile.inputs.items()},
             self.model,
             self.forest,
         )
-        inference = TypeInference(self.catalog, names, self.around)
+
+    def infer(self, roots: Sequence[_Root]) -> Uses:
+        """Infers the types of all roots; returns what they use. Functions that nothing calls are checked as well."""
+        inference = TypeInference(self.catalog, self.names(), self.around)
         if self.given:
             inference.most_problems = expression_limits.PROBLEMS
         total = Uses()
