@@ -58,6 +58,7 @@ def draft(path: str = "/search/") -> Draft:
         (Response(504, b'{"root":{"id":"toplevel","relevance":1.0,"fields":{"totalCount":0}},"x":"Timed out"}'), "'x'"),
         (Response(200, b'{"root":{"id":"toplevel","relevance":1.0}}'), "'fields' is a required property"),
         (Response(200, b'{"root":'), "cannot be read"),
+        (Response(200, b'{"root":{"errors":[{"code":5,"message":"Failed: OverflowError"}]}}'), "OverflowError"),
         (Response(299, b"{}"), "no answer 299 is described"),
         (Response(200, b"{}", "text/strange"), "no text/strange is described"),
     ],

@@ -160,6 +160,8 @@ def problem_of(draft: Draft, answer: Response) -> str:
         known = _BY_DESIGN.get(answer.status, ())
         if not any(text in answer.body for text in known):
             return f"{answer.status} {answer.body[:400]!r}"
+    if b'"message":"Failed: ' in answer.body:
+        return f"{answer.status} {answer.body[-400:]!r}"
     if draft.method == "HEAD":
         return ""
     try:

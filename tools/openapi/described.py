@@ -63,6 +63,8 @@ class Described:
         if path is None or method not in self.content["paths"][path]:
             return ""
         operation = self.content["paths"][path][method]
+        if response.status == 404 and request.raw_path.endswith("/") and not path.endswith(("/", "}")):
+            return ""  # with the slash it is another path
         found = operation["responses"].get(str(response.status))
         if found is None:
             return f"{method} {path}: no answer {response.status} is described"
@@ -99,7 +101,8 @@ def _pattern(path: str) -> re.Pattern[str]:
     parts = re.split(r"(\{\w+\})", path)
     rest = ("{path}", "{docid}", "{function}")
     expressions = ((".+" if part in rest else "[^/]+") if part.startswith("{") else re.escape(part) for part in parts)
-    return re.compile("".join(expressions).removesuffix("/") + "/*")
+    ending = "/*" if path.startswith("/model-evaluation") else "/?"
+    return re.compile("".join(expressions).removesuffix("/") + ending)
 
 
 def _json(body: bytes) -> Any:

@@ -28,8 +28,9 @@ YQL: Final = Lexicon(
 
 Number = int | float
 NUMBERS: Final = ("int", "long", "float")
-MAX_DIGITS: Final = 400
-"""A longer number is refused: no field can hold it, and Python takes quadratic time to read it."""
+MAX_DIGITS: Final = 308
+"""A longer number is refused: no field can hold it, and Python takes quadratic time to read it. Integers of so many
+digits are doubles, too."""
 
 _INTEGER: Final = re.compile(r"[+-]?\d+")
 _FRACTION: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")

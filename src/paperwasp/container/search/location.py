@@ -195,7 +195,7 @@ def _box(text: str) -> tuple[int, int, int, int]:
     if len(limits) < len(_SIDES):
         there = " ".join(f"{side}={str(side in limits).lower()}" for side in _SIDES)
         raise ValueError(f"Missing bounding box limits, {there}")
-    west, south, east, north = (math.floor(limits[side] * _MILLION + 0.5) for side in "wsen")
+    west, south, east, north = (math.floor(max(-_MOST, min(limits[side] * _MILLION, _MOST)) + 0.5) for side in "wsen")
     if west > east:
         raise ValueError("cannot have w > e")
     if south > north:
