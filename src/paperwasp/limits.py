@@ -422,6 +422,8 @@ ROW_CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Bytes of JSON that end such a chunk earlier."""
 ROW_CHUNK_LEAST: Final = 1024
 """New documents that are added to the row store while others come; fewer only when no more have come for a while."""
+GRAPH_LINKS: Final = 1024
+"""The most links of a node in a graph over vectors, by the schema: the kernel makes no graph with more."""
 GRAPH_FIRST_VECTORS: Final = 256
 """Vectors that are added at first to a graph that is built behind the writer."""
 GRAPH_STEP_SECONDS: Final = 0.2

@@ -80,3 +80,16 @@ def test_tensors_of_many_cells(size: int, fits: bool) -> None:
         assert parse_schemas(files).schemas["a"].fields["t"].type.name.startswith("tensor")
     else:
         assert "at most 4194304 cells (FIELD_TENSOR_CELLS in paperwasp.limits)" in problems(files)
+
+
+@pytest.mark.parametrize(("links", "fits"), [(1, True), (1024, True), (1025, False), (2**31 - 1, False)])
+def test_graphs_of_many_links(links: int, fits: bool) -> None:
+    """The kernel makes none with more than 1024."""
+    element = f"index {{ hnsw {{ max-links-per-node: {links} }} }}"
+    files = schema("", f"field t type tensor<float>(x[2]) {{ indexing: attribute | index\n {element} }}")
+    if fits:
+        index = parse_schemas(files).schemas["a"].fields["t"].index
+        hnsw = index.hnsw if index else None
+        assert hnsw is not None and hnsw.max_links_per_node == links
+    else:
+        assert "1024" in problems(files)

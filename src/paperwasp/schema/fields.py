@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, cast, get_args
 
+from paperwasp import limits
 from paperwasp.document.parts import part_of, parts_of
 from paperwasp.document.types import BOOL, WeightedSetType, weighted_set_of
 from paperwasp.schema.data_types import RESERVED_NAMES, TypeScope, is_text
@@ -350,7 +351,7 @@ _INDEX: Final[Mapping[str, _Setting]] = {
     "hnsw": _hnsw,
 }
 _HNSW: Final[Mapping[str, _Setting]] = {
-    "max-links-per-node": _whole("hnsw", "max_links_per_node", least=1),
+    "max-links-per-node": _whole("hnsw", "max_links_per_node", 1, limits.GRAPH_LINKS),
     "neighbors-to-explore-at-insert": _whole("hnsw", "neighbors_to_explore_at_insert", least=1),
     "multi-threaded-indexing": _set("hnsw", "multi_threaded_indexing", lambda node, problems: boolean(node)),
 }
