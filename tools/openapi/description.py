@@ -21,6 +21,11 @@ _TAGS: Final = {
     "deploy": "The Deploy API: application packages, sessions, applications.",
     "state": "Health, versions, metrics.",
 }
+_SCHEMES: Final[dict[str, Json]] = {
+    "key": {"type": "http", "scheme": "bearer", "description": "A key of `paperwasp key create`."},
+    "certificate": {"type": "mutualTLS", "description": "A client certificate that services.xml names."},
+}
+"""How a client says who it is, where the service asks for that."""
 _SPOKEN: Final = (
     "Search and documents over HTTP, in the interfaces of Vespa. Wherever JSON is read or answered, CBOR is, too."
     " Errors have the shape of the interface that the request was for."
@@ -35,11 +40,17 @@ def _description(title: str, url: str, paths: Mapping[str, Any], shown: Mapping[
         "description": f"{_SPOKEN} Spoken are those of Vespa {VESPA_VERSION}.",
         "license": {"name": "Apache 2.0", "identifier": "Apache-2.0"},
     }
-    components: dict[str, dict[str, Json]] = {"schemas": dict(shown), "parameters": {}, "responses": {}}
+    components: dict[str, dict[str, Json]] = {
+        "schemas": dict(shown),
+        "parameters": {},
+        "responses": {},
+        "securitySchemes": _SCHEMES,
+    }
     return {
         "openapi": "3.1.0",
         "info": info,
         "servers": [{"url": url}],
+        "security": [{}, *({name: []} for name in _SCHEMES)],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items() if name in used],
         "paths": _with_references(paths, components),
         "components": components,

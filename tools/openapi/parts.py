@@ -53,7 +53,7 @@ STATUS_TEXTS: Final[Mapping[int, str]] = {
     504: "The time that the request allows is over.",
     507: "Disk or memory is over its limit.",
 }
-OF_EVERY_REQUEST: Final = (400, 405, 408, 413, 414, 429, 431, 500, 503)
+OF_EVERY_REQUEST: Final = (400, 401, 403, 405, 408, 413, 414, 429, 431, 500, 503)
 """What any request can be answered with, whatever it is for."""
 
 
@@ -101,7 +101,9 @@ def json_answer(text: str, schema: Mapping[str, Any], headers: Mapping[str, str]
 def errors(schema: Mapping[str, Any], *more: int, texts: Mapping[int, str] | None = None) -> dict[str, Json]:
     """The errors of an operation: those of every request, and `more`, all with one schema."""
     said = {**STATUS_TEXTS, **(texts or {})}
-    return {str(status): json_answer(said[status], schema) for status in sorted({*OF_EVERY_REQUEST, *more})}
+    found = {str(status): json_answer(said[status], schema) for status in sorted({*OF_EVERY_REQUEST, *more})}
+    found["403"]["content"][TEXT] = {"schema": STRING}  # of a request that no filter is for, where filtering is strict
+    return found
 
 
 def json_body(schema: Mapping[str, Any], text: str, examples: Mapping[str, Any], *, required: bool = True) -> Json:
