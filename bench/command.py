@@ -117,7 +117,7 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     elif name == "http_load":
         http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
     elif name == "access":
-        access.run(report, access.Options(rounds=arguments.passes, **count))
+        access.run(report, access.Options(**count))
     elif name == "hybrid":
         hybrid.run(report, hybrid.Options(passes=arguments.passes, **count))
     elif name == "beside_feed":

@@ -9,7 +9,8 @@ are versions of it: a new one is made before the old one is revoked.
 A file is written under another name, synced and renamed, and never changed; revoking removes it. So commands need no
 lock, among each other or with the service; what has returned is durable; and what the service sees is whole.
 
-A wrong token costs one look at the folder and one hash. Hashes are compared in constant time.
+A wrong token costs one look at the folder and one hash. A right one is remembered while the folder stays as it is, so
+that the next request with it costs the look alone. Hashes and remembered tokens are compared in constant time.
 Page: docs/formats/keys.md. `KnownKeys` is used by one thread at a time.
 """
 
@@ -51,6 +52,8 @@ _FILE: Final = re.compile(r"([a-z2-7]{16})\.json")
 _TOKEN: Final = re.compile(r"pw_([a-z2-7]{16})_[A-Za-z0-9_-]{43}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEMPORARY: Final = ".tmp-"
+_ID: Final = slice(len("Bearer pw_"), len("Bearer pw_") + 16)
+"""Where the id of a key is in a header that sends it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +145,29 @@ class KnownKeys:
 
     def __init__(self, path: Path, environment: Environment = SYSTEM) -> None:
         self._path = path
+        self._name = str(path)
         self._environment = environment
         self._keys: dict[str, Key] = {}
         """By id."""
-        self._stamp: tuple[int, ...] | None = None
-        """Of the folder as the keys were read; None: they are to be read again."""
+        self._sent: dict[str, tuple[str, Key]] = {}
+        """By id, the header value by which each of them was last sent."""
+        self._changed_ns = -1
+        """When the folder had changed as the keys were read; negative: they are to be read again."""
+        self._folder = -1
+        """The number of the folder's inode."""
+
+    def find_sent(self, authorization: str) -> Key | None:
+        """The key of an `Authorization` header that `remember` was called with; None: `find` its token."""
+        self._refresh()
+        known = self._sent.get(authorization[_ID])
+        if known is None or not authorization.isascii() or not hmac.compare_digest(known[0], authorization):
+            return None
+        return known[1]
+
+    def remember(self, authorization: str, key: Key) -> None:
+        """The header has sent that key, as `find` has said."""
+        if key.id == authorization[_ID] and authorization.isascii():
+            self._sent[key.id] = authorization, key
 
     def find(self, token: str) -> Key | None:
         """The key of a token, which may have expired; None: there is none, or it was revoked."""
@@ -162,21 +183,21 @@ class KnownKeys:
     def _refresh(self) -> None:
         """Reads what has changed since the last look. Where nothing can be read, there is no key."""
         try:
-            found = self._path.stat()
-            stamp = (found.st_ino, found.st_mtime_ns, found.st_ctime_ns)
-            if stamp == self._stamp:
+            found = os.stat(self._name)  # noqa: PTH116 (for each request)
+            if found.st_ctime_ns == self._changed_ns and found.st_ino == self._folder:
                 return
             names = _names(self._path)
         except OSError as error:
             if not isinstance(error, FileNotFoundError):
                 _LOG.error("The keys in '%s' cannot be read: %s", self._path, error.strerror or error)
-            self._keys, self._stamp = {}, None
+            self._keys, self._sent, self._changed_ns = {}, {}, -1
             return
         known = self._keys
         keys = ((id, known.get(id) or _read(self._path / name)) for name, id in names.items())
         self._keys = {id: key for id, key in keys if key is not None}
-        is_settled = self._environment.time_ns() - found.st_mtime_ns > ACCESS_RACY_NS
-        self._stamp = stamp if is_settled else None
+        self._sent = {}
+        is_settled = self._environment.time_ns() - found.st_ctime_ns > ACCESS_RACY_NS
+        self._changed_ns, self._folder = found.st_ctime_ns if is_settled else -1, found.st_ino
 
 
 def shown_id(token: str) -> str:

@@ -100,11 +100,14 @@ class ContainerApp:
         interface. `server`: the id, in services.xml, of the server at which it came."""
         gate = self._gate
         if gate is not None:
-            return gate.begin(request, server, self._admit)
+            if (answer := gate.refuse(request)) is not None:
+                return answer
+            if gate.filters is not None:
+                return gate.filters.begin(request, server, self._admit)
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     def _admit(self, request: Request) -> Begun:
-        """Begins to answer what may be asked."""
+        """Begins to answer what filters let pass."""
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     async def _answer_cbor(self, request: Request) -> Answer:

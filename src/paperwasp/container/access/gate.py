@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from paperwasp.access.refusals import refusal_headers
 from paperwasp.application.client_rules import client_rules
 from paperwasp.container.access.rules import AccessRules, Accounts
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request, Response
-from paperwasp.http.pending import Begun
 
 if TYPE_CHECKING:
     from paperwasp.container.access.filters import RequestFilters
@@ -32,17 +31,13 @@ class Gate:
         """`rules`: None where everybody may ask; `filters`: None where there are none. `error_response` says an error
         as the interface does that the request was for."""
         self._rules = rules
-        self._filters = filters
+        self.filters: Final = filters
         self._error_response = error_response
 
-    def begin(self, request: Request, server: str, admitted: Callable[[Request], Begun]) -> Begun:
-        """What `admitted` begins, or the answer of who does not let the request in. `server`: the id of that at which
-        it came."""
-        if self._rules is not None and (refusal := self._rules.refusal(request)) is not None:
-            return refused(request, refusal, self._error_response)
-        if self._filters is None:
-            return admitted(request)
-        return self._filters.begin(request, server, admitted)
+    def refuse(self, request: Request) -> Response | None:
+        """The answer to a request that may not be asked; None: it may, or filters say."""
+        refusal = None if self._rules is None else self._rules.refusal(request)
+        return None if refusal is None else refused(request, refusal, self._error_response)
 
 
 def refused(request: Request, refusal: PaperwaspError, error_response: ErrorResponse) -> Response:

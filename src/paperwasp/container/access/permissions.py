@@ -12,6 +12,7 @@ Differs: POST to the models reads too, since it changes nothing.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from paperwasp.access.keys import READ, WRITE
@@ -21,6 +22,7 @@ from paperwasp.container.paths import is_evaluation, is_search
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 
 
+@lru_cache(maxsize=256)
 def needed_permission(method: str, raw_path: str) -> str | None:
     """`read` or `write`; None: everybody may."""
     if is_open(raw_path):

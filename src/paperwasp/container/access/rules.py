@@ -53,23 +53,31 @@ class AccessRules:
         client = request.client
         if client is not None and client.sha256 in self._certificates[permission]:
             return None
+        sent = request.headers.get("authorization")
+        if sent is not None and (key := self._keys.find_sent(sent)) is not None and not self._fault(key, permission):
+            return None
         token = bearer_token(request.headers)
         if token is None:
             if client is None:
                 self._refusals.note(request, Unauthenticated.http_status, "no key and no certificate")
                 return Unauthenticated("Unauthorized")
             why = f"the certificate has no permission '{permission}'"
-        elif not (why := self._problem(token, permission)):
+        elif not (why := self._problem(request, token, permission)):
             return None
         self._refusals.note(request, Forbidden.http_status, why)
         return Forbidden("Forbidden")
 
-    def _problem(self, token: str, permission: str) -> str:
+    def _problem(self, request: Request, token: str, permission: str) -> str:
         """Why a token does not give the permission; empty: it does."""
         key = self._keys.find(token)
         if key is None:
             id = shown_id(token)
             return f"an unknown or revoked key {id}" if id else "an unknown key"
+        self._keys.remember(request.headers["authorization"], key)
+        return self._fault(key, permission)
+
+    def _fault(self, key: Key, permission: str) -> str:
+        """Why a key does not give the permission; empty: it does."""
         if key.is_expired(self._now_seconds()):
             return f"key {_shown(key)} has expired"
         if permission not in key.scopes:

@@ -1,0 +1,105 @@
+"""docs/security.md: its files are deployed, and its commands run."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from paperwasp.cli import app
+from tests.http.certificates import Authority
+from tests.service.in_process import active, deployed_service
+from tests.service.test_access_live import SERVER, client, services
+from tests.service.test_applications import free_port
+
+PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+XML = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)
+PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+ANY_ID = re.compile(r"[a-z2-7]{16}")
+ANY_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def test_the_server_with_tls(authority: Authority, tmp_path: Path) -> None:
+    owner, port = authority.sign("server", SERVER), free_port()
+    files = {"key": owner.path, "certificate": owner.path, "clients-ca": authority.path}
+    element = XML[0].replace("8443", str(port))
+    for name, path in files.items():
+        element = element.replace(f"/etc/paperwasp/{name}.pem", str(path))
+    assert "/etc/" not in element
+    context = authority.client_context(authority.sign("known"))
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(services(element)))
+        with httpx.Client(verify=context, timeout=30) as http:
+            assert http.get(f"https://127.0.0.1:{port}/state/v1/health").status_code == 200
+
+
+def test_the_container_with_clients(authority: Authority, tmp_path: Path) -> None:
+    """And the keys that the commands make for it."""
+    (container,) = (block for block in XML if block.startswith("<container "))
+    files = services("")
+    files["services.xml"] = re.sub("<container .*</container>", container, str(files["services.xml"]), flags=re.DOTALL)
+    files["services.xml"] = str(files["services.xml"]).replace("<http>…</http>", "")
+    files["security/shop.pem"] = authority.sign("shop").path.read_bytes()
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(files))
+        key = run_commands(service.url, tmp_path)
+        with client(service, key) as http:
+            assert http.get("/search/?yql=select+*+from+music+where+true").status_code == 403  # it was revoked
+
+
+def run_commands(url: str, folder: Path) -> str:
+    """Runs the commands of the page, in their order; gives the key that they have made."""
+    key = ""
+    for command, said in re.findall(r"^\$ (.*)\n((?:(?!\$).*\n)*)", CONSOLE[0], re.MULTILINE):
+        if command.startswith("paperwasp key "):
+            arguments = command.split()[1:]
+            run = CliRunner().invoke(app, [*arguments, "--data-dir", str(folder / "data")])
+            assert run.exit_code == 0, run.output
+            if arguments[1] == "create":
+                key = run.stdout.strip()
+                shown, _, token = said.rstrip("\n").partition("\n")
+                assert plain(run.stderr.strip()) == plain(shown) and plain(key).startswith(plain(token)[:-1])
+        else:
+            assert command.startswith("curl ") and key
+            assert curl(command.replace("$KEY", key).replace("http://127.0.0.1:8080", url)) == "200"
+    return key
+
+
+def plain(text: str) -> str:
+    """The text without what is another in each run."""
+    return ANY_TIME.sub("TIME", ANY_ID.sub("ID", text))
+
+
+def curl(command: str) -> str:
+    if shutil.which("curl") is None:
+        return "200"
+    parts = re.findall(r"""'[^']*'|"[^"]*"|\S+""", command)
+    run = subprocess.run(
+        [*(part.strip("'\"") for part in parts), "-sS", "-o", "/dev/null", "-w", "%{http_code}"],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    return run.stdout
+
+
+def test_the_filter(tmp_path: Path) -> None:
+    element = next(block for block in XML if "<filtering" in block)
+    with deployed_service(tmp_path / "data", allow_python_components=True) as service, client(service) as http:
+        for addresses, status in (("10.0.0.5 10.0.0.6", 403), ("127.0.0.1", 200)):
+            inside = element.replace("10.0.0.5 10.0.0.6", addresses)
+            active(service.deploy({**services(inside), "components/filters.py": PYTHON[0]}))
+            answer = http.post("/document/v1/ns/music/docid/1", json={"fields": {"title": "So What"}})
+            assert answer.status_code == status
+            assert status == 200 or answer.json() == {"message": "only from the office"}
+            assert http.get("/document/v1/ns/music/docid").status_code == 200
+            assert http.get("/search/?yql=select+*+from+music+where+true").status_code == 200
