@@ -85,6 +85,26 @@ def test_a_settled_folder_is_read_once(tmp_path: Path, monkeypatch: pytest.Monke
     assert known.find(token) == key
 
 
+def test_a_header_that_was_sent_is_known_until_the_folder_changes(tmp_path: Path) -> None:
+    later = replace(SYSTEM, time_ns=lambda: SYSTEM.time_ns() + 10**12)
+    folder, known = KeyFolder(tmp_path / "keys"), KnownKeys(tmp_path / "keys", later)
+    key, token = folder.create("a", ("read",))
+    sent = f"Bearer {token}"
+    assert known.find_sent(sent) is None
+    assert known.find(token) == key
+    known.remember(sent, key)
+    assert known.find_sent(sent) == key
+    for other in (sent[:-1], sent + "a", sent[:-1] + "\xe9", f"bearer {token}", sent[:27], "", "Bearer pw_"):
+        assert known.find_sent(other) is None
+    known.remember(f"Bearer  {token}", key)
+    assert known.find_sent(f"Bearer  {token}") is None
+    _, second = folder.create("b", ("read",))
+    assert known.find_sent(sent) is None and known.find(token) == key
+    known.remember(sent, key)
+    folder.revoke("a")
+    assert known.find_sent(sent) is None and known.find(token) is None and known.find(second) is not None
+
+
 @pytest.mark.parametrize(
     "content",
     [
