@@ -102,6 +102,15 @@ def test_metrics_as_json(served: Served) -> None:
             assert counts[1] - counts[0] >= least
 
 
+def test_failures_are_counted(served: Served) -> None:
+    def failures() -> int:
+        return sum(each["values"]["count"] for each in metrics(served.url).get("http.status.5xx", []))
+
+    before = failures()
+    assert served.search(timeout="0ms").status_code == 504
+    assert failures() == before + 1
+
+
 def test_the_latency_of_requests_is_a_metric(served: Served) -> None:
     web.get(served.url + "/state/v1/version")
     values = metrics(served.url)["http.request.latency"][0]["values"]
