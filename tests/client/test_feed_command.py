@@ -176,6 +176,14 @@ def test_options_that_cannot_be_are_refused(tmp_path: Path, arguments: tuple[str
     assert (ran.code, message in ran.out + ran.err) == (1, True), ran
 
 
+def test_a_file_that_is_fed_is_not_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = file(tmp_path, "a.jsonl", GOOD % 1)
+    ran = run_command("feed", path, "--errors-to", "./a.jsonl", "--url", "http://127.0.0.1:9")
+    assert (ran.code, path.read_text()) == (1, GOOD % 1)
+    assert "--errors-to: 'a.jsonl' is fed itself, and would be overwritten" in ran.err
+
+
 def test_no_service_is_said(tmp_path: Path) -> None:
     ran = run_command("feed", file(tmp_path, "a.jsonl", GOOD % 1), "--url", "http://127.0.0.1:9")
     assert ran.code == 1

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from cryptography import x509
 
+from paperwasp.access.keys import KeyFolder
 from tests.client.commands import Ran, run_command
 from tests.http.certificates import Authority
 from tests.service.in_process import HOST, active, deployed_service
@@ -111,3 +112,37 @@ def test_tokens_and_headers_go_with_every_request(
     seen.clear()
     run_command("query", "blue", "--token", "other", "--url", url, environment=environment)
     assert [(token, header) for _, token, header in seen] == [("Bearer other", None)]
+
+
+def test_keys_open_what_they_are_for(tmp_path: Path) -> None:
+    keys = KeyFolder(tmp_path / "data" / "keys")
+    tokens = {scope: keys.create(scope, (scope,))[1] for scope in ("read", "write")}
+    required = '<config name="paperwasp.access"><required>true</required></config>'
+    files = {**FILES, "services.xml": FILES["services.xml"].replace("<search/>", f"<search/>{required}")}
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(files))
+
+        def run(scope: str | None, *arguments: object) -> Ran:
+            token = {"PAPERWASP_TOKEN": tokens[scope]} if scope else {}
+            return run_command(*arguments, "--url", service.url, content=LINE, environment=token)
+
+        commands = {"feed": ("feed", "-"), "visit": ("visit",), "query": ("query", "blue", "--format", "jsonl")}
+        codes = {
+            (scope, name): run(scope, *command).code
+            for scope in ("write", "read", None)
+            for name, command in commands.items()
+        }
+        assert {key for key, code in codes.items() if code == 0} == {
+            ("write", "feed"),
+            ("read", "visit"),
+            ("read", "query"),
+        }
+        for name, message in (
+            (
+                "feed",
+                f"{service.url} takes no documents: the server answered the handshake with status 401: Unauthorized",
+            ),
+            ("visit", f"{service.url} does not say which content clusters there are: Unauthorized"),
+            ("query", "Client not authenticated. (14): Unauthorized"),
+        ):
+            assert message in run(None, *commands[name]).err

@@ -152,6 +152,7 @@ def feed(
         format, delimiter, schema, namespace, id_template, columns, field_type, separator, timestamps, operation
     )
     policy = FeedPolicy(keep_going, max_errors, errors_to, verbose=trace > 0)
+    policy.check_errors_to(files)
     if dry_run:
         done = check_files(files, options, policy)
     else:

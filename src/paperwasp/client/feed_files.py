@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from paperwasp.client.feeding.statistics import FeedStatistics
 from paperwasp.client.senders import Sender, Sent
 from paperwasp.client.sources.operations import BadInput, Item, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
+from paperwasp.errors import InvalidInput
 
 _ERRORS_SHOWN: Final = 10
 _OPERATIONS_SHOWN: Final = 3
@@ -39,6 +40,11 @@ class FeedPolicy:
     """A file that failed operations are written to, so that they can be fed again."""
     verbose: bool = False
     """Whether what the service tells of its work is shown."""
+
+    def check_errors_to(self, files: Iterable[str]) -> None:
+        """Errors: InvalidInput where failed operations would be written over a file that is fed."""
+        if self.errors_to is not None and self.errors_to.resolve() in {Path(file).resolve() for file in files}:
+            raise InvalidInput(f"--errors-to: '{self.errors_to}' is fed itself, and would be overwritten")
 
 
 @dataclass(slots=True)

@@ -21,8 +21,9 @@ from paperwasp.client.connection import Unreachable
 from paperwasp.client.feeding.operations import NO_PARAMETERS
 from paperwasp.client.feeding.settings import FeedOptions
 from paperwasp.client.sources.operations import SourceOperation
-from paperwasp.errors import FeedError
+from paperwasp.errors import FeedError, InvalidInput, PaperwaspError
 
+_ANSWERED: Final = "answered the handshake"
 _TYPES: Final = {kind.value: kind for kind in OperationType}
 
 
@@ -86,7 +87,7 @@ class ClientSender:
         try:
             self._client = FeedClient(options.url, **_client_options(options))
         except FeedError as error:
-            raise Unreachable(f"No answer from {options.url}: {error.message}. Is `paperwasp serve` running?") from None
+            raise _refusal(options.url, error) from None
         self._client.reset_statistics()  # without the request that connecting needs
 
     def send(self, operation: SourceOperation, done: Done) -> None:
@@ -104,6 +105,13 @@ class ClientSender:
 
     def close(self, graceful: bool = True) -> None:
         self._client.close(graceful)
+
+
+def _refusal(url: str, error: FeedError) -> PaperwaspError:
+    """What is wrong where no feed can begin: nobody answers, or the service wants nothing of us."""
+    if _ANSWERED in error.message:
+        return InvalidInput(f"{url} takes no documents: {error.message}")
+    return Unreachable(f"No answer from {url}: {error.message}. Is `paperwasp serve` running?")
 
 
 def _sent(future: Future[Result]) -> Sent:
