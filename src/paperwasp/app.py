@@ -37,6 +37,7 @@ from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls, TlsSettings
+from paperwasp.service.access_logs import AccessLogs, Logged
 from paperwasp.service.applications import Applications
 from paperwasp.service.backup_files import open_served
 from paperwasp.service.containers import Containers
@@ -69,6 +70,8 @@ class Settings:
     """Whether whoever speaks to the config server must have a key of scope deploy, or a certificate that it trusts."""
     config_tls: TlsSettings | None = None
     """Of the config server's port."""
+    access_log: Logged = "auto"
+    """Whether the answers of containers are logged."""
 
 
 class Service:
@@ -83,7 +86,9 @@ class Service:
             closing.callback(data.close)
             messenger = EmbeddedMessenger()
             accounts = Accounts(KnownKeys(data.keys), Refusals(), SYSTEM, settings.authenticates)
-            self.containers = Containers(messenger, settings.host, settings.port, accounts)
+            access_logs = AccessLogs(data.logs / "access", settings.access_log)
+            closing.callback(access_logs.close_all)
+            self.containers = Containers(messenger, settings.host, settings.port, accounts, access_logs)
             closing.callback(self.containers.close)
             content = ContentClusters(data.content, messenger, settings.repair)
             closing.callback(content.stop)

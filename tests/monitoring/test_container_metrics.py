@@ -81,6 +81,12 @@ def test_statuses_and_their_dimensions() -> None:
     }
     assert _of(metrics, "http.status.4xx") == {tuple({**status, "statusCode": "404"}.items()): once}
     assert _of(metrics, "http.status.5xx") == {tuple({**dimensions, "statusCode": "507"}.items()): once}
+    assert _of(metrics, "http.status.3xx") == {}
+
+
+def test_what_is_watched_is_there_from_the_start_on() -> None:
+    for name in ("http.status.2xx", "http.status.4xx", "http.status.5xx"):
+        assert _of(_metrics(), name) == {(): {"count": 0, "rate": 0.0}}
 
 
 def test_operations_on_documents() -> None:

@@ -10,7 +10,7 @@ from paperwasp.application.services_access import read_access, read_tls
 from paperwasp.application.services_components import read_components
 from paperwasp.application.services_config import allows_expressions, snowball_english
 from paperwasp.application.services_filtering import read_filtering
-from paperwasp.application.services_model import Container, EvaluatedNetwork, HttpServer, Node
+from paperwasp.application.services_model import AccessLogSettings, Container, EvaluatedNetwork, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.errors import Position
@@ -47,8 +47,20 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
         allows_expressions=allows_expressions(root, element, findings),
         ignore_undefined_fields=boolean(_text(api, "ignore-undefined-fields")),
         max_document_size_bytes=size_bytes(_text(api, "max-document-size")),
+        access_log=_access_log(element),
         position=element.position,
     )
+
+
+def _access_log(element: Element) -> AccessLogSettings | None:
+    """None where there is no `accesslog`, or none but disabled ones."""
+    for each in element.all("accesslog"):
+        if each.attributes.get("type") == "disabled":
+            continue
+        if each.attributes.get("compressOnRotation") == "false":
+            return AccessLogSettings("none")
+        return AccessLogSettings("gzip" if each.attributes.get("compressionType") == "gzip" else "zstd")
+    return None
 
 
 def _text(element: Element | None, tag: str) -> str:

@@ -83,6 +83,13 @@ class EvaluatedNetwork:
 
 
 @dataclass(frozen=True, slots=True)
+class AccessLogSettings:
+    """That the answers of a container are logged, and how files of the log are compressed when they are full."""
+
+    compression: Literal["zstd", "gzip", "none"] = "zstd"
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """A container cluster and which of the interfaces it has."""
 
@@ -107,6 +114,8 @@ class Container:
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
     max_document_size_bytes: int | None = None
+    access_log: AccessLogSettings | None = None
+    """None: its answers are not logged, unless the command line says otherwise."""
     position: Position | None = None
 
     @property

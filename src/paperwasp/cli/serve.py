@@ -15,6 +15,7 @@ from typing import Annotated, Final
 import typer
 
 from paperwasp import limits
+from paperwasp.cli.log_options import AccessLog, Form, Level, LogFormat, Logged, LogLevel, log_to_standard_error
 from paperwasp.cli.options import (
     DEFAULT_DATA,
     AllowPython,
@@ -52,14 +53,16 @@ def serve(
     config_tls_certificate: ConfigCertificate = None,
     config_tls_key: ConfigKey = None,
     config_tls_clients: ConfigClients = None,
+    access_log: AccessLog = Logged.AUTO,
+    log_format: LogFormat = Form.TEXT,
+    log_level: LogLevel = Level.WARNING,
 ) -> None:
     """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
     started = time.monotonic()
     if port == config_port != 0:
         raise typer.BadParameter(f"{port} is the port of both --port and --config-port")
     config_tls = _config_tls(config_tls_certificate, config_tls_key, config_tls_clients)
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger().handlers[0].setLevel(logging.WARNING)
+    log_to_standard_error(log_format, log_level)
     limit_arenas(limits.MEMORY_ARENAS)
     from paperwasp.app import Service, Settings, serve_until_signal
 
@@ -77,7 +80,7 @@ def serve(
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
     settings = replace(settings, authenticates=authenticate, authenticates_deployments=authenticate_deployments)
-    settings = replace(settings, config_tls=config_tls)
+    settings = replace(settings, config_tls=config_tls, access_log=access_log.value)
     asyncio.run(serve_until_signal(settings, application, say_ready))
     if is_any_busy():  # a component that does not return; what it returned to would be half gone
         logging.shutdown()

@@ -16,15 +16,10 @@ import os
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Final
+from typing import IO
 
 from paperwasp import limits
-
-_LEVELS: Final = ((logging.ERROR, "error"), (logging.WARNING, "warning"), (logging.INFO, "info"))
-_LOWEST: Final = "debug"
-_SERVICES: Final = ("container", "configserver", "content", "client")
-"""The packages that are services; all others log for the process as a whole."""
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"})
+from paperwasp.monitoring.log_formats import vespa_line
 
 
 class ServiceLog(logging.Handler):
@@ -41,7 +36,7 @@ class ServiceLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            line = self._line(record).encode("utf-8", "replace")
+            line = vespa_line(record, self._host, limits.SERVICE_LOG_MESSAGE_LENGTH).encode("utf-8", "replace")
             if self._file.tell() + len(line) > limits.SERVICE_LOG_FILE_BYTES and self._file.tell():
                 self._rotate()
             self._file.write(line)
@@ -51,18 +46,6 @@ class ServiceLog(logging.Handler):
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 — the name is logging's
         """Drops the line: to say so would need a log."""
-
-    def _line(self, record: logging.LogRecord) -> str:
-        message = record.getMessage()
-        if record.exc_info:
-            message = f"{message}\n{logging.Formatter().formatException(record.exc_info)}"
-        level = next((name for least, name in _LEVELS if record.levelno >= least), _LOWEST)
-        package = [*record.name.split("."), ""][1]
-        service = package if package in _SERVICES else "paperwasp"
-        process = f"{record.process}/{(record.thread or 0) % 100_000}"
-        shown = message[: limits.SERVICE_LOG_MESSAGE_LENGTH].translate(_ESCAPES)
-        fields = (f"{record.created:.6f}", self._host, process, service, record.name, level, shown)
-        return "\t".join(fields) + "\n"
 
     def _rotate(self) -> None:
         self._file.close()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.http.exchange import Exchange
@@ -17,7 +17,10 @@ from paperwasp.http.messages import Answer, Request
 from paperwasp.monitoring.numbers import Latencies, Numbers
 from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
 from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.monitoring.shapes import Metric, counted, metric
+from paperwasp.monitoring.shapes import Metric, counted, gauge, metric
+
+if TYPE_CHECKING:
+    from paperwasp.monitoring.access_log import AccessLog
 
 QUERY: Final = "query"
 EVALUATION: Final = "evaluation"
@@ -70,6 +73,8 @@ class ContainerMetrics(RequestMetrics):
 
     def __init__(self, environment: Environment = SYSTEM) -> None:
         super().__init__(kind_of, _REQUEST_TYPES, environment)
+        self.access_log: AccessLog | None = None
+        """Where answers are logged. Any thread sets it."""
         self._total_hits = Numbers()
         self._hits = Numbers()
         self._covered = Numbers()
@@ -113,7 +118,9 @@ class ContainerMetrics(RequestMetrics):
     def all(self) -> list[Metric]:
         """Every metric of what was answered."""
         self.turn_if_due()
-        return [*self.http(), *self._handled(), *self._queries(), *self._documents(), *self._feed()]
+        log = self.access_log
+        lost = () if log is None else (gauge("paperwasp.access_log.lost_lines", log.lost),)
+        return [*self.http(), *self._handled(), *self._queries(), *self._documents(), *self._feed(), *lost]
 
     def _handled(self) -> Iterator[Metric]:
         seconds = self.windows.seconds

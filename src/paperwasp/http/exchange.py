@@ -127,7 +127,6 @@ class Exchange:
         "_has_begun",
         "_held_bytes",
         "_limit_bytes",
-        "_size_bytes",
         "_task",
         "_waiter",
         "headers",
@@ -140,6 +139,7 @@ class Exchange:
         "peer",
         "query",
         "raw_path",
+        "received_bytes",
         "scheme",
         "sent_bytes",
         "since_ns",
@@ -172,7 +172,8 @@ class Exchange:
         self.sent_bytes = 0
         """Of the answer's body, as it was sent: compressed where it was."""
         self._body: list[bytes] = []
-        self._size_bytes = 0
+        self.received_bytes = 0
+        """Of the request's body, as it came: compressed where it was."""
         self._held_bytes = 0
         self._limit_bytes = 0
         self._task: asyncio.Task[None] | None = None
@@ -194,7 +195,7 @@ class Exchange:
 
     def receive(self, piece: bytes) -> PaperwaspError | None:
         """More of the body has come. Returns the reason to refuse it, if there is one."""
-        size_bytes = self._size_bytes = self._size_bytes + len(piece)
+        size_bytes = self.received_bytes = self.received_bytes + len(piece)
         if size_bytes > self._limit_bytes:
             return too_large(size_bytes, self._limit_bytes)
         try:
@@ -207,7 +208,7 @@ class Exchange:
     def slowness(self) -> PaperwaspError | None:
         """The reason to refuse a body that has taken longer than it may until now."""
         seconds = (time.monotonic_ns() - self.since_ns) / 1e9
-        return too_slow(self._size_bytes, seconds) if is_too_slow(self._size_bytes, seconds) else None
+        return too_slow(self.received_bytes, seconds) if is_too_slow(self.received_bytes, seconds) else None
 
     def refuse(self, error: PaperwaspError) -> None:
         """Answers the request with what is wrong with it. No more of its body is wanted."""

@@ -24,6 +24,7 @@ METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OP
 OTHER_METHOD: Final = "other"
 _LATENCY_NAMES: Final = ("jdisc.http.latency", "http.request.latency")
 """Vespa's name, and the one of the interface specification."""
+_ALWAYS_SHOWN: Final = frozenset((2, 4, 5))
 _MONITORING: Final = ("/state/v1", "/status.html", "/metrics/", "/prometheus/")
 
 
@@ -126,6 +127,8 @@ class RequestMetrics:
             count, recent = sum(each.count for each in several), sum(each.recent_count for each in several)
             name = f"http.status.{status // 100}xx"
             yield counted(name, count, recent, self.windows.seconds, **dimensions)
+        for digit in _ALWAYS_SHOWN - {key[4] // 100 for key in found}:  # who watches them sees them from the start on
+            yield counted(f"http.status.{digit}xx", 0, 0, 1.0)
 
     def _latencies(self) -> Iterator[Metric]:
         latency = self.of()

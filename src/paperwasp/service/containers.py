@@ -28,6 +28,7 @@ from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.errors import Conflict
 from paperwasp.http.tls_files import ReloadedTls
+from paperwasp.service.access_logs import AccessLogs
 from paperwasp.service.listener import Listener
 from paperwasp.service.ports import PortRecord, Taken, assign, container_of, places_of
 
@@ -54,9 +55,17 @@ class Containers:
     Threads: `start` and `stop` run in the event loop, which never waits here; changes and restarts on any other thread.
     """
 
-    def __init__(self, messenger: Messenger, host: str | None, port: int, accounts: Accounts | None = None) -> None:
+    def __init__(
+        self,
+        messenger: Messenger,
+        host: str | None,
+        port: int,
+        accounts: Accounts | None = None,
+        access_logs: AccessLogs | None = None,
+    ) -> None:
         """Binds the front. `host` None: nothing is bound, and ports are mere numbers. `accounts`: by which clients are
-        known. Errors: PortTaken, Conflict."""
+        known. `access_logs` None: answers are logged nowhere. Errors: PortTaken, Conflict."""
+        self._access_logs = access_logs
         self._messenger = messenger
         self._accounts = accounts
         self._host = host
@@ -185,6 +194,8 @@ class Containers:
             for container in model.containers:
                 app = apps[container.id]
                 app.configure(Running(generation, model, container, name))
+                if self._access_logs is not None:
+                    app.metrics.access_log = self._access_logs.log_of(change.application, container)
                 for each in places_of(container):
                     listener = change.listeners[each.name]
                     listener.place = "" if each.server is None else each.server.id
@@ -194,6 +205,8 @@ class Containers:
             own = {(change.application, cluster): listener for cluster, listener in change.listeners.items()}
             self._places = {**others, **own}
             self._reclaim(change.application)
+        if self._access_logs is not None:
+            self._access_logs.keep(change.application, apps)
         needed = {listener.port for listener in change.listeners.values()}
         for place in before.values():
             if place.port not in needed:
@@ -225,7 +238,9 @@ class Containers:
         with self._lock:
             roles = [role for role in self._places if role[0] == application and container_of(role[1]) == cluster]
             app = ContainerApp(self._messenger, application, accounts=self._accounts)
-            app.configure(self._places[application, cluster].app.running)
+            before = self._places[application, cluster].app
+            app.configure(before.running)
+            app.metrics.access_log = before.metrics.access_log
             places = [self._places[role] for role in roles]
             for place in places:
                 place.app = app

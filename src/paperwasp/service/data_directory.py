@@ -3,7 +3,7 @@
 config/                                              the config store: sessions, packages, what is active
 content/<tenant>.<application>.<instance>/<cluster>/ `log` (operations) and `node` (checkpoints) of a content cluster
 keys/                                                bearer keys, which commands make and revoke
-logs/                                                what `vespa log` shows
+logs/                                                what `vespa log` shows; `access`: the answers of containers
 lock                                                 held, with its number in it, by the process that serves
 """
 

@@ -115,4 +115,7 @@ class Listener:
         return self._app.body_limit_bytes(raw_path)
 
     def _observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
-        self._app.metrics.observe(exchange, request, answer, elapsed_ns)
+        metrics = self._app.metrics
+        metrics.observe(exchange, request, answer, elapsed_ns)
+        if metrics.access_log is not None:
+            metrics.access_log.note(self.port, exchange, request, answer, elapsed_ns)

@@ -118,9 +118,9 @@ container  used version!:1.0 id:name ~jetty:boolean
         jvm?  noted options gc-options allocated-memory -- there is no Java here
         resources@resources?
         environment-variables?  noted any
-    accesslog  noted type:yapache|vespa|json|disabled fileNamePattern compressOnRotation:boolean \
-            symlinkName compressionType:gzip|zstd queueSize:count bufferSize:count rotationInterval \
-            rotationScheme:date|sequence -- requests are not logged
+    accesslog  used type:yapache|vespa|json|disabled ~fileNamePattern compressOnRotation:boolean \
+            ~symlinkName compressionType:gzip|zstd ~queueSize:count ~bufferSize:count ~rotationInterval \
+            ~rotationScheme:date|sequence
         request-content  noted
             samples-per-second!  noted = from-0
             path-prefix!  noted = text
