@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
 from paperwasp.access.keys import KnownKeys
@@ -33,10 +33,14 @@ from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.configserver.guard import DeployGuard
 from paperwasp.container.access.rules import Accounts
+from paperwasp.container.metrics import kind_of
 from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM
+from paperwasp.http.messages import Request
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls, TlsSettings
+from paperwasp.monitoring.api import MetricsSource
+from paperwasp.monitoring_limits import TELEMETRY_EXPORT_SECONDS
 from paperwasp.service.access_logs import AccessLogs, Logged
 from paperwasp.service.applications import Applications
 from paperwasp.service.backup_files import open_served
@@ -45,6 +49,9 @@ from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
 from paperwasp.service.listener import NoServer, Server
 from paperwasp.service.ports import PortRecord
+
+if TYPE_CHECKING:
+    from paperwasp.monitoring.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -72,6 +79,8 @@ class Settings:
     """Of the config server's port."""
     access_log: Logged = "auto"
     """Whether the answers of containers are logged."""
+    otlp_endpoint: str | None = None
+    """Where a collector of OpenTelemetry takes traces and metrics; None: nothing is sent."""
 
 
 class Service:
@@ -81,6 +90,8 @@ class Service:
         """Locks, binds, recovers; may take a while. Errors: DataLocked, PortTaken, Corruption, …"""
         self.after_next_activation: Callable[[], None] | None = None
         """Called once, when an application has been activated."""
+        self._otlp_endpoint = settings.otlp_endpoint
+        self._telemetry: Telemetry | None = None
         with ExitStack() as closing:
             data = DataDirectory(settings.data_directory)
             closing.callback(data.close)
@@ -149,15 +160,37 @@ class Service:
 
     def start(self) -> None:
         """Listens on all ports. When it returns, they accept connections. Call it in the event loop."""
+        if self._otlp_endpoint is not None:
+            self._start_telemetry(self._otlp_endpoint)
         self.config_server.start()
         self.containers.start()
         self.config.start()
+
+    def _start_telemetry(self, endpoint: str) -> None:
+        """Sends traces and metrics from now on. In the event loop."""
+        from paperwasp.monitoring.telemetry import Reading, Telemetry
+
+        async def read() -> list[Reading]:
+            sources: list[tuple[dict[str, str], MetricsSource]] = [({}, self._config_app.state)]
+            for (application, cluster), app in self.containers.apps().items():
+                sources.append(({"application": application, "cluster": cluster}, app.state))
+            return [Reading(names, await source.values(), source.histograms()) for names, source in sources]
+
+        loop = asyncio.get_running_loop()
+
+        def wait() -> list[Reading]:
+            return asyncio.run_coroutine_threadsafe(read(), loop).result(TELEMETRY_EXPORT_SECONDS)
+
+        self._telemetry = Telemetry(endpoint, lambda method, path: kind_of(Request(method, path)), wait)
+        self.containers.send_to(self._telemetry)
 
     async def stop(self) -> None:
         """Finishes what is in flight, checkpoints, closes."""
         await _within(self.config_server.stop())
         await asyncio.to_thread(self._config_app.close)
         await _within(self.containers.stop())
+        if self._telemetry is not None:
+            await asyncio.to_thread(self._telemetry.close)
         await asyncio.to_thread(self._closing.close)
 
 

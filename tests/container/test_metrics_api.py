@@ -160,7 +160,7 @@ def test_metrics_of_a_content_cluster_are_of_its_services() -> None:
     model = ApplicationModel((container,), (), MappingProxyType({}), (), "abc")
     app.configure(Running(7, model, container, "shop"))
     assert "/metrics/v2/*" in _ask(app, "/").body.decode()
-    app._state.content_metrics = _Content()  # type: ignore[assignment]
+    app.state.content_metrics = _Content()  # type: ignore[assignment]
     services = {service["name"]: service for service in _nodes(app)[0]["services"]}
     assert services.keys() == {"vespa.container", "vespa.searchnode", "vespa.container-clustercontroller"}
     (disk,) = services["vespa.searchnode"]["metrics"]

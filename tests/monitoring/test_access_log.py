@@ -89,7 +89,7 @@ def test_who_has_asked_by_way_of_a_proxy_and_a_certificate(tmp_path: Path) -> No
     ],
 )
 def test_what_a_query_found(tmp_path: Path, coverage: Coverage | None, shown: dict[str, Any]) -> None:
-    response = Response(200, about=(1234, 10, coverage, -1))
+    response = Response(200, about=(1234, 10, coverage, -1, 0))
     (line,) = logged(tmp_path, (exchange(), Request("GET", "/search/"), response))
     assert line["search"] == {"totalhits": 1234, "hits": 10, **shown}
 

@@ -15,7 +15,16 @@ from typing import Annotated, Final
 import typer
 
 from paperwasp import limits
-from paperwasp.cli.log_options import AccessLog, Form, Level, LogFormat, Logged, LogLevel, log_to_standard_error
+from paperwasp.cli.log_options import (
+    AccessLog,
+    Form,
+    Level,
+    LogFormat,
+    Logged,
+    LogLevel,
+    OtlpEndpoint,
+    log_to_standard_error,
+)
 from paperwasp.cli.options import (
     DEFAULT_DATA,
     AllowPython,
@@ -56,6 +65,7 @@ def serve(
     access_log: AccessLog = Logged.AUTO,
     log_format: LogFormat = Form.TEXT,
     log_level: LogLevel = Level.WARNING,
+    otlp_endpoint: OtlpEndpoint = None,
 ) -> None:
     """Run the service in the foreground. Ctrl-C or SIGTERM stops it cleanly; a restart has everything back."""
     started = time.monotonic()
@@ -80,7 +90,7 @@ def serve(
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
     settings = replace(settings, authenticates=authenticate, authenticates_deployments=authenticate_deployments)
-    settings = replace(settings, config_tls=config_tls, access_log=access_log.value)
+    settings = replace(settings, config_tls=config_tls, access_log=access_log.value, otlp_endpoint=otlp_endpoint)
     asyncio.run(serve_until_signal(settings, application, say_ready))
     if is_any_busy():  # a component that does not return; what it returned to would be half gone
         logging.shutdown()

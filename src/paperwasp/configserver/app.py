@@ -70,9 +70,9 @@ class ConfigServerApp:
         ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
         if open_files is not None:
             BackupApi(open_files).bind(self._router)
-        state = StateApi(applications, server.reindexing.of, self._metrics, environment)
-        state.bind(self._router)
-        MetricsApi(state, environment).bind(self._router)
+        self.state: Final = StateApi(applications, server.reindexing.of, self._metrics, environment)
+        self.state.bind(self._router)
+        MetricsApi(self.state, environment).bind(self._router)
         DescriptionApi("configserver").bind(self._router)
 
     async def handle(self, request: Request) -> Answer:

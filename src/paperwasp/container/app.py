@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger
@@ -50,16 +50,16 @@ class ContainerApp:
         self._gate: Gate | None = None
         self._interfaces: Interfaces | None = None
         self._making_interfaces = threading.Lock()
-        self._state = StateApi(self.metrics, environment)
+        self.state: Final = StateApi(self.metrics, environment)
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
-        self._state.bind(self._router)
-        MetricsApi(self._state, environment).bind(self._router)
+        self.state.bind(self._router)
+        MetricsApi(self.state, environment).bind(self._router)
         DescriptionApi("container").bind(self._router)
 
     @property
     def running(self) -> Running | None:
         """The application that is served; None: there is none."""
-        return self._state.running
+        return self.state.running
 
     def configure(self, running: Running | None) -> None:
         """Serves another application from now on; requests under way end as they began. None: there is none.
@@ -71,9 +71,9 @@ class ContainerApp:
         if running is not None or self._interfaces is not None:
             interfaces = self._make_interfaces()
             interfaces.configure(running)
-            self._state.content_metrics = interfaces.content_metrics
-            self._state.interface_metrics = interfaces.metrics
-        self._state.running = running
+            self.state.content_metrics = interfaces.content_metrics
+            self.state.interface_metrics = interfaces.metrics
+        self.state.running = running
 
     def _make_interfaces(self) -> Interfaces:
         """The interfaces, made at the first call. Any thread; imports most of the service once."""
@@ -118,7 +118,7 @@ class ContainerApp:
         return await as_accepted(request, answer)
 
     def _begin(self, request: Request) -> Begun:
-        path, running, interfaces = request.raw_path, self._state.running, self._interfaces
+        path, running, interfaces = request.raw_path, self.state.running, self._interfaces
         if path.startswith(DOCUMENT_ROOT):
             if running is None or running.container.document_api:
                 return self._begin_later(request) if interfaces is None else interfaces.documents.begin(request)

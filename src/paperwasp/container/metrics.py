@@ -98,7 +98,7 @@ class ContainerMetrics(RequestMetrics):
             self._note(cast(SearchFacts, answer.about))
 
     def _note(self, about: SearchFacts) -> None:
-        total_hits, hits, coverage, error = about
+        total_hits, hits, coverage, error, _ = about
         self._total_hits.add(total_hits)
         self._hits.add(hits)
         if not total_hits:

@@ -130,7 +130,7 @@ _PORT_DIGITS: Final = 5
 
 
 def _search(about: SearchFacts) -> str:
-    total_hits, hits, coverage, _ = about
+    total_hits, hits, coverage, _, _ = about
     shown: dict[str, Any] = {"totalhits": total_hits, "hits": hits}
     if coverage is not None:
         shown["coverage"] = covered = {"coverage": coverage.percent, "documents": coverage.documents}

@@ -19,5 +19,6 @@ class Covered(Protocol):
         """Why not all was searched: `match-phase`, `timeout`, `adaptive-timeout`, `non-ideal-state`, …"""
 
 
-SearchFacts = tuple[int, int, Covered | None, int]
-"""All hits that match, hits that are shown, how much was searched, and the code of the first error or -1."""
+SearchFacts = tuple[int, int, Covered | None, int, int]
+"""All hits that match, hits that are shown, how much was searched, the code of the first error or -1, and the
+nanoseconds that it took to write the hits."""

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from paperwasp import limits
 from paperwasp.application.client_rules import client_rules
@@ -31,6 +31,9 @@ from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.service.access_logs import AccessLogs
 from paperwasp.service.listener import Listener
 from paperwasp.service.ports import PortRecord, Taken, assign, container_of, places_of
+
+if TYPE_CHECKING:
+    from paperwasp.monitoring.telemetry import Telemetry
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 Role = tuple[str, str]
@@ -66,6 +69,7 @@ class Containers:
         """Binds the front. `host` None: nothing is bound, and ports are mere numbers. `accounts`: by which clients are
         known. `access_logs` None: answers are logged nowhere. Errors: PortTaken, Conflict."""
         self._access_logs = access_logs
+        self._telemetry: Telemetry | None = None
         self._messenger = messenger
         self._accounts = accounts
         self._host = host
@@ -161,6 +165,7 @@ class Containers:
             return self._front
         if port not in opened:
             opened[port] = Listener(self._host, port, self._nobody)
+            opened[port].telemetry = self._telemetry
         return opened[port]
 
     def _can_open(self, application: str, opened: dict[int, Listener], port: int) -> bool:
@@ -247,6 +252,17 @@ class Containers:
         if self._loop is not None:
             for place in places:
                 _wait(self._loop, place.server.restart())
+
+    def apps(self) -> dict[Role, ContainerApp]:
+        """The containers, by application and cluster."""
+        places = list(self._places.items())
+        return {(application, container_of(place)): listener.app for (application, place), listener in places}
+
+    def send_to(self, telemetry: Telemetry) -> None:
+        """Has spans made of all answers from now on."""
+        self._telemetry = telemetry
+        for listener in self._all():
+            listener.telemetry = telemetry
 
     # The servers, which live in the event loop
 

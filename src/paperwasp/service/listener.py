@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.http.exchange import Exchange
@@ -11,6 +11,9 @@ from paperwasp.http.pending import Begun
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.http.traffic import Traffic
+
+if TYPE_CHECKING:
+    from paperwasp.monitoring.telemetry import Telemetry
 
 
 class Server(Protocol):
@@ -69,6 +72,8 @@ class Listener:
         self.place = ""
         """The id of the server in services.xml; empty: it has none there."""
         self._tls: ReloadedTls | None = None
+        self.telemetry: Telemetry | None = None
+        """Where spans of answers are sent. Set before the start."""
         self.server: Final = NoServer(port) if host is None else self._make_server(host, port)
         self.port: Final = self.server.port
         self.app = app
@@ -119,3 +124,5 @@ class Listener:
         metrics.observe(exchange, request, answer, elapsed_ns)
         if metrics.access_log is not None:
             metrics.access_log.note(self.port, exchange, request, answer, elapsed_ns)
+        if self.telemetry is not None:
+            self.telemetry.note(self.port, exchange, request, answer, elapsed_ns)

@@ -131,6 +131,7 @@ def respond(result: SearchResult, format_: str = "json", callback: str = "") -> 
         len(result.hits if result.page is None else result.page),
         result.coverage,
         result.errors[0].code if result.errors else -1,
+        result.summary_ns,
     )
     if callback:
         return Response(status_of(result), b"%b(%b);" % (callback.encode(), body), JSON_TYPE, about=about)

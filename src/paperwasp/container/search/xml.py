@@ -82,7 +82,7 @@ def respond_xml(result: SearchResult, format_: str, type_of: TypeOf) -> Response
     """The whole answer, `xml` or `page`."""
     body = (render_page if format_ == "page" else render_xml)(result, type_of)
     code = result.errors[0].code if result.errors else -1
-    about: SearchFacts = (result.total_count, result.hit_count, result.coverage, code)
+    about: SearchFacts = (result.total_count, result.hit_count, result.coverage, code, result.summary_ns)
     return Response(status_of(result), body, XML_TYPE, about=about)
 
 
