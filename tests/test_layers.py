@@ -71,6 +71,7 @@ LATE_IMPORTS = {
     "paperwasp.service.content_clusters": "the same",
     "paperwasp.embedded.results": "rich, for explanations as text",
     "paperwasp.embedders.text_tokenizer": "tokenizers, for embedders",
+    "paperwasp.monitoring.log_files": "zstandard, for files of the access log that are ended",
     "paperwasp.monitoring.api": "prometheus-client, for the first who collects metrics",
     "paperwasp.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
     "paperwasp.linguistics.significance": "zstandard, for models that are so compressed",

@@ -26,8 +26,6 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, Literal
 
-import zstandard
-
 from paperwasp.monitoring_limits import LOG_FILE_BYTES, LOG_FILES_BYTES
 
 _LOG: Final = logging.getLogger("paperwasp.monitoring")
@@ -180,6 +178,8 @@ def _is_taken(path: Path) -> bool:
 
 def _compress(path: Path, compression: Compression) -> None:
     """Replaces the file by a compressed one. Errors: OSError, with nothing changed."""
+    import zstandard
+
     target = Path(f"{path}{_ENDS[compression]}")
     unfinished = Path(f"{target}{_UNFINISHED}")
     try:

@@ -6,11 +6,13 @@ import re
 import threading
 from collections.abc import Collection
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from paperwasp.application.services_model import Container
 from paperwasp.monitoring.access_log import AccessLog
 from paperwasp.monitoring.log_files import Compression, LogFiles
+
+if TYPE_CHECKING:
+    from paperwasp.application.services_model import Container
 
 Logged = Literal["auto", "on", "off"]
 """Whether answers are logged: as `<accesslog>` of services.xml says, always, or never."""
