@@ -394,27 +394,27 @@ def test_a_server_that_is_not_there_is_an_error() -> None:
     run(work())
 
 
-class _Threaded:
+class Threaded:
     """A fake server on an event loop of a thread."""
 
     def __init__(self, server: FakeServer) -> None:
         self.server = server
 
     def __enter__(self) -> FakeServer:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever)
         self._thread.start()
-        return asyncio.run_coroutine_threadsafe(self.server.__aenter__(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(self.server.__aenter__(), self.loop).result()
 
     def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self.server.stop(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        asyncio.run_coroutine_threadsafe(self.server.stop(), self.loop).result()
+        self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
-        self._loop.close()
+        self.loop.close()
 
 
 def test_blocking_calls_give_futures() -> None:
-    with _Threaded(FakeServer()) as server, FeedClient(server.url) as client:
+    with Threaded(FakeServer()) as server, FeedClient(server.url) as client:
         futures = [client.put(f"id:ns:music::{number}", FIELDS) for number in range(500)]
         futures += [client.update("id:ns:music::1", FIELDS), client.remove("id:ns:music::1")]
         results = results_of(futures)
@@ -426,7 +426,7 @@ def test_blocking_calls_give_futures() -> None:
 
 
 def test_a_function_of_a_future_may_send_more() -> None:
-    with _Threaded(FakeServer()) as server, FeedClient(server.url) as client:
+    with Threaded(FakeServer()) as server, FeedClient(server.url) as client:
         more: list[Any] = []
         first = client.put("id:ns:music::1", FIELDS)
         first.add_done_callback(lambda _: more.append(client.put("id:ns:music::2", FIELDS)))
@@ -440,7 +440,7 @@ def test_results_of_several_operations_are_one_error() -> None:
     def odd(request: Request) -> None:
         accept(request) if int(request.path[-1]) % 2 else request.answer(400, message="even")
 
-    with _Threaded(FakeServer(odd)) as server, FeedClient(server.url) as client:
+    with Threaded(FakeServer(odd)) as server, FeedClient(server.url) as client:
         futures = [client.put(f"id:ns:music::{number}", FIELDS) for number in range(6)]
         with pytest.raises(MultiFeedError) as raised:
             results_of(futures)
@@ -448,7 +448,7 @@ def test_results_of_several_operations_are_one_error() -> None:
 
 
 def test_closing_ends_the_thread_and_refuses_more() -> None:
-    with _Threaded(FakeServer(lambda request: None)) as server:
+    with Threaded(FakeServer(lambda request: None)) as server:
         client = FeedClient(server.url, retry_strategy=RetryStrategy(retries=0))
         future = client.put("id:ns:music::1", FIELDS)
         client.close(graceful=False)
