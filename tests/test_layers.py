@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "errors",
         "access_limits",
         "backup_limits",
+        "doctor_limits",
         "connection_limits",
         "embedding_limits",
         "expression_limits",
@@ -46,7 +47,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("content", "features"),
     ("search",),
     ("container", "configserver"),
-    ("service",),
+    ("service", "doctor"),
     ("app",),
     ("embedded",),
     ("cli",),
@@ -57,7 +58,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
 SINGLE_MODULES = frozenset(package for package in FLOOR_OF if (ROOT / "paperwasp" / f"{package}.py").is_file())
 DOORS = ("cluster",)
-DOOR_USERS = ("app", "configserver", "container", "content", "service")
+DOOR_USERS = ("app", "doctor", "configserver", "container", "content", "service")
 """Nothing else may know that there is a log, a config store or a messenger."""
 
 LATE_IMPORTS = {

@@ -11,7 +11,7 @@ import orjson
 
 from paperwasp.http.description import FOLDER
 from paperwasp.version import VERSION, VESPA_VERSION
-from tools.openapi import deploy, documents, evaluation, schemas, search, state
+from tools.openapi import backup, deploy, documents, evaluation, schemas, search, state
 from tools.openapi.parts import Json
 
 _TAGS: Final = {
@@ -19,6 +19,7 @@ _TAGS: Final = {
     "search": "The Search API.",
     "model evaluation": "Models evaluated by themselves; where services.xml has `model-evaluation`.",
     "deploy": "The Deploy API: application packages, sessions, applications.",
+    "backups": "All that the service has, as a stream.",
     "state": "Health, versions, metrics.",
 }
 _SCHEMES: Final[dict[str, Json]] = {
@@ -112,7 +113,7 @@ def _name(part: Json, status: str) -> str:
 def descriptions() -> dict[str, Json]:
     """Name of the file → the description."""
     container = {**documents.paths(), **search.paths(), **evaluation.paths(), **state.container_paths()}
-    config = {**deploy.paths(), **state.config_server_paths()}
+    config = {**deploy.paths(), **backup.paths(), **state.config_server_paths()}
     return {
         "container": _description("paperwasp: a container", "http://localhost:8080", container, schemas.CONTAINER),
         "configserver": _description(

@@ -24,6 +24,8 @@ _RESTORED: Final = ".restored"
 _PLACING: Final = ".placing"
 KEPT: Final = frozenset({"lock", "logs"})
 """What belongs to the directory, whatever data it holds."""
+UNFINISHED: Final = (_RESTORED, _PLACING)
+"""Of these there is one where a restore was broken off once it counted."""
 _STEPS: Final = frozenset({RESTORING, _RESTORED, _PLACING})
 
 

@@ -13,6 +13,7 @@ import typer
 from paperwasp.cli.backup import backup
 from paperwasp.cli.check import check
 from paperwasp.cli.deploy import deploy
+from paperwasp.cli.doctor import doctor
 from paperwasp.cli.feed import feed
 from paperwasp.cli.key import key
 from paperwasp.cli.query import query
@@ -33,7 +34,7 @@ app: Final = typer.Typer(
     add_completion=False,
 )
 _INTERRUPTED: Final = 130
-for _command in (serve, check, deploy, feed, query, visit, status, backup, restore):
+for _command in (serve, check, deploy, feed, query, visit, status, doctor, backup, restore):
     app.command()(_command)
 app.add_typer(key, name="key")
 

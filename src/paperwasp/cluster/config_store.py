@@ -282,6 +282,12 @@ def _read(path: Path) -> tuple[int, bytes | None] | None:
     return revision, body[_CHANGE.size :] if has_value else None
 
 
+def read_key_file(path: Path) -> bytes | None:
+    """The value in the file of a key; None where it says that the key was deleted, or is gone. Errors: Corruption."""
+    found = _read(path)
+    return found[1] if found else None
+
+
 def _live(found: tuple[int, bytes | None] | None) -> Entry | None:
     if found is None or found[1] is None:
         return None

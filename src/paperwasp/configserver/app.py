@@ -52,7 +52,7 @@ class ConfigServerApp:
         services_of: ServicesOf,
         restart: Restart,
         logs: ServiceLog | None = None,
-        open_files: OpenFiles | None = None,
+        open_files: OpenFiles = list,
         guard: DeployGuard | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
@@ -68,8 +68,7 @@ class ConfigServerApp:
         ConvergenceApi(applications, services_of).bind(self._router)
         ReindexingApi(applications, server.reindexing, self._workers).bind(self._router)
         ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
-        if open_files is not None:
-            BackupApi(open_files).bind(self._router)
+        BackupApi(open_files).bind(self._router)
         self.state: Final = StateApi(applications, server.reindexing.of, self._metrics, environment)
         self.state.bind(self._router)
         MetricsApi(self.state, environment).bind(self._router)

@@ -146,7 +146,7 @@ class Checkpoints:
         if current is None:
             shutil.rmtree(self._store, ignore_errors=True)
         else:
-            self._remove_others(current, self._data / _read_manifest(current)["index_directory"])
+            self._remove_others(current, self._data / read_manifest(current)["index_directory"])
         return self._load_state(current, self._store)
 
     def load_aside(self) -> NodeState:
@@ -164,7 +164,7 @@ class Checkpoints:
         if current is None:
             index_directory = self.new_index_directory()
             return NodeState(self.make_index(index_directory), DocumentStore(store_directory), index_directory)
-        manifest = _read_manifest(current)
+        manifest = read_manifest(current)
         index_directory = self._data / manifest["index_directory"] if with_index else self.new_index_directory()
         store = _restore_store(current / _STORE, store_directory)
         try:
@@ -250,7 +250,8 @@ def _restore_store(checkpoint: Path, directory: Path) -> DocumentStore:
         raise Corruption(f"{checkpoint}: the document store of the checkpoint is damaged: {error.message}") from error
 
 
-def _read_manifest(checkpoint: Path) -> dict[str, Any]:
+def read_manifest(checkpoint: Path) -> dict[str, Any]:
+    """The manifest of the checkpoint in a folder. Errors: Corruption."""
     path = checkpoint / _MANIFEST
     crc, _, content = path.read_bytes().partition(b"\n")
     if crc != b"%08x" % crc32(content):

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 from weakref import finalize
 
 from rocksdict import (
+    AccessType,
     BlockBasedOptions,
     Cache,
     Checkpoint,
@@ -98,11 +99,19 @@ class StoreWrites:
 class DocumentStore:
     """The store in one folder."""
 
-    def __init__(self, directory: Path) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+    def __init__(self, directory: Path, *, read_only: bool = False) -> None:
+        """`read_only`: no document is ever changed, nor what RocksDB needs to open the store again."""
         self._directory = directory
+        options, access = _options(), AccessType.read_write()
+        if read_only:
+            options.create_if_missing(False)
+            options.create_missing_column_families(False)
+            options.set_max_open_files(-1)  # all are opened now, and may be deleted later
+            access = AccessType.read_only()
+        else:
+            directory.mkdir(parents=True, exist_ok=True)
         try:
-            self._database = Rdict(str(directory), _options(), {_REMOVALS: _removal_options()})
+            self._database = Rdict(str(directory), options, {_REMOVALS: _removal_options()}, access)
         except Exception as error:
             raise _sorted_error(directory, error) from error
         self._removals = self._database.get_column_family(_REMOVALS)

@@ -1,0 +1,39 @@
+"""The command `doctor`: says what is wrong with the machine, the data and the service, and what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from paperwasp.cli.options import CONFIG, CONTAINER, DEFAULT_DATA, ConfigUrl, ContainerUrl
+
+
+def doctor(
+    data_dir: Annotated[
+        Path, typer.Option(help="The data directory to read; nothing in it is changed.")
+    ] = DEFAULT_DATA,
+    url: ContainerUrl = CONTAINER,
+    config_url: ConfigUrl = CONFIG,
+    json: Annotated[bool, typer.Option("--json", help="Show the report as JSON, for programs.")] = False,
+) -> None:
+    """Look for what is wrong with the machine, the ports, the disk, the data directory and the running service.
+
+    Each line is [bold]ok[/bold], a [bold]warning[/bold] or an [bold]error[/bold], and says what to do.
+    All data is read and compared with its checksums, beside a running service or without one.
+
+    The exit status is 0, 1 if there is a warning, 2 if there is an error.
+    """
+    import orjson
+    from rich.console import Console
+
+    from paperwasp.doctor.findings import worst
+    from paperwasp.doctor.report import Examined, as_json, findings_of, show
+
+    findings = findings_of(Examined(data_dir, url, config_url), Console(stderr=True))
+    if json:
+        typer.echo(orjson.dumps(as_json(findings), option=orjson.OPT_INDENT_2).decode())
+    else:
+        show(findings, Console())
+    raise typer.Exit(worst(findings))
