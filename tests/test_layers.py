@@ -28,6 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "limits",
         "monitoring_limits",
         "env",
+        "service_manager",
         "yielding",
         "frozen",
         "daemon_threads",

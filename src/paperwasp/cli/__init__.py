@@ -31,7 +31,6 @@ app: Final = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 _INTERRUPTED: Final = 130
 for _command in (serve, check, deploy, feed, query, visit, status, doctor, backup, restore):

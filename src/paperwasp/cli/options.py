@@ -15,9 +15,31 @@ CONTAINER: Final = "http://127.0.0.1:8080"
 CONFIG: Final = "http://127.0.0.1:19071"
 _ACCESS: Final = "Who you are"
 
-ContainerUrl = Annotated[str, typer.Option("--url", "-u", help="Where the container listens.", envvar="PAPERWASP_URL")]
+
+def container_urls() -> list[str]:
+    """What a shell proposes for `--url`."""
+    return [CONTAINER]
+
+
+def config_urls() -> list[str]:
+    """What a shell proposes for `--config-url`."""
+    return [CONFIG]
+
+
+ContainerUrl = Annotated[
+    str,
+    typer.Option(
+        "--url", "-u", help="Where the container listens.", envvar="PAPERWASP_URL", autocompletion=container_urls
+    ),
+]
 ConfigUrl = Annotated[
-    str, typer.Option("--config-url", help="Where the config server listens.", envvar="PAPERWASP_CONFIG_URL")
+    str,
+    typer.Option(
+        "--config-url",
+        help="Where the config server listens.",
+        envvar="PAPERWASP_CONFIG_URL",
+        autocompletion=config_urls,
+    ),
 ]
 AllowPython = Annotated[
     bool,

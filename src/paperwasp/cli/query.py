@@ -12,13 +12,24 @@ from paperwasp.cli.options import CONTAINER, Ca, Certificate, ContainerUrl, Head
 from paperwasp.errors import InvalidInput
 
 
+def search_parameters(incomplete: str) -> list[str]:
+    """What a shell proposes for another parameter: the names of those that begin so."""
+    from paperwasp.container.search.parameter_table import PARAMETERS
+
+    names = (name for names, *_ in PARAMETERS for name in names)
+    return sorted({f"{name}=" for name in names if name.lower().startswith(incomplete.lower())})
+
+
 def query(
     text: Annotated[
         str | None,
         typer.Argument(help="Words to search for, or YQL that begins with 'select'; - reads it from standard input."),
     ] = None,
     parameters: Annotated[
-        list[str] | None, typer.Argument(help="More parameters of the search API, e.g. ranking=title hits=3")
+        list[str] | None,
+        typer.Argument(
+            help="More parameters of the search API, e.g. ranking=title hits=3", autocompletion=search_parameters
+        ),
     ] = None,
     url: ContainerUrl = CONTAINER,
     hits: Annotated[int | None, typer.Option("--hits", "-n", help="How many hits to show; 10 unless said.")] = None,

@@ -75,6 +75,7 @@ def serve(
     log_to_standard_error(log_format, log_level)
     limit_arenas(limits.MEMORY_ARENAS)
     from paperwasp.app import Service, Settings, serve_until_signal
+    from paperwasp.service_manager import READY, notify
 
     def say_ready(service: Service) -> None:
         typer.echo(
@@ -87,6 +88,7 @@ def serve(
                 scheme = service.containers.scheme((application, cluster))
                 typer.echo(f"Container cluster '{cluster}' of application {application} on {scheme}://{host}:{port}")
         sys.stdout.flush()
+        notify(READY)
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
     settings = replace(settings, authenticates=authenticate, authenticates_deployments=authenticate_deployments)
