@@ -132,6 +132,7 @@ class Service:
             self.containers.configure_ports(PortRecord(store), {self.config_server.port: "the config server"})
             closing.enter_context(_logging_to(log))
             self.config.restore()
+            data.mark_opened()
             self._closing = closing.pop_all()
 
     def deploy(self, application: Path) -> int:

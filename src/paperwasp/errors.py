@@ -29,7 +29,8 @@
     │   └── OperationAborted    … since the client was closed, or gave up    502
     ├── MultiFeedError          some of several operations failed            502
     ├── Corruption              data on disk is damaged: the operator        500
-    │   └── LogDamage           … the operation log, which can be repaired   500
+    │   ├── LogDamage           … the operation log, which can be repaired   500
+    │   └── OtherVersion        … or whole, but of another version           500
     └── InternalError           a defect of ours                             500
 
 Each class carries the HTTP status that the shells answer with, and the code of a search error
@@ -290,6 +291,15 @@ class LogDamage(Corruption):
     remedy = (
         "Put the data directory back from a backup. To go on with what is whole, and without the rest, start with"
         " --repair"
+    )
+
+
+class OtherVersion(Corruption):
+    """Data on disk has a format that this version does not read: one that is newer, or was given up."""
+
+    remedy = (
+        "Start the version of paperwasp that wrote it. To go on with this one, visit the documents there, and feed them"
+        " into a new data directory"
     )
 
 

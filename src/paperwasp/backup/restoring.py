@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from paperwasp.backup.destination import sync_tree, write_file
@@ -14,8 +14,17 @@ from paperwasp.backup.stream import Note
 from paperwasp.errors import Conflict
 
 
-def restore_backup(backup: Path, directory: Path, *, replace: bool = False, note: Note = lambda _: None) -> Manifest:
+def restore_backup(
+    backup: Path,
+    directory: Path,
+    *,
+    replace: bool = False,
+    note: Note = lambda _: None,
+    check: Callable[[Path], None] = lambda _: None,
+) -> Manifest:
     """Makes `directory` hold what the backup does. The caller has the lock of the data directory.
+
+    `check` is given the folder that holds the unpacked data, and raises where that is not to be restored.
 
     Errors: Conflict where it holds data and `replace` is not said; DamagedBackup, UnknownBackup, OSError. Then what
     was there is there as before.
@@ -27,6 +36,7 @@ def restore_backup(backup: Path, directory: Path, *, replace: bool = False, note
     staged.mkdir()
     try:
         manifest = read_backup(backup, lambda name, pieces: _unpack(staged, name, pieces), note)
+        check(staged)
         sync_tree(staged)
     except BaseException:
         shutil.rmtree(staged, ignore_errors=True)

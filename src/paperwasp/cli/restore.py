@@ -27,7 +27,8 @@ def restore(
     from paperwasp.client.backup import describe
     from paperwasp.client.backup import restore as restore_all
     from paperwasp.service.data_directory import DataDirectory
+    from paperwasp.service.data_version import check_version
 
     with closing(DataDirectory(data_dir)) as data:
-        manifest = restore_all(backup, data.path, replace=replace)
+        manifest = restore_all(backup, data.path, replace=replace, check=check_version)
     typer.echo(f"Restored into {data_dir}: {describe(manifest)}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,10 +78,10 @@ def verify(backup: Path) -> Manifest:
         return verify_backup(backup, note)
 
 
-def restore(backup: Path, directory: Path, *, replace: bool) -> Manifest:
+def restore(backup: Path, directory: Path, *, replace: bool, check: Callable[[Path], None]) -> Manifest:
     """Restores into a data directory whose lock the caller has. Errors: those of `restore_backup`."""
     with _bar("Restoring", backup_bytes(backup)) as note:
-        return restore_backup(backup, directory, replace=replace, note=note)
+        return restore_backup(backup, directory, replace=replace, note=note, check=check)
 
 
 def describe(manifest: Manifest) -> str:

@@ -88,6 +88,15 @@ def decode_file_header(data: Bytes) -> FileHeader | None:
     return FileHeader(number, tuple(Mark(*base) for base in bases))
 
 
+def version_of(data: Bytes) -> int | None:
+    """The version in a whole header, also one that is not known; None where it is cut or damaged."""
+    content = bytes(data[:FILE_HEADER_BYTES])
+    if len(content) < FILE_HEADER_BYTES or content[: len(FILE_MAGIC)] != FILE_MAGIC:
+        return None
+    (crc,) = _CRC.unpack_from(content, FILE_HEADER_BYTES - _CRC.size)
+    return int(_FILE_START.unpack_from(content)[1]) if crc == crc32(content[: -_CRC.size]) else None
+
+
 def encode_record(partition: int, kind: int, sequence: int, time_us: int, batch_offset: int, payload: bytes) -> bytes:
     """Header and payload of one record; `batch_offset` is its distance from the first record of its append."""
     rest = _RECORD_REST.pack(len(payload), partition, kind, sequence, time_us, batch_offset)

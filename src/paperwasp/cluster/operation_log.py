@@ -30,7 +30,7 @@ from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.env import SYSTEM, Environment, sync_directory
-from paperwasp.errors import InternalError, LogDamage, NoSpace
+from paperwasp.errors import InternalError, LogDamage, NoSpace, OtherVersion
 
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
 
@@ -383,6 +383,8 @@ class _Opening:
         data = path.read_bytes()
         header = log_format.decode_file_header(data)
         if header is None:
+            if (version := log_format.version_of(data)) not in (None, log_format.FILE_VERSION):
+                raise OtherVersion(f"{path}: a log of version {version}; known is {log_format.FILE_VERSION}")
             return self._handle_damage(path, data, 0, "a damaged file header")
         if message := self._misfit(path, header):
             return self._handle_damage(path, data, 0, message)

@@ -35,7 +35,7 @@ from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
-from paperwasp.errors import Corruption, InternalError
+from paperwasp.errors import Corruption, InternalError, OtherVersion
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.linguistics.versions import describe_changes, versions
 from paperwasp.store.document_store import DocumentStore, restore
@@ -258,7 +258,7 @@ def read_manifest(checkpoint: Path) -> dict[str, Any]:
         raise Corruption(f"{path}: offset 0: the checksum differs")
     manifest: dict[str, Any] = orjson.loads(content)
     if manifest["version"] != _VERSION:
-        raise Corruption(f"{path}: offset 0: version {manifest['version']}; known is {_VERSION}")
+        raise OtherVersion(f"{path}: a checkpoint of version {manifest['version']}; known is {_VERSION}")
     return manifest
 
 

@@ -35,7 +35,7 @@ from paperwasp.document.types import (
     type_from_description,
 )
 from paperwasp.document.values import check_of
-from paperwasp.errors import InvalidInput
+from paperwasp.errors import InvalidInput, OtherVersion
 from paperwasp.index.fields import IndexedField
 from paperwasp.linguistics import TextProfile, uri
 from paperwasp.schema.languages import language_statements
@@ -228,7 +228,7 @@ class Layout:
     def from_bytes(cls, data: bytes) -> Layout:
         content = orjson.loads(data)
         if content["version"] != _VERSION:
-            raise InvalidInput(f"a configuration marker of version {content['version']}; known is {_VERSION}")
+            raise OtherVersion(f"a configuration marker of version {content['version']}; known is {_VERSION}")
         types = (_read_type(found) for found in content["types"])
         return cls(content["generation"], {kind.name: kind for kind in types})
 

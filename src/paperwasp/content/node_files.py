@@ -13,6 +13,7 @@ import orjson
 from paperwasp.backup.source import SourceFile, below, close_all, held, open_file, open_folder
 from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.errors import Corruption
+from paperwasp.index.files import files_of
 
 _TRIES: Final = 3
 """While the files are opened one checkpoint may be replaced by the next, and no second one is begun."""
@@ -76,8 +77,6 @@ def index_files(node: Path, checkpoint: str) -> list[str]:
     path = node / "checkpoints" / checkpoint / "manifest.json"
     try:
         manifest = orjson.loads(path.read_bytes().partition(b"\n")[2])
-        index = manifest["index"]
-        found = [index["lexicon"], *(file for segment in index["segments"] for file in segment["files"])]
-        return [f"{manifest['index_directory']}/{file['name']}" for file in found if file is not None]
+        return [f"{manifest['index_directory']}/{file['name']}" for file in files_of(manifest["index"])]
     except (KeyError, TypeError, ValueError) as error:
         raise Corruption(f"{path}: offset 0: the manifest is damaged: {error}") from None

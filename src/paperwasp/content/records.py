@@ -22,7 +22,7 @@ from paperwasp.content.selected import matcher
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.errors import Corruption, InvalidInput
+from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 
 _VERSION: Final = 3
 _READ_VERSIONS: Final = (2, _VERSION)
@@ -205,7 +205,7 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
     try:
         version, count = _START.unpack_from(payload)
         if version not in _READ_VERSIONS:
-            raise Corruption(f"{where()}: operations of version {version}; known are 2 and {_VERSION}")
+            raise OtherVersion(f"{where()}: operations of version {version}; known are 2 and {_VERSION}")
         offset = _START.size
         for _ in range(count):
             kind, flags, id_length, body_length, timestamp_us, gid = _ENTRY.unpack_from(payload, offset)

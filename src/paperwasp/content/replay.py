@@ -10,7 +10,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, decode_entries
 from paperwasp.content.relayout import change_layout
 from paperwasp.document.operations import Outcome
-from paperwasp.errors import Corruption
+from paperwasp.errors import Corruption, OtherVersion
 
 
 def replay(log: OperationLog, state: NodeState, last: int = 0) -> tuple[int, list[Outcome]]:
@@ -43,7 +43,7 @@ class _Replay:
             raise Corruption(f"{_where(record)}: {message}")
         if record.kind == RecordKind.CONFIGURATION:
             self.apply()
-            self._configure(Layout.from_bytes(record.payload))
+            self._configure(_layout_of(record))
         elif record.kind == RecordKind.OPERATIONS:
             self._entries.extend(decode_entries(record.payload, lambda: _where(record)))
             self._size_bytes += len(record.payload)
@@ -64,6 +64,13 @@ class _Replay:
         """Each partition has the same marker; the first one that is met is the one that counts."""
         if layout.types != self._state.layout.types:
             change_layout(self._state, layout)
+
+
+def _layout_of(record: LogRecord) -> Layout:
+    try:
+        return Layout.from_bytes(record.payload)
+    except OtherVersion as error:
+        raise OtherVersion(f"{_where(record)}: {error.message}") from None
 
 
 def _where(record: LogRecord) -> str:

@@ -17,7 +17,7 @@ from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.checkpoint import read_manifest
 from paperwasp.content.layout import Layout
 from paperwasp.errors import Corruption, PaperwaspError
-from paperwasp.index.files import check_file
+from paperwasp.index.files import check_file, files_of
 from paperwasp.store.document_store import DocumentStore
 
 Note = Callable[[int], None]
@@ -57,9 +57,7 @@ def check_checkpoint(node: Path, directory: Path, note: Note) -> CheckedCheckpoi
     rows = directory / "rows.arrays"
     sizes.append(_check_arrays(rows, note))
     index = node / manifest["index_directory"]
-    described = [manifest["index"]["lexicon"]]
-    described += [file for segment in manifest["index"]["segments"] for file in segment["files"] if file is not None]
-    for file in described:
+    for file in files_of(manifest["index"]):
         check_file(index, file)
         sizes.append(file["size_bytes"])
         note(file["size_bytes"])

@@ -20,6 +20,7 @@ from paperwasp.doctor.checkpoint import CheckedCheckpoint, check_checkpoint, che
 from paperwasp.doctor.findings import Area, Finding
 from paperwasp.doctor.log import CheckedLog, check_log
 from paperwasp.errors import Corruption, PaperwaspError
+from paperwasp.service.data_version import check_version
 
 _AREA: Final = Area("data")
 _TRIES: Final = 3
@@ -42,6 +43,11 @@ def check_data(directory: Path, note: Note = lambda _: None) -> Iterator[Finding
     owner = lock_owner(directory)
     yield _AREA.ok("lock", f"held by process {owner}" if owner else "free")
     yield from unfinished(directory)
+    try:
+        check_version(directory)
+    except Corruption as error:
+        yield _AREA.error("version", error.message, error.remedy)
+        return
     yield from check_config(directory / "config")
     for cluster in sorted(path for path in (directory / "content").glob("*/*") if path.is_dir()):
         yield from check_cluster(cluster, note, is_served=owner is not None)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.cluster import log_format
 from paperwasp.cluster.log_end import LogEnd, read_log_end
-from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord
-from paperwasp.errors import LogDamage
+from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
+from paperwasp.content.layout import Layout
+from paperwasp.content.records import decode_entries
+from paperwasp.errors import Corruption, LogDamage, OtherVersion
 
 _FILE_NAME: Final = re.compile(r"\d{16}\.log")
 Note = Callable[[int], None]
@@ -53,6 +56,7 @@ def check_log(directory: Path, applied: Sequence[Mark], note: Note, *, is_served
             _check_bases(path, checked.bases, applied)
         records = list(log_format.scan(data))
         _check_records(path, records, checked, applied)
+        _check_payloads(path, data, records, applied)
         _check_tail(path, data, records, checked, end, may_be_torn=path == paths[-1], is_served=is_served)
         note(len(data))
     _check_end(paths[-1], checked, applied, end)
@@ -62,6 +66,8 @@ def check_log(directory: Path, applied: Sequence[Mark], note: Note, *, is_served
 def _header(path: Path, data: bytes, checked: CheckedLog) -> FileHeader:
     header = log_format.decode_file_header(data)
     if header is None:
+        if (version := log_format.version_of(data)) not in (None, log_format.FILE_VERSION):
+            raise OtherVersion(f"{path}: a log of version {version}; known is {log_format.FILE_VERSION}")
         raise LogDamage(f"{path}: offset 0: a damaged file header")
     if int(path.stem) != header.number:
         raise LogDamage(f"{path}: offset 0: this file says it is number {header.number}")
@@ -90,6 +96,22 @@ def _check_records(path: Path, records: list[RawRecord], checked: CheckedLog, ap
         if record.mark.sequence == mark.sequence and record.mark.crc != mark.crc:
             raise LogDamage(_other(f"{path}: offset {record.offset}", record.partition, mark))
     checked.records += len(records)
+
+
+def _check_payloads(path: Path, data: bytes, records: list[RawRecord], applied: Sequence[Mark]) -> None:
+    """What a start would apply can be read. Errors: Corruption; OtherVersion."""
+    for record in records:
+        if record.mark.sequence <= applied[record.partition].sequence:
+            continue
+        payload = data[record.offset + log_format.RECORD_HEADER_BYTES : record.end]
+        where = f"{path}: offset {record.offset}"
+        if record.kind == RecordKind.OPERATIONS:
+            for _ in decode_entries(payload, partial(str, where)):
+                pass
+        elif record.kind == RecordKind.CONFIGURATION:
+            Layout.from_bytes(payload)
+        else:
+            raise Corruption(f"{where}: a record of unknown kind {record.kind}")
 
 
 def _check_tail(

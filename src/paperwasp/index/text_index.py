@@ -291,6 +291,7 @@ def _describe_field(indexed: IndexedField) -> dict[str, Any]:
 
 
 def _read_field(described: Mapping[str, Any]) -> IndexedField:
-    settings = {key: described[key] for key in TextProfile.__dataclass_fields__}
+    # One that is absent did not exist when the index was written: its default is how texts were read then.
+    settings = {key: described[key] for key in TextProfile.__dataclass_fields__ if key in described}
     profile = TextProfile(**settings)
     return IndexedField(described["document_type"], described["name"], profile, described.get("uri", ""))

@@ -4,6 +4,7 @@ config/                                              the config store: sessions,
 content/<tenant>.<application>.<instance>/<cluster>/ `log` (operations) and `node` (checkpoints) of a content cluster
 keys/                                                bearer keys, which commands make and revoke
 logs/                                                what `vespa log` shows; `access`: the answers of containers
+version                                              of what is here: see `data_version`
 lock                                                 held, with its number in it, by the process that serves
 """
 
@@ -19,6 +20,7 @@ from typing import Final
 
 from paperwasp.backup.placing import finish_restore
 from paperwasp.errors import Conflict, NotFound
+from paperwasp.service.data_version import check_version, write_version
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 
@@ -40,8 +42,9 @@ class DataDirectory:
     """The data directory, owned by this process while it is open."""
 
     def __init__(self, path: Path) -> None:
-        """Errors: DataLocked, naming the process that has it; UnusableData."""
+        """Errors: DataLocked, naming the process that has it; UnusableData; OtherVersion, with nothing changed."""
         self.path = path
+        check_version(path)
         try:
             path.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -57,6 +60,7 @@ class DataDirectory:
         os.ftruncate(self._lock, 0)
         os.write(self._lock, f"{os.getpid()}\n".encode())
         if finish_restore(path):
+            check_version(path)
             _LOG.warning("A restore of the data directory '%s' had been broken off, and has been finished", path)
 
     @property
@@ -74,6 +78,10 @@ class DataDirectory:
     @property
     def logs(self) -> Path:
         return self.path / "logs"
+
+    def mark_opened(self) -> None:
+        """What is here is of this version from now on: all of it could be read."""
+        write_version(self.path)
 
     def close(self) -> None:
         os.close(self._lock)
