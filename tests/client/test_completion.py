@@ -20,6 +20,8 @@ PROPOSALS = pytest.mark.parametrize(
         ("paperwasp restore --re", "--replace"),
         ("paperwasp backup --since x --da", "--data-dir"),
         ("paperwasp query blue ranking.sort", "ranking.sorting="),
+        ("paperwasp query blue --format ta", "table"),
+        ("paperwasp feed --format par", "parquet"),
         ("paperwasp doctor --config-url ht", "http://127.0.0.1:19071"),
     ],
 )

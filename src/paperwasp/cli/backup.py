@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paperwasp.cli.options import CONFIG, ConfigUrl
+from paperwasp.cli.options import CONFIG, Ca, Certificate, ConfigUrl, PrivateKey, Token, make_access
 
 
 def backup(
@@ -25,6 +25,10 @@ def backup(
     verify: Annotated[
         bool, typer.Option("--verify", help="Write nothing: read the backup DESTINATION, and check all of it.")
     ] = False,
+    token: Token = None,
+    certificate: Certificate = None,
+    private_key: PrivateKey = None,
+    ca: Ca = None,
 ) -> None:
     """Back up everything: applications, documents, ports, keys.
 
@@ -47,7 +51,7 @@ def backup(
         return
     wanted = Backup(destination, since)
     if data_dir is None:
-        manifest = back_up_service(wanted, config_url)
+        manifest = back_up_service(wanted, config_url, make_access(token, certificate, private_key, ca))
     else:
         from paperwasp.service.backup_files import open_stopped
         from paperwasp.service.data_directory import existing_data_directory

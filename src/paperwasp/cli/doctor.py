@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from paperwasp.cli.options import CONFIG, CONTAINER, DEFAULT_DATA, ConfigUrl, ContainerUrl
+from paperwasp.cli.options import (
+    CONFIG,
+    CONTAINER,
+    DEFAULT_DATA,
+    Ca,
+    Certificate,
+    ConfigUrl,
+    ContainerUrl,
+    PrivateKey,
+    Token,
+    make_access,
+)
 
 
 def doctor(
@@ -17,6 +28,10 @@ def doctor(
     url: ContainerUrl = CONTAINER,
     config_url: ConfigUrl = CONFIG,
     json: Annotated[bool, typer.Option("--json", help="Show the report as JSON, for programs.")] = False,
+    token: Token = None,
+    certificate: Certificate = None,
+    private_key: PrivateKey = None,
+    ca: Ca = None,
 ) -> None:
     """Look for what is wrong with the machine, the ports, the disk, the data directory and the running service.
 
@@ -31,7 +46,8 @@ def doctor(
     from paperwasp.doctor.findings import worst
     from paperwasp.doctor.report import Examined, as_json, findings_of, show
 
-    findings = findings_of(Examined(data_dir, url, config_url), Console(stderr=True))
+    access = make_access(token, certificate, private_key, ca)
+    findings = findings_of(Examined(data_dir, url, config_url, access), Console(stderr=True))
     if json:
         typer.echo(orjson.dumps(as_json(findings), option=orjson.OPT_INDENT_2).decode())
     else:

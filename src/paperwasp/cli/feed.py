@@ -27,8 +27,20 @@ _ROWS: Final = "Rows of CSV, Parquet, Arrow, or JSON without document ids"
 _SENDING: Final = "How operations are sent"
 _ERRORS: Final = "When something goes wrong"
 
+
+def feed_formats(incomplete: str) -> list[str]:
+    """What a shell proposes for `--format`."""
+    from paperwasp.client.sources.read import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
 Format = Annotated[
-    str | None, typer.Option(help="json, jsonl, csv, tsv, parquet or arrow, where the name of a file does not say it.")
+    str | None,
+    typer.Option(
+        help="json, jsonl, csv, tsv, parquet or arrow, where the name of a file does not say it.",
+        autocompletion=feed_formats,
+    ),
 ]
 Schema = Annotated[
     str | None, typer.Option("--schema", "--type", help="The document type of rows.", rich_help_panel=_ROWS)

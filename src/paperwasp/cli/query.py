@@ -20,6 +20,13 @@ def search_parameters(incomplete: str) -> list[str]:
     return sorted({f"{name}=" for name in names if name.lower().startswith(incomplete.lower())})
 
 
+def query_formats(incomplete: str) -> list[str]:
+    """What a shell proposes for `--format`."""
+    from paperwasp.client.query_formats import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
 def query(
     text: Annotated[
         str | None,
@@ -36,7 +43,8 @@ def query(
     format: Annotated[
         str,
         typer.Option(
-            help="pretty, for reading; json, the answer as it came; table, csv or jsonl, of the hits, with all fields."
+            help="pretty, for reading; json, the answer as it came; table, csv or jsonl, of the hits, with all fields.",
+            autocompletion=query_formats,
         ),
     ] = "pretty",
     json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,

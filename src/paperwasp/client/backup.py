@@ -22,6 +22,7 @@ from paperwasp.backup.restoring import restore_backup
 from paperwasp.backup.source import SourceFile
 from paperwasp.backup.stream import Note, packed
 from paperwasp.backup_limits import BACKUP_TIMEOUT_SECONDS
+from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Unreachable
 from paperwasp.errors import InvalidInput
 
@@ -42,17 +43,14 @@ class Backup:
             raise InvalidInput("--since links files of an earlier backup, so that both must be folders")
 
 
-def back_up_service(backup: Backup, config_url: str) -> Manifest:
+def back_up_service(backup: Backup, config_url: str, access: Access = ANYBODY) -> Manifest:
     """Has a running service send all of its files. Errors: Unreachable; what the service answers; DamagedBackup."""
     backup.check()
     known = known_files(backup.earlier) if backup.earlier is not None else {}
-    parts = urlsplit(config_url)
-    if parts.scheme != "http" or not parts.hostname:
-        raise InvalidInput(f"'{config_url}' is not an address like http://127.0.0.1:19071")
-    connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=BACKUP_TIMEOUT_SECONDS)
-    with closing(connection):
+    with closing(_connection(config_url, access)) as connection:
         try:
-            connection.request("POST", _SNAPSHOT, orjson.dumps({"known": list(known)}) if known else b"")
+            body = orjson.dumps({"known": list(known)}) if known else b""
+            connection.request("POST", _SNAPSHOT, body, access.make_headers())
             answer = connection.getresponse()
         except (http.client.HTTPException, OSError) as error:
             raise Unreachable(f"No answer from {config_url}: {error}. Is `paperwasp serve` running?") from None
@@ -88,6 +86,18 @@ def describe(manifest: Manifest) -> str:
     """What a backup holds, for a line of output."""
     size = f"{manifest.size_bytes / 1e6:.1f} MB" if manifest.size_bytes >= 100_000 else f"{manifest.size_bytes} bytes"
     return f"{len(manifest.files)} files, {size}, of {manifest.created}"
+
+
+def _connection(url: str, access: Access) -> http.client.HTTPConnection:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InvalidInput(f"'{url}' is not an address like http://127.0.0.1:19071")
+    if parts.scheme == "https":
+        tls = access.make_tls()
+        return http.client.HTTPSConnection(
+            parts.hostname, parts.port or 443, timeout=BACKUP_TIMEOUT_SECONDS, context=tls
+        )
+    return http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=BACKUP_TIMEOUT_SECONDS)
 
 
 def _reason(answer: http.client.HTTPResponse) -> str:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 from rich.text import Text
 
+from paperwasp.client.access import ANYBODY, Access
 from paperwasp.doctor.data import check_data, data_bytes
 from paperwasp.doctor.disk import check_disk
 from paperwasp.doctor.findings import LEVELS, Finding, worst
@@ -30,6 +31,7 @@ class Examined:
     data_directory: Path
     url: str
     config_url: str
+    access: Access = ANYBODY
 
 
 def findings_of(examined: Examined, console: Console) -> list[Finding]:
@@ -46,11 +48,11 @@ def _examine(examined: Examined, progress: Progress) -> Iterator[Finding]:
     for what, url in (("documents and queries", examined.url), ("deployments", examined.config_url)):
         parts = urlsplit(url)
         host, port = parts.hostname or "127.0.0.1", parts.port or 80
-        yield check_port(host, port, what, is_served=answers(url))
+        yield check_port(host, port, what, is_served=answers(url, examined.access))
     progress.update(task, description="Data directory", total=data_bytes(examined.data_directory))
     yield from check_data(examined.data_directory, lambda size_bytes: progress.advance(task, size_bytes))
     progress.update(task, description="Service")
-    yield from check_service(examined.url, examined.config_url)
+    yield from check_service(examined.url, examined.config_url, examined.access)
 
 
 def as_json(findings: list[Finding]) -> dict[str, Any]:

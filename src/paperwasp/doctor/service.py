@@ -8,6 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from paperwasp import doctor_limits, limits
+from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.doctor.findings import Area, Finding
 from paperwasp.errors import InvalidInput
@@ -18,14 +19,14 @@ _LIMITS: Final = {"disk": limits.DISK_LIMIT, "memory": limits.MEMORY_LIMIT}
 _USAGE: Final = "content.proton.resource_usage."
 
 
-def answers(url: str) -> bool:
+def answers(url: str, access: Access = ANYBODY) -> bool:
     """Whether a service answers there, whatever it says."""
-    return _get(url, "/state/v1/health") is not None
+    return _get(url, "/state/v1/health", access) is not None
 
 
-def check_service(url: str, config_url: str) -> Iterator[Finding]:
+def check_service(url: str, config_url: str, access: Access = ANYBODY) -> Iterator[Finding]:
     """The findings; nothing where neither port answers."""
-    config, container = (_get(address, "/state/v1/health") for address in (config_url, url))
+    config, container = (_get(address, "/state/v1/health", access) for address in (config_url, url))
     if config is None and container is None:
         return
     start = "Look at its log, or start it: paperwasp serve"
@@ -35,9 +36,9 @@ def check_service(url: str, config_url: str) -> Iterator[Finding]:
         else:
             yield _health(name, health)
     if config is not None:
-        yield from _convergence(config_url)
+        yield from _convergence(config_url, access)
     if container is not None:
-        yield from _resources(_get(url, "/state/v1/metrics"))
+        yield from _resources(_get(url, "/state/v1/metrics", access))
 
 
 def _health(name: str, health: Any) -> Finding:
@@ -51,15 +52,15 @@ def _health(name: str, health: Any) -> Finding:
     return _AREA.error(name, f"{code}: {status.get('message', 'it does not say why')}", remedy)
 
 
-def _convergence(config_url: str) -> Iterator[Finding]:
-    tenants = _get(config_url, _TENANTS)
+def _convergence(config_url: str, access: Access) -> Iterator[Finding]:
+    tenants = _get(config_url, _TENANTS, access)
     count = 0
     for tenant in tenants.get("tenants", ()) if isinstance(tenants, dict) else ():
-        listed = _get(config_url, f"{_TENANTS}{tenant}/application/")
+        listed = _get(config_url, f"{_TENANTS}{tenant}/application/", access)
         for address in listed if isinstance(listed, list) else ():
             count += 1
             path = urlsplit(address).path
-            state = _get(config_url, f"{path}/serviceconverge")
+            state = _get(config_url, f"{path}/serviceconverge", access)
             if not isinstance(state, dict) or "converged" not in state:
                 said = state.get("message") if isinstance(state, dict) else state
                 yield _AREA.error("application", f"{path}: {said}", "Deploy it again")
@@ -100,10 +101,10 @@ def _resources(metrics: Any) -> Iterator[Finding]:
             yield _AREA.ok(subject, shown)
 
 
-def _get(url: str, path: str) -> Any:
+def _get(url: str, path: str, access: Access) -> Any:
     """The JSON of an answer, of any status; None where nobody answers."""
     try:
-        with closing(Connection(url, timeout_seconds=doctor_limits.ANSWER_SECONDS)) as connection:
+        with closing(Connection(url, timeout_seconds=doctor_limits.ANSWER_SECONDS, access=access)) as connection:
             return connection.json("GET", path)
     except Unreachable:
         return None
