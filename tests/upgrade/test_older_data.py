@@ -33,9 +33,13 @@ FOLDER: Final = Path(__file__).parent / "data"
 OPENED: Final = {
     "2026-11-22-c7a5026f": ("tags", "places", "vector", "notes"),
     "2026-11-23-5f833958": ("tags", "places", "vector", "near", "notes"),
+    "2026-11-23-bec330e3": ("tags", "places", "vector", "near", "notes"),
 }
 """With the fields that it has besides title and year."""
-REFUSED: Final = {"2026-11-20-a0b0c830": "from before data version 1"}
+REFUSED: Final = {
+    "2026-11-20-a0b0c830": "from before data version 1",
+    "2026-11-22-9a290075": "a checkpoint of version 2; known is 3",
+}
 REMOVED: Final = (7, 41)
 
 

@@ -262,6 +262,19 @@ def read_manifest(checkpoint: Path) -> dict[str, Any]:
     return manifest
 
 
+def check_readable(data_directory: Path) -> None:
+    """Returns where the checkpoint that counts, if any, is of a version that is read here; damage is for `load` to
+    name. Changes nothing. Errors: OtherVersion."""
+    try:
+        name = (data_directory / "checkpoints" / _CURRENT).read_text()
+        manifest = read_manifest(data_directory / "checkpoints" / name)
+        Layout.from_bytes(orjson.dumps(manifest["layout"]))
+    except OtherVersion:
+        raise
+    except (Corruption, OSError, KeyError, ValueError):
+        return
+
+
 def _warn_of_other_libraries(known: Mapping[str, str]) -> None:
     """Warns of libraries of other versions: what is replayed and fed from now on may have other terms."""
     if found := describe_changes(known):

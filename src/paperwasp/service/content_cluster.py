@@ -19,6 +19,7 @@ from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.addresses import address_of
+from paperwasp.content.checkpoint import check_readable
 from paperwasp.content.garbage_collection import GarbageCollector, collection_of
 from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune, recover
 from paperwasp.content.node import ContentNode
@@ -63,6 +64,7 @@ class RunningCluster:
         self._served = ServedSchemas()
         if not repair:
             _check_log_is_there(self.directory)
+        check_readable(self.directory / "node")  # before the log is opened, which may cut a torn tail off
         self._log = FileOperationLog(self.directory / "log", repair=repair)
         try:
             self._node = ContentNode(self.directory / "node", self._log, repair=repair)
