@@ -178,6 +178,8 @@ def test_a_restore_that_was_broken_off(killed: Path, tmp_path: Path) -> None:
 def test_what_is_no_data_directory(tmp_path: Path) -> None:
     assert problems(tmp_path) == []
     assert problems(tmp_path / "none") == []
+    (tmp_path / "keys").mkdir()
+    assert problems(tmp_path) == []
     (tmp_path / "letter").touch()
     assert [finding.level for finding in problems(tmp_path)] == ["error"]
 

@@ -20,6 +20,7 @@ import pytest
 
 from paperwasp.backup.manifest import DamagedBackup
 from paperwasp.client import backup as command
+from paperwasp.client.access import Access
 from paperwasp.client.backup import Backup, back_up_service
 from paperwasp.errors import Conflict, InvalidInput
 from tests.chance import SEED
@@ -306,3 +307,25 @@ def test_a_destination_that_is_there_is_refused_before_anybody_is_asked(tmp_path
     (tmp_path / "there.tar").touch()
     with pytest.raises(Conflict, match="exists"):
         back_up_service(Backup(tmp_path / "there.tar"), "http://127.0.0.1:1")
+
+
+def test_who_may_not_deploy_gets_no_backup_and_keys_are_in_it(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    key, reading = (
+        next(word for word in said.split() if word.startswith("pw_"))
+        for said in (
+            paperwasp("key", "create", scope, "--scopes", scope, "--data-dir", data) for scope in ("deploy", "read")
+        )
+    )
+    with running_service(data, "--authenticate-deployments") as service:
+        for access in (Access(), Access(token=reading), Access(token="pw_unknown")):
+            with pytest.raises(InvalidInput, match="made no backup"):
+                back_up_service(Backup(tmp_path / "refused.tar"), service.config_url, access)
+        assert not list(tmp_path.glob("refused*"))
+        arguments = ("backup", tmp_path / "backup.tar", "--config-url", service.config_url)
+        paperwasp(*arguments, "--token", key)
+    paperwasp("restore", tmp_path / "backup.tar", "--data-dir", tmp_path / "restored")
+    kept = {path.name: path.read_bytes() for path in (data / "keys").iterdir() if path.is_file()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "restored" / "keys").iterdir()} == kept
+    with running_service(tmp_path / "restored", "--authenticate-deployments") as service:
+        back_up_service(Backup(tmp_path / "again.tar"), service.config_url, Access(token=key))

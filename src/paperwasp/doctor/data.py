@@ -25,6 +25,8 @@ from paperwasp.service.data_version import check_version
 _AREA: Final = Area("data")
 _TRIES: Final = 3
 """A service that runs replaces files while they are read; damage is still there the next time."""
+_FIRST: Final = frozenset({"keys", "lock", "logs", "version"})
+"""What may be there before a service has been: `paperwasp key` makes keys."""
 _ACTIVE: Final = "active%"
 _SERVED: Final = "served%"
 _PORTS: Final = "container-ports%"
@@ -34,7 +36,8 @@ Note = Callable[[int], None]
 def check_data(directory: Path, note: Note = lambda _: None) -> Iterator[Finding]:
     """The findings. `note` is told of bytes that were read, of about `data_bytes(directory)`."""
     if not (directory / "config").is_dir():
-        if directory.is_dir() and any(directory.iterdir()) and not list(unfinished(directory)):
+        others = {entry.name for entry in directory.iterdir()} - _FIRST if directory.is_dir() else set()
+        if others and not list(unfinished(directory)):
             yield _AREA.error(
                 "directory", f"'{directory}' is not a data directory: it has no 'config'", "Name another: --data-dir"
             )
