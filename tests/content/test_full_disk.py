@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
+from paperwasp.cluster.disk import Disk
 from paperwasp.cluster.log_end import LogEndFile
+from paperwasp.content import checkpoint as checkpoint_module
 from paperwasp.content import replay as replay_module
 from paperwasp.content import state_machine
 from paperwasp.content.checkpoint import Checkpoints
@@ -261,3 +263,28 @@ def test_a_store_that_really_fails(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     with started(tmp_path) as node:
         assert node.node.reader.view().live_count == int(ended.stdout)
+
+
+def test_checkpoints_that_fail_one_after_the_other_leave_the_last_one_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever of the index was written for checkpoints that never counted: the files of the one that does stay."""
+
+    class FullDisk(Disk):
+        def write_whole(self, path: Path, content: bytes) -> None:
+            raise OSError(errno.ENOSPC, "no room for the manifest")
+
+    node = start(tmp_path)
+    for round_ in range(6):
+        for number in range(20):
+            node.apply(put(f"{round_}-{number}", title=f"word {number}", year=round_))
+        if round_ == 0:
+            node.node.checkpoint()
+            continue
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoint_module, "REAL_DISK", FullDisk())
+            with pytest.raises(OSError, match="no room"):
+                node.node.checkpoint()
+    node.crash()
+    with started(tmp_path) as again:
+        assert all(again.get(f"{round_}-{number}") for round_ in range(6) for number in range(20))

@@ -132,6 +132,7 @@ class Checkpoints:
         content = orjson.dumps(manifest)
         REAL_DISK.write_whole(frozen.directory / _MANIFEST, b"%08x\n" % crc32(content) + content)
         REAL_DISK.write_whole(self._directory / _CURRENT, frozen.directory.name.encode())
+        index.keep_last()
         self._remove_others(frozen.directory, frozen.index_directory)
 
     def new_index_directory(self) -> Path:

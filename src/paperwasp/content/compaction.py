@@ -81,6 +81,7 @@ def compact(
         apply_entries(compacted, _entries(state, lids[start : start + limits.COMPACTION_DOCUMENTS]))
         if index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
             index.flush(index.freeze())
+            index.keep_last()  # no checkpoint names any of it yet
         pause()
     for key, column in compacted.columns.items():
         before = state.columns[key]

@@ -64,6 +64,8 @@ class TextIndex:
         self._reserved_limit = 0
         """Lids below this are being merged or written in the background: the writer leaves their segments alone."""
         self._saved_states: list[IndexState] = []
+        """The one that counts, and the one that was flushed last, where that is another: the checkpoint that it was
+        written for may have failed."""
         self.live: Bitmap | None = None
         """Which documents live, as last published; merging drops the others' postings. Set by the owner."""
 
@@ -192,7 +194,7 @@ class TextIndex:
         """Writes what is frozen, synced; gives what `load` needs.
 
         Segments in memory are merged into one file for each field; segments on disk are merged when enough of them are
-        of one size. Files that neither this state nor the one before names are deleted.
+        of one size. Files that neither this state names nor the one that counts (`keep_last`) are deleted.
         """
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
@@ -206,9 +208,13 @@ class TextIndex:
         finally:
             with self._lock:
                 self._reserved_limit = 0
-        self._saved_states = [*self._saved_states[-1:], state]
+        self._saved_states = [*self._saved_states[:1], state]
         files.delete_unused(self._directory, self._saved_states)
         return state
+
+    def keep_last(self) -> None:
+        """What was flushed last counts from now on: files that only earlier states name go with the next flush."""
+        self._saved_states = self._saved_states[-1:]
 
     def _saved_lexicon(self, content: bytes) -> dict[str, Any]:
         """The description of the file that has it: the one of the state before, where no word came since."""
