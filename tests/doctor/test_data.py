@@ -24,6 +24,7 @@ from paperwasp.app import Service, Settings
 from paperwasp.content.node_files import index_files
 from paperwasp.doctor.data import check_data, data_bytes
 from paperwasp.doctor.findings import Finding, worst
+from paperwasp.doctor.service import check_service
 from paperwasp.errors import Corruption
 from tests.service.music import write_package
 from tests.service.running import RunningService, running_service
@@ -228,3 +229,14 @@ def test_the_exit_status_is_that_of_the_worst(killed: Path, tmp_path: Path) -> N
     assert status == 2
     assert "→" in output
     assert "--repair" in output
+
+
+def test_a_service_without_an_application(tmp_path: Path) -> None:
+    with running_service(tmp_path / "data") as service:
+        found = list(check_service(service.url, service.config_url))
+    assert [(finding.subject, finding.level) for finding in found] == [
+        ("config server", "ok"),
+        ("container", "warning"),
+        ("application", "warning"),
+    ]
+    assert list(check_service(service.url, service.config_url)) == []

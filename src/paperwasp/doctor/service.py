@@ -48,6 +48,8 @@ def _health(name: str, health: Any) -> Finding:
         return _AREA.ok(name, "up")
     if code is None:
         return _AREA.warning(name, f"does not say how it is: {str(health)[:200]}", "It may ask who you are")
+    if code == "initializing":
+        return _AREA.warning(name, "up, without an application", "paperwasp deploy APPLICATION")
     remedy = "The message says what is in its way; it goes on by itself when that is gone"
     return _AREA.error(name, f"{code}: {status.get('message', 'it does not say why')}", remedy)
 
