@@ -5,15 +5,15 @@ What is derived is left out: the working store, which a start makes again from t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
 from paperwasp.backup.source import SourceFile, below, close_all, held, open_file, open_folder
 from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.errors import Corruption
-from paperwasp.index.files import files_of
 
 _TRIES: Final = 3
 """While the files are opened one checkpoint may be replaced by the next, and no second one is begun."""
@@ -80,3 +80,9 @@ def index_files(node: Path, checkpoint: str) -> list[str]:
         return [f"{manifest['index_directory']}/{file['name']}" for file in files_of(manifest["index"])]
     except (KeyError, TypeError, ValueError) as error:
         raise Corruption(f"{path}: offset 0: the manifest is damaged: {error}") from None
+
+
+def files_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The descriptions of all files of a saved index, also of one that calls its segments parts, as it once did."""
+    segments = state["segments"] if "segments" in state else state["parts"]
+    return [state["lexicon"], *(file for segment in segments for file in segment["files"] if file is not None)]

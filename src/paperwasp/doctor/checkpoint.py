@@ -16,8 +16,9 @@ from paperwasp.cluster.log_format import Mark
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.checkpoint import read_manifest
 from paperwasp.content.layout import Layout
+from paperwasp.content.node_files import files_of
 from paperwasp.errors import Corruption, PaperwaspError
-from paperwasp.index.files import check_file, files_of
+from paperwasp.index.files import check_file
 from paperwasp.store.document_store import DocumentStore
 
 Note = Callable[[int], None]

@@ -121,12 +121,6 @@ def _field_index(path: Path) -> Buffer:
     return _unread(data)
 
 
-def files_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The descriptions of all files of a saved index, also of one that calls its segments parts, as it once did."""
-    segments = state["segments"] if "segments" in state else state["parts"]
-    return [state["lexicon"], *(file for segment in segments for file in segment["files"] if file is not None)]
-
-
 def check_file(directory: Path, described: Mapping[str, Any]) -> Path:
     """The path of a described file that is whole."""
     path = directory / str(described["name"])
