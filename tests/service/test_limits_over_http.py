@@ -131,6 +131,11 @@ PARAMETERS: Final = (
     *({"ranking.location": "place:(2,{0},{0},{0},0,1,0,{0})"}, {"query": "numbers:[{0};{0}] rating:<{0}"}),
     *({"hits": "{0}"}, {"timeout": "{0}"}, {"wand.heapSize": "{0}"}, {"collapsesize": "{0}"}, {"tracelevel": "{0}"}),
     *({"input.query(v)": "[{0},1,1,1]"}, {"ranking.features.bm25(title)": "{0}"}, {"searchAfter": "{0}"}),
+    {
+        "grouping.defaultPrecisionFactor": "{0}",
+        "grouping.defaultMaxHits": "-7",
+        "select": "all(group(numbers) max(1) each(each(output(summary()))))",
+    },
     {"select.where": '{{"range":["rating",{{">":{0}}}]}}'},
 )
 

@@ -253,7 +253,7 @@ class _Builder:
         if operation.precision > 0:
             state.precision = operation.precision
         elif state.max is not None and factor > 0:
-            state.precision = max(1, math.ceil(min(float(UNLIMITED), state.max * factor)))
+            state.precision = math.ceil(max(1.0, min(float(UNLIMITED), state.max * factor)))
 
     def _note_where(self, draft: _Draft, state: _State, operation: Operation) -> None:
         where = operation.where
