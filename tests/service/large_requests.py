@@ -286,6 +286,9 @@ ROWS: Final[dict[str, Row]] = {
     "an input of a billion cells": yql(
         "not in dimension d[4]", "true", ranking="vectors", **{"input.query(v)": "{{d:999999999}:1}"}
     ),
+    "a literal of many cells": yql(
+        "FIELD_TENSOR_CELLS", "true", **{"ranking.matchFeatures.expression": "tensor(x[1000000],y[1000000]):{}"}
+    ),
     "deep groups": yql(
         "deeper than 30 levels", "true | all(" + "group(numbers) each(" * 40 + "output(count())" + ")" * 41
     ),

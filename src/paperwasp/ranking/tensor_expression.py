@@ -5,9 +5,11 @@ Works on the tokens of the parser in `ranking.expression`, which it asks for the
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Final
 
+from paperwasp import limits
 from paperwasp.parsing import Token, TokenStream
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.tensor_functions import CHOICES, FUNCTIONS, OF_TYPE, Parameter
@@ -163,6 +165,9 @@ class TensorParser:
     def literal(self, type_: TensorType, name: Token) -> TensorLiteral:
         if 0 in type_.shape:
             self.tokens.fail(f"a value of {type_} needs the sizes of all indexed dimensions", name)
+        if math.prod(type_.shape) > limits.FIELD_TENSOR_CELLS:
+            most = f"{limits.FIELD_TENSOR_CELLS} (FIELD_TENSOR_CELLS in paperwasp.limits)"
+            self.tokens.fail(f"the cells of the indexed dimensions of {type_} are more than {most}", name)
         if self.tokens.at("{") and (self.tokens.peek().text in ("{", "}")):
             cells = self.cells(type_)
         else:
