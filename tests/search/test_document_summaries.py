@@ -185,7 +185,7 @@ def test_attributes_are_shown_straight_from_columns_as_step_by_step(form: str) -
     ):
         found = []
         for straight in (True, False):
-            kept = summary._attributes if straight else (lambda _: None)
+            kept = summary._attributes if straight else (lambda *_: None)
             with node() as album, patch.object(summary, "_attributes", side_effect=kept) as chosen:
                 album.apply(empty)
                 request = query_of(TrueItem(), rank_profile="unranked", summary="memory", summary_fields=fields)
@@ -194,6 +194,26 @@ def test_attributes_are_shown_straight_from_columns_as_step_by_step(form: str) -
                 assert chosen.called
         assert found[0] == found[1]
         assert max(found[0], key=len) != b"{}"
+
+
+def test_words_are_marked_in_attributes_whatever_was_asked_before() -> None:
+    """The form of a class is kept, and the words of a query are not part of it."""
+    text = """schema place { document place {
+      field name type string { indexing: attribute | index | summary
+        bolding: on }
+      field year type int { indexing: attribute | summary }
+    } document-summary short { summary name {}
+      summary year {} } }"""
+    schemas = dict(parse_schemas({"schemas/place.sd": text}).schemas)
+    for asked in ((TrueItem(), WordItem("name", "blue")), (WordItem("name", "blue"), TrueItem())):
+        with TemporaryDirectory() as directory, started(Path(directory), schemas) as places:
+            places.apply(Put(DocumentId("n", "place", "1"), {"name": "blue", "year": 1}))
+            profiles, found = ServedSchemas(), {}
+            for tree in asked:
+                request = query_of(tree, rank_profile="unranked", summary="short")
+                [hit] = search(places.node.reader.view(), request, profiles).hits
+                found[type(tree)] = orjson.loads(hit.fields)["name"]
+        assert found == {TrueItem: "blue", WordItem: "<hi>blue</hi>"}
 
 
 def test_the_id_is_shown_by_classes_that_have_it() -> None:

@@ -18,13 +18,11 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
-from paperwasp.content.languages import DocumentLanguages
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
-from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.streaming import is_streamed_part
@@ -34,6 +32,7 @@ from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.query import Query
 from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
+from paperwasp.search.summary_languages import TextLanguage, TextLanguages
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
 from paperwasp.search.summary_values import has_float_tensors, pairing_of, predicate_text, raw_text, widening_of
 from paperwasp.search.teaser import HI_TAGS, NO_TAGS
@@ -47,16 +46,13 @@ _Step = Callable[[Any, int, Mapping[str, Any]], Any]
 """The JSON of a value, the lid of its document and what of the document is read → the JSON that is shown; None: nothing
 is."""
 
-_Language = Callable[[Mapping[str, Any]], str]
-"""From the fields of the document that are read to the tag of a language; empty: none is set."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Marking:
     """The step that marks the words of the query in a text, or in those of an array, or makes teasers of them."""
 
     change: Marking
-    language: _Language | None
+    language: TextLanguage | None
     """None: it is detected in the text."""
 
     def __call__(self, value: Any, _: int, fields: Mapping[str, Any]) -> Any:
@@ -202,11 +198,12 @@ class SummaryWriter:
 
 
 class SummaryForms:
-    """The forms of summary classes that show documents as they are, but for marks of the query's words. They depend on
-    the schema and the class alone, and are kept."""
+    """The forms of summary classes, and how languages of documents are read. They depend on the schema and the class
+    alone, and are kept."""
 
     def __init__(self) -> None:
         self._known: dict[object, tuple[Schema, SummaryForm]] = {}
+        self._languages = TextLanguages()
 
     def writer(self, query: Query, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
         """The writer for a query's summary class and fields. A type without that class shows nothing."""
@@ -214,16 +211,15 @@ class SummaryForms:
         tensors = (query.show.tensor_form, query.show.exact_tensors)
         key = (id(schema), query.show.summary, query.show.fields, tensors, space.streamed)
         known = self._known.get(key)
-        fields = partial(_shown_fields, query, space, elements)
+        fields = partial(_shown_fields, query, space, elements, self._languages.of(schema))
         change_of = Markings(query.match.tree, space, query.show.bolding).of
         if known is not None:
             return SummaryWriter(known[1], fields, change_of, space.columns)
         shown = fields()
         form = _form(query, schema, shown)
-        if form.members is not None:
-            if len(self._known) >= limits.SUMMARY_FORMS:
-                self._known = {}
-            self._known[key] = schema, form
+        if len(self._known) >= limits.SUMMARY_FORMS:
+            self._known = {}
+        self._known[key] = schema, form
         return SummaryWriter(form, lambda: shown, change_of, space.columns)
 
 
@@ -243,8 +239,11 @@ def _without_id(names: Iterable[str]) -> Iterator[str]:
     return (name for name in names if name not in (DOCUMENT_ID, "sddocname"))
 
 
-def _shown_fields(query: Query, space: SearchSpace, elements: ElementsOfHits) -> Mapping[str, _Shown]:
-    return {name: _shown(field, query, space, elements) for name, field in _asked(query, space.schema).items()}
+def _shown_fields(
+    query: Query, space: SearchSpace, elements: ElementsOfHits, languages: Mapping[str, TextLanguage]
+) -> Mapping[str, _Shown]:
+    asked = _asked(query, space.schema)
+    return {name: _shown(field, query, space, elements, languages) for name, field in asked.items()}
 
 
 def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryForm:
@@ -257,7 +256,7 @@ def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryF
         as_stored=_is_as_stored(shown, schema),
         members=_members(shown, schema),
         marked=tuple(_marked_members(asked, schema)),
-        attributes=_attributes(shown),
+        attributes=_attributes(shown, asked, schema),
         shows_empty=frozenset(
             name for name, field in shown.items() if asked[name].dynamic or _may_be_empty(field, schema)
         ),
@@ -314,9 +313,13 @@ def _members(shown: Mapping[str, _Shown], schema: Schema) -> Members | None:
     return Members(keys, sum(1 << place for place, is_required in enumerate(required) if is_required))
 
 
-def _attributes(shown: Mapping[str, _Shown]) -> tuple[ShownAttribute, ...] | None:
+def _attributes(
+    shown: Mapping[str, _Shown], asked: Mapping[str, SummaryField], schema: Schema
+) -> tuple[ShownAttribute, ...] | None:
     if not all(_is_cut(*item) and _is_attribute(item[1]) for item in shown.items()):
         return None
+    if any(_marked_source(field, schema) is not None for field in asked.values()):
+        return None  # words of some queries are marked
     return tuple(ShownAttribute(name, field.render, field.missing) for name, field in shown.items())
 
 
@@ -324,14 +327,20 @@ def _is_attribute(field: _Shown) -> bool:
     return field.column is not None and not field.needs_document and not field.steps and field.path[0] != DOCUMENT_ID
 
 
-def _shown(field: SummaryField, query: Query, space: SearchSpace, elements: ElementsOfHits) -> _Shown:
+def _shown(
+    field: SummaryField,
+    query: Query,
+    space: SearchSpace,
+    elements: ElementsOfHits,
+    languages: Mapping[str, TextLanguage],
+) -> _Shown:
     """The field, of its first source, or where that is empty of the next."""
     joined = _joined(field, query, space) if space.streamed else None
     if joined is not None:
         return joined
     shown: _Shown | None = None
     for source in reversed(field.sources):
-        shown = _of_source(source, field, query, space, elements, shown)
+        shown = _of_source(source, field, query, space, elements, languages, shown)
     assert shown is not None
     return shown
 
@@ -373,6 +382,7 @@ def _of_source(
     query: Query,
     space: SearchSpace,
     elements: ElementsOfHits,
+    languages: Mapping[str, TextLanguage],
     rest: _Shown | None,
 ) -> _Shown:
     name, *below = path.split(".")
@@ -380,7 +390,7 @@ def _of_source(
     if source is None:
         return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
     column = space.columns.get(name) if not below and source.attribute is not None else None
-    language = _language(field, source, space)
+    language = languages.get(source.name) if _reads_text(field, source) else None
     return _Shown(
         (name, *below),
         column,
@@ -394,18 +404,9 @@ def _of_source(
     )
 
 
-def _language(field: SummaryField, source: Field, space: SearchSpace) -> _Language | None:
-    """The function that reads in a document the language of a field's texts, where they are made tokens or looked
-    through; None: it is detected in them."""
-    if source.index is None or not (field.tokens or field.dynamic or field.bolding or source.bolding):
-        return None
-    found = language_statements(space.schema)
-    before = (found.before or {}).get(source.name, 0)
-    if not before:
-        return None
-    types = {name: each.type for name, each in space.schema.fields.items()}
-    languages = DocumentLanguages(found.statements[:before], types)
-    return lambda fields: languages.of(fields, before)
+def _reads_text(field: SummaryField, source: Field) -> bool:
+    """Whether texts are made tokens or looked through, for which their language counts."""
+    return source.index is not None and (field.tokens or field.dynamic or field.bolding or source.bolding)
 
 
 def _may_be_empty(shown: _Shown, schema: Schema) -> bool:
@@ -420,7 +421,7 @@ def _is_empty(value: Any) -> bool:
 def _steps(
     field: SummaryField,
     source: Field,
-    language: _Language | None,
+    language: TextLanguage | None,
     query: Query,
     space: SearchSpace,
     elements: ElementsOfHits,
