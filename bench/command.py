@@ -23,6 +23,7 @@ from bench import (
     http_load,
     http_query,
     hybrid,
+    in_process,
     model_evaluation,
     ranking,
     recall,
@@ -54,6 +55,7 @@ BENCHMARKS = (
     "http_load",
     "access",
     "hybrid",
+    "in_process",
     "beside_feed",
     "start",
     "start_full",
@@ -120,6 +122,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         access.run(report, access.Options(**count))
     elif name == "hybrid":
         hybrid.run(report, hybrid.Options(passes=arguments.passes, **count))
+    elif name == "in_process":
+        in_process.run(report, in_process.Options(**count))
     elif name == "beside_feed":
         beside_feed.run(report, beside_feed.Options(**count))
     elif name == "soak":
