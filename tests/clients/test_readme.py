@@ -53,4 +53,6 @@ def test_the_tour_is_true(tmp_path: Path) -> None:
         assert '"relevance": 1.3862943611198906' in shown
         port = service.url.rpartition(":")[2]
         script = "".join(blocks("python")).replace("port=8080", f"port={port}")
-        assert "<hi>Blue</hi> in Green" in run(sys.executable, "-c", script)
+        printed = run(sys.executable, "-c", script)
+        assert "<hi>Blue</hi> in Green" in printed
+        assert printed.endswith("Kind of <hi>Blue</hi>\n")

@@ -11,10 +11,15 @@ import textwrap
 import threading
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import httpx
 import numpy
+import orjson
+import pandas
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 import paperwasp
@@ -108,7 +113,37 @@ def test_a_feed_takes_rows_and_operations_and_says_what_failed() -> None:
         with pytest.raises(InvalidInput, match="isbn"):
             service.feed([{"title": "no id"}], id="isbn")
         with pytest.raises(InvalidInput, match="sequence"):
-            service.feed("no rows")  # type: ignore[arg-type]
+            service.feed(7)  # type: ignore[arg-type]
+
+
+def test_frames_tables_and_files_are_fed_alike(tmp_path: Path) -> None:
+    rows = [{"id": str(number), "title": f"Blue {number}", "year": number, "tags": ["a", "b"]} for number in range(300)]
+    rows[7]["year"] = None
+    table = pyarrow.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
+    (tmp_path / "rows.jsonl").write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    frame = pandas.DataFrame(rows).astype({"year": "Int64"})
+    found = []
+    with paperwasp.Service(SCHEMA) as service:
+        for source in (rows, table, frame, tmp_path / "rows.parquet", tmp_path / "rows.jsonl"):
+            assert service.feed(source).ok == 300
+            found.append(service.visit().to_arrow().sort_by("id").to_pylist())
+            service.clear()
+    assert all(each == found[0] for each in found)
+    assert {len(found[0]), found[0][0]["tags"][0]} == {300, "a"}
+
+
+def test_rows_that_cannot_be_read_are_named() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        for source, message in (
+            ([{"id": "1", "year": 1}, ["no mapping"]], "row 2: a row is a mapping"),
+            ([{"id": "1", "year": 1}, {"title": "x"}], "row 2"),
+            ([{"put": "id:no", "fields": {}}], "row 1: Unparseable id"),
+            (pyarrow.table({"name": ["x"]}), "the columns are name"),
+        ):
+            with pytest.raises(InvalidInput, match=message):
+                service.feed(source)  # type: ignore[arg-type]
+        assert [document.id for document in service.visit()] == ["id:music:music::1"], "what came before is fed"
 
 
 def test_more_documents_than_one_page_or_window_are_fed_and_visited_in_order_of_each_id() -> None:
@@ -184,7 +219,8 @@ def test_a_temporary_directory_goes_with_the_service() -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_nothing_is_left_when_the_process_is_killed(number: signal.Signals) -> None:
     program = f"""
-        import paperwasp, sys
+        import faulthandler, paperwasp, signal, sys
+        faulthandler.register(signal.SIGUSR1)
         service = paperwasp.Service({SCHEMA!r})
         print(service.data_dir, flush=True)
         sys.stdin.read()
@@ -193,7 +229,7 @@ def test_nothing_is_left_when_the_process_is_killed(number: signal.Signals) -> N
         [sys.executable, "-c", textwrap.dedent(program)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=ROOT,
     ) as child:
@@ -201,13 +237,26 @@ def test_nothing_is_left_when_the_process_is_killed(number: signal.Signals) -> N
         directory = Path(child.stdout.readline().strip())
         assert directory.is_dir()
         child.send_signal(number)
-        child.wait(30)
+        _wait_for_end(child)
     waited = threading.Event()
     for _ in range(500):  # the shell that removes it may take a moment
         if not directory.exists():
             break
         waited.wait(0.02)
     assert not directory.exists()
+
+
+def _wait_for_end(child: subprocess.Popen[str]) -> None:
+    """Waits, and shows where its threads are if it does not end."""
+    try:
+        child.wait(60)
+    except subprocess.TimeoutExpired:
+        child.send_signal(signal.SIGUSR1)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(2)
+        child.kill()
+        assert child.stderr is not None
+        pytest.fail(f"it did not end:\n{child.stderr.read()}")
 
 
 def test_no_port_is_open_unless_asked_for() -> None:

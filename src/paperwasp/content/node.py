@@ -145,13 +145,14 @@ class ContentNode:
         self.operations.run(lambda: looked_at.append(self._current.state.store.prune(before_us, most)))
         return looked_at[0]
 
-    def stop(self) -> None:
-        """Applies what is queued, writes a checkpoint, closes. The log stays open."""
+    def stop(self, *, checkpoint: bool = True) -> None:
+        """Applies what is queued, writes a checkpoint unless that is not wanted, closes. The log stays open."""
         if self.operations.is_closed:
             return
         self.operations.close()
         self._checkpoints.stop_compacting()
-        self.operations.run(self._checkpoints.write_last)
+        if checkpoint:
+            self.operations.run(self._checkpoints.write_last)
         self.operations.end()
         self._writer.join()
         self.operations.refuse_rest()

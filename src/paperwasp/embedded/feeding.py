@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import orjson
 
-from paperwasp.embedded.addresses import NoPlace, Place, path_of
+from paperwasp.client.sources.operations import SourceOperation
+from paperwasp.document.ids import DocumentId
+from paperwasp.embedded.addresses import path_of
 from paperwasp.embedded.lent_loop import Given, Take
-from paperwasp.embedded.requests import json_request
-from paperwasp.errors import InvalidInput
+from paperwasp.embedded.requests import json_text_request
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
 
@@ -23,10 +23,7 @@ _IN_FLIGHT: Final = 4096
 """Fewer than a container lets wait in line, so that none is refused."""
 _ERRORS_KEPT: Final = 100
 _METHODS: Final = {"put": "POST", "update": "PUT", "remove": "DELETE"}
-_MEMBERS: Final = ("fields", "condition", "create")
 
-Source = Iterable[Mapping[str, Any]]
-"""Rows, or operations of Vespa's feed format."""
 Begin = Callable[[], Begun]
 Report = Callable[["FeedResult"], None]
 
@@ -62,73 +59,22 @@ class FeedResult:
         return f"<FeedResult: {self.ok} fed in {self.seconds:.2f} s ({rate:.0f}/s), {self.failed} failed{first}>"
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One operation of a feed as the request that it is."""
-
-    id: str
-    request: Request
-
-
-@dataclass(frozen=True, slots=True)
-class RowMapping:
-    """How rows become documents."""
-
-    place: Place | NoPlace
-    id: str | None = None
-    """The column that an id is in, or a text with columns in braces: `{isbn}-{edition}`. None: `id`."""
-    columns: Mapping[str, str] | None = None
-    """Column → field, of those that are to have another name, or to be left out (an empty one)."""
-    kind: str = "put"
-
-
-def rows_of(source: Source) -> Iterable[Mapping[str, Any]]:
-    """The rows of a source. Errors: InvalidInput for what has none."""
-    if isinstance(source, Mapping | str | bytes):
-        raise InvalidInput(f"A feed is a sequence of rows or operations; this is one {type(source).__name__}")
-    return source
-
-
-def operation_of(row: Mapping[str, Any], mapping: RowMapping) -> Operation:
-    """What a row means: an operation of Vespa's feed format, `{"id", "fields"}`, or a row whose columns are fields.
-
-    Errors: InvalidInput.
-    """
-    for kind in _METHODS:
-        if kind in row and (kind == "remove" or "fields" in row):
-            return _operation(kind, row[kind], {name: row[name] for name in _MEMBERS if name in row}, mapping)
-    if "fields" in row and "id" in row and mapping.id is None:
-        return _operation(mapping.kind, row["id"], {name: row[name] for name in _MEMBERS if name in row}, mapping)
-    columns = mapping.columns or {}
-    named = {columns.get(name, name): value for name, value in row.items() if value is not None}
-    identity = _identity(row, mapping)
-    if mapping.id is None and "id" not in columns:
-        named.pop("id", None)
-    named.pop("", None)
-    fields = {name: {"assign": value} for name, value in named.items()} if mapping.kind == "update" else named
-    return _operation(mapping.kind, identity, {"fields": fields}, mapping)
-
-
-def _identity(row: Mapping[str, Any], mapping: RowMapping) -> object:
-    name = mapping.id or "id"
-    try:
-        return name.format_map(row) if "{" in name else row[name]
-    except (KeyError, ValueError, IndexError, AttributeError) as error:
-        columns = ", ".join(map(str, row))
-        raise InvalidInput(
-            f"A row without what its id is made of ({name}: {error}): it has the columns {columns}"
-        ) from None
-
-
-def _operation(kind: str, identity: object, members: Mapping[str, Any], mapping: RowMapping) -> Operation:
-    document_id = mapping.place.id_of(identity)
-    content = None if kind == "remove" else members
-    condition = members.get("condition") if kind == "remove" else None
-    return Operation(document_id.text, json_request(_METHODS[kind], path_of(document_id), content, condition=condition))
+def request_of(operation: SourceOperation) -> Request:
+    """The request that an operation is."""
+    options: dict[str, object] = {}
+    if operation.condition is not None:
+        options["condition"] = operation.condition
+    if operation.create:
+        options["create"] = True
+    body = b"" if operation.fields is None else b'{"fields":%s}' % operation.fields
+    return json_text_request(_METHODS[operation.kind], path_of(DocumentId.parse(operation.id)), body, options)
 
 
 def feed(
-    start_all: Starter, begin: Callable[[Request], Begun], operations: Iterable[Operation], report: Report | None = None
+    start_all: Starter,
+    begin: Callable[[Request], Begun],
+    operations: Iterable[SourceOperation],
+    report: Report | None = None,
 ) -> FeedResult:
     """Does all operations, and waits until each is done. `report` is called now and then.
 
@@ -136,13 +82,24 @@ def feed(
     """
     run = _Run()
     started = time.monotonic()
-    source = iter(operations)
+    batch: list[tuple[Begin, Take]] = []
+
+    def send() -> None:
+        run.wait_for_room(_IN_FLIGHT - _BATCH)
+        start_all(batch)
+        run.note_begun(len(batch))
+        batch.clear()
+        if report is not None:
+            report(run.result)
+
     try:
-        while batch := list(islice(source, _BATCH)):
-            run.wait_for_room(_IN_FLIGHT - _BATCH)
-            start_all([(_bound(begin, each.request), run.taker(each.id)) for each in batch])
-            if report is not None:
-                report(run.result)
+        try:
+            for each in operations:
+                batch.append((_bound(begin, request_of(each)), run.taker(each.id)))
+                if len(batch) == _BATCH:
+                    send()
+        finally:
+            send()
     finally:
         run.wait_for_room(0)
         run.result.seconds = time.monotonic() - started
@@ -166,8 +123,11 @@ class _Run:
         self._wanted: int | None = None
 
     def taker(self, identity: str) -> Take:
-        self._begun += 1
         return lambda given: self._take(identity, given)
+
+    def note_begun(self, count: int) -> None:
+        """So many more are under way."""
+        self._begun += count
 
     def _take(self, identity: str, given: Given) -> None:
         result = self.result

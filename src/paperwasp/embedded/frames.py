@@ -35,6 +35,12 @@ def arrow_table(rows: Iterable[Row]) -> pyarrow.Table:
     return library.table({name: _column(library, [row.get(name) for row in kept]) for name in names})
 
 
+def arrow_rows() -> Any:
+    """The module that reads rows of tables. Errors: MissingLibrary."""
+    _import("pyarrow", "rows of a table")
+    return import_module("paperwasp.client.sources.arrow_table")
+
+
 def _column(library: Any, values: list[Any]) -> Any:
     try:
         return library.array(values)
@@ -46,4 +52,4 @@ def _import(name: str, what: str) -> Any:
     try:
         return import_module(name)
     except ImportError:
-        raise MissingLibrary(f"To make {what}, install {name}: pip install {name}") from None
+        raise MissingLibrary(f"For {what}, install {name}: pip install {name}") from None

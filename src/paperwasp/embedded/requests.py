@@ -62,7 +62,11 @@ def _plain(value: object) -> object:
 
 def json_request(method: str, path: str, content: object = None, **parameters: object) -> Request:
     """A request with a body of JSON; None: without one. Parameters that are None are left out."""
-    body = b"" if content is None else to_json(content)
+    return json_text_request(method, path, b"" if content is None else to_json(content), parameters)
+
+
+def json_text_request(method: str, path: str, body: bytes, parameters: Mapping[str, object]) -> Request:
+    """As `json_request`, of a body that is JSON already."""
     return Request(method, path, _query(parameters), _JSON, body)
 
 

@@ -19,7 +19,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from paperwasp import app
-from paperwasp.embedded.addresses import place_of
+from paperwasp.client.sources.operations import Kind
+from paperwasp.client.sources.rows import RowOptions
+from paperwasp.configserver import ApplicationId
+from paperwasp.embedded.addresses import Place, place_of
 from paperwasp.embedded.answering import answer, answer_later
 from paperwasp.embedded.calls import (
     Call,
@@ -32,11 +35,12 @@ from paperwasp.embedded.calls import (
     remove_call,
     update_call,
 )
-from paperwasp.embedded.feeding import FeedResult, Report, RowMapping, Source, feed, operation_of, rows_of
+from paperwasp.embedded.feeding import FeedResult, Report, feed
 from paperwasp.embedded.lent_loop import Closed, LentLoop
 from paperwasp.embedded.packages import Application, archive_of
 from paperwasp.embedded.requests import Document
 from paperwasp.embedded.results import QueryResult
+from paperwasp.embedded.sources import Source, operations_of
 from paperwasp.embedded.temporary import TemporaryDirectory
 from paperwasp.embedded.visits import Pages, Visit, walk_later
 from paperwasp.errors import Conflict, NotFound
@@ -46,7 +50,7 @@ if TYPE_CHECKING:
     from paperwasp.application.model import ApplicationModel
     from paperwasp.container.app import ContainerApp
 
-_APPLICATION: Final = "default.default.default"
+_APPLICATION: Final = ApplicationId()
 _HOST: Final = "127.0.0.1"
 
 
@@ -71,7 +75,9 @@ class Service:
         `config_port` open ports on 127.0.0.1 for other clients, 0 any free one. Errors: what is wrong with the
         application; DataLocked where another process, or service, has the data directory; PortTaken.
         """
-        has_ports = port is not None or config_port is not None
+        has_ports = self._has_ports = port is not None or config_port is not None
+        self._ending = threading.Lock()
+        self._is_closed = False
         with ExitStack() as closing:
             if data_dir is None:
                 temporary = TemporaryDirectory()
@@ -94,9 +100,6 @@ class Service:
             if application is not None:
                 self.deploy(application)
             self._closing = closing.pop_all()
-        self._has_ports = has_ports
-        self._ending = threading.Lock()
-        self._is_closed = False
 
     async def _start(self) -> None:
         self._running.start()
@@ -134,7 +137,16 @@ class Service:
 
         Errors: InvalidPackage with all that is wrong and where.
         """
+        self._check_open()
         return self._running.deploy_archive(archive_of(application))
+
+    def clear(self) -> None:
+        """Forgets all documents, as if none had ever been fed: every score is that of a new service.
+
+        Errors: NotFound where no application is deployed.
+        """
+        self._check_open()
+        self._running.applications.clear(_APPLICATION)
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -147,19 +159,37 @@ class Service:
         return running.model
 
     @property
-    def url(self) -> str:
+    def generation(self) -> int:
+        """The generation of the application: each deployment has a greater one. Errors: NotFound."""
+        running = self.container().running
+        assert running is not None
+        return running.generation
+
+    @property
+    def port(self) -> int:
         """Where other clients reach the container. Errors: Conflict where no port is open."""
-        return f"http://{_HOST}:{self._port(self._running.containers.front_port)}"
+        self._check_ports()
+        return self._running.containers.front_port
+
+    @property
+    def config_port(self) -> int:
+        """Where other clients reach the config server. Errors: Conflict where no port is open."""
+        self._check_ports()
+        return self._running.config_server.port
+
+    @property
+    def url(self) -> str:
+        """The address of the container. Errors: Conflict where no port is open."""
+        return f"http://{_HOST}:{self.port}"
 
     @property
     def config_url(self) -> str:
-        """Where other clients reach the config server. Errors: Conflict where no port is open."""
-        return f"http://{_HOST}:{self._port(self._running.config_server.port)}"
+        """The address of the config server. Errors: Conflict where no port is open."""
+        return f"http://{_HOST}:{self.config_port}"
 
-    def _port(self, port: int) -> int:
+    def _check_ports(self) -> None:
         if not self._has_ports:
             raise Conflict("The service has no ports: make it with port=0 for free ones, or with the ones you want")
-        return port
 
     # Requests
 
@@ -170,11 +200,14 @@ class Service:
         """
         return answer(self.loop, self.container(container), request)
 
-    def container(self, cluster: str | None = None) -> ContainerApp:
-        """What answers the requests to a container cluster; None: the first one. Errors: NotFound, Closed."""
+    def _check_open(self) -> None:
         if self._is_closed:
             raise Closed("The service has ended")
-        found = self._running.containers.app_of(_APPLICATION, cluster)
+
+    def container(self, cluster: str | None = None) -> ContainerApp:
+        """What answers the requests to a container cluster; None: the first one. Errors: NotFound, Closed."""
+        self._check_open()
+        found = self._running.containers.app_of(str(_APPLICATION), cluster)
         if found is None:
             raise NotFound(f"There is no container cluster '{cluster}'" if cluster else "No application is deployed")
         return found
@@ -235,19 +268,24 @@ class Service:
         namespace: str | None = None,
         id: str | None = None,
         columns: Mapping[str, str] | None = None,
-        operation: str = "put",
+        operation: Kind = "put",
         report: Report | None = None,
     ) -> FeedResult:
         """Feeds many documents, and waits until all are searchable.
 
-        `source`: operations of Vespa's feed format, or rows. `id` is the column of ids, or a text with columns in
-        braces; `columns` names fields otherwise than their columns, or leaves columns out (`""`). `report` is called
-        with the result so far. What a document is refused for is in the result. Errors: InvalidInput for a row that
-        cannot be read, after those before it are fed.
+        `source`: rows, operations of Vespa's feed format, a frame of pandas or polars, an Arrow table, or a file by its
+        path (JSON, JSONL, CSV, Parquet, Arrow). `id` is the column of ids, or a text with columns in braces; `columns`
+        names fields otherwise than their columns, or leaves columns out (`""`). `report` is called with the result so
+        far. What a document is refused for is in the result. Errors: InvalidInput for a row that cannot be read, after
+        those before it are fed.
         """
-        mapping = RowMapping(place_of(self.schemas, schema, namespace), id, columns, operation)
-        operations = (operation_of(row, mapping) for row in rows_of(source))
-        return feed(self.loop.start_all, self.container().begin, operations, report)
+        options = RowOptions(self._schema_of_rows(schema), namespace, id, columns or {}, operation=operation)
+        return feed(self.loop.start_all, self.container().begin, operations_of(source, options), report)
+
+    def _schema_of_rows(self, named: str | None) -> str | None:
+        """The document type of rows that do not say theirs; None: there are several. Errors: InvalidInput."""
+        place = place_of(self.schemas, named, None)
+        return place.schema if isinstance(place, Place) else None
 
     def visit(self, schema: str | None = None, **options: object) -> Visit:
         """All documents, or those of one schema. `options` are those of the document API: `selection`, `fieldSet`, …"""
@@ -271,6 +309,10 @@ class AsyncService:
     async def deploy(self, application: Application) -> int:
         """Deploys an application package; gives its generation."""
         return await asyncio.to_thread(self.blocking.deploy, application)
+
+    async def clear(self) -> None:
+        """Forgets all documents."""
+        await asyncio.to_thread(self.blocking.clear)
 
     async def request(self, request: Request, container: str | None = None) -> Response:
         """The answer to any request that HTTP could bring to a container cluster; None: the first one."""

@@ -60,6 +60,13 @@ class Applications:
             self._models[name] = model
         _LOG.info("Application %s serves generation %d", name, activation.generation)
 
+    def clear(self, application: ApplicationId) -> None:
+        """Forgets all documents of the application, as if none had ever been fed. Errors: NotFound; those of opening a
+        content cluster again."""
+        if str(application) not in self._models:
+            raise NotFound(f"Unknown application id '{application}'")
+        self._content.clear(str(application))
+
     def restart(
         self, application: ApplicationId, hostname: str | None, cluster_id: str | None, cluster_type: str | None
     ) -> None:

@@ -5,8 +5,10 @@ Threads: every method is called by one thread at a time; messages come from anyw
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -29,6 +31,9 @@ from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
+
+FORGOTTEN: Final = ".forgotten-"
+"""How the names of folders begin whose content is being deleted."""
 
 
 class RunningCluster:
@@ -116,10 +121,27 @@ class RunningCluster:
 
         Errors: those of opening. Then all messages are refused, until another restart succeeds.
         """
+        self._replace_node(generation, cluster, self._close)
+
+    def clear(self, generation: int, cluster: ContentCluster) -> None:
+        """Forgets all documents: a new node, without any, serves from now on; messages wait for it.
+
+        Errors: as of `restart`.
+        """
+        forgotten = Path(tempfile.mkdtemp(prefix=FORGOTTEN, dir=self.directory.parent))
+
+        def forget() -> None:
+            self._close(checkpoint=False)
+            self.directory.rename(forgotten / "cluster")
+
+        self._replace_node(generation, cluster, forget)
+        threading.Thread(target=shutil.rmtree, args=(forgotten, True), name="forgetting", daemon=True).start()
+
+    def _replace_node(self, generation: int, cluster: ContentCluster, close: Callable[[], None]) -> None:
         waiting = _Waiting()
         self._messenger.replace(self._address, waiting.handle)
         try:
-            self._close()
+            close()
             self._open(repair=False)
             self.configure(generation, cluster)
         except Exception as error:
@@ -154,14 +176,14 @@ class RunningCluster:
         self._messenger.withdraw(self._address)
         self._close()
 
-    def _close(self) -> None:
+    def _close(self, *, checkpoint: bool = True) -> None:
         if not self.is_open:
             return
         self.is_open = False
         self._housekeeping.stop()
         self._service.close()
         self._pool.close()
-        self._node.stop()
+        self._node.stop(checkpoint=checkpoint)
         self._log.close()
 
 

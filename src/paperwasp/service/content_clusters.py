@@ -85,6 +85,13 @@ class ContentClusters:
         generation, settled = self._settled[application]
         self._running[application, cluster_id].restart(generation, settled[cluster_id])
 
+    def clear(self, application: str) -> None:
+        """All content clusters of the application forget their documents; requests wait. Errors: those of opening a
+        cluster."""
+        generation, settled = self._settled[application]
+        for cluster_id, cluster in settled.items():
+            self._get_open(application, cluster_id).clear(generation, cluster)
+
     def open_files(self) -> list[SourceFile]:
         """The files of all content clusters, open, each cluster's as of one moment, with names below the folder of
         clusters. Those of applications that could not be restored are among them. Errors: OSError where a cluster is
@@ -93,7 +100,7 @@ class ContentClusters:
 
         files: list[SourceFile] = []
         try:
-            for directory in sorted(path for path in self._directory.glob("*/*") if path.is_dir()):
+            for directory in sorted(path for path in self._directory.glob("*/[!.]*") if path.is_dir()):
                 application, cluster_id = directory.parent.name, directory.name
                 with self._lock:
                     running = self._running.get((application, cluster_id))

@@ -49,6 +49,15 @@ def read_arrow(name: str, stream: io.BufferedReader, rows: RowMapping, time_unit
     yield from _read_batches(name, _small(reader), rows, time_unit, lambda done: None)
 
 
+def read_table(name: str, source: Any, rows: RowMapping, time_unit: str) -> Iterator[Item]:
+    """Yields the operations of what says its rows in Arrow's form (`__arrow_c_stream__`): frames of pandas and polars,
+    tables of pyarrow. Errors: InvalidInput."""
+    with _refused(name, "Arrow"):
+        reader = pa.RecordBatchReader.from_stream(source)
+    rows.check_columns(name, reader.schema.names)
+    yield from _read_batches(name, _small(reader), rows, time_unit, lambda done: None)
+
+
 def _small(batches: Iterator[Any]) -> Iterator[Any]:
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH_ROWS):

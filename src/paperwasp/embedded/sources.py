@@ -1,0 +1,89 @@
+"""What is fed, as people have it in Python: operations, rows, frames, tables and files, each made into operations.
+
+Rows become documents by the same mapping as those of files (`client/sources`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from paperwasp.client.sources.operations import KINDS, BadInput, Item, Kind, SourceOperation
+from paperwasp.client.sources.read import ReadOptions, read_file
+from paperwasp.client.sources.rows import RowMapping, RowOptions
+from paperwasp.document.ids import DocumentId
+from paperwasp.embedded.frames import arrow_rows
+from paperwasp.embedded.requests import to_json
+from paperwasp.errors import InvalidInput
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table in Arrow's form: a frame of pandas or polars, a table or batches of pyarrow, a relation of DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
+Row = Mapping[str, Any]
+Source = Iterable[Row] | ArrowStream | str | os.PathLike[str]
+"""Rows, operations of Vespa's feed format, a table in Arrow's form, or a file by its path."""
+
+
+def operations_of(source: Source, options: RowOptions) -> Iterator[SourceOperation]:
+    """The operations of a source, in its order. Errors: InvalidInput, when the place that is wrong is reached."""
+    for item in _items(source, options):
+        if isinstance(item, BadInput):
+            raise InvalidInput(item.message)
+        yield item
+
+
+def _items(source: Source, options: RowOptions) -> Iterator[Item]:
+    if isinstance(source, str | os.PathLike):
+        return read_file(os.fspath(source), ReadOptions(rows=options))
+    if isinstance(source, ArrowStream):
+        return _of_table(source, options)
+    if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
+        raise InvalidInput(
+            f"A feed is a sequence of rows or operations, a frame, an Arrow table, or a file by its path; this is one "
+            f"{type(source).__name__}"
+        )
+    return _of_rows(source, options)
+
+
+def _of_table(source: ArrowStream, options: RowOptions) -> Iterator[Item]:
+    yield from arrow_rows().read_table("the table", source, RowMapping(options), options.time_unit)
+
+
+def _of_rows(source: Iterable[Row], options: RowOptions) -> Iterator[Item]:
+    rows = RowMapping(options)
+    for number, row in enumerate(source, 1):
+        place = f"row {number}"
+        if not isinstance(row, Mapping):
+            raise InvalidInput(f"{place}: a row is a mapping of columns to values; this is a {type(row).__name__}")
+        yield _operation(row, place, options) or rows.operation(row, place)
+
+
+def _operation(row: Row, place: str, options: RowOptions) -> SourceOperation | None:
+    """The row as an operation with `fields`, named `put`, `update`, `remove` or `id`; None: its columns are fields."""
+    for kind in KINDS:
+        if kind in row and (kind == "remove" or isinstance(row.get("fields"), Mapping)):
+            return _with_members(kind, row[kind], row, place, options)
+    if "id" in row and isinstance(row.get("fields"), Mapping) and options.id is None:
+        return _with_members(options.operation, row["id"], row, place, options)
+    return None
+
+
+def _with_members(kind: Kind, identity: object, row: Row, place: str, options: RowOptions) -> SourceOperation:
+    text = str(identity)
+    if not text.startswith("id:"):
+        if options.document_type is None:
+            raise InvalidInput(f"{place}: '{text}' is not a whole document id: say which schema it is of")
+        text = f"id:{options.namespace or options.document_type}:{options.document_type}::{text}"
+    fields = None if kind == "remove" else to_json(row.get("fields", {}))
+    condition = None if row.get("condition") is None else str(row["condition"])
+    try:
+        DocumentId.parse(text)
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error.message}") from None
+    return SourceOperation(kind, text, fields, condition, bool(row.get("create")), place)
