@@ -52,6 +52,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("doctor",),
     ("app",),
     ("embedded",),
+    ("testing",),
     ("cli",),
     ("__main__",),
 )
@@ -72,6 +73,7 @@ LATE_IMPORTS = {
     "paperwasp.container.access.gate": "request filters, for containers that have some",
     "paperwasp.container.app": "applications, as above",
     "paperwasp.service.content_clusters": "the same",
+    "paperwasp.testing.plugin": "the service, where a test uses it: pytest loads the plugin in every run",
     "paperwasp.embedded.results": "rich, for explanations as text",
     "paperwasp.embedders.text_tokenizer": "tokenizers, for embedders",
     "paperwasp.monitoring.log_files": "zstandard, for files of the access log that are ended",

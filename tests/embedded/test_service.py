@@ -221,6 +221,7 @@ def test_nothing_is_left_when_the_process_is_killed(number: signal.Signals) -> N
     program = f"""
         import faulthandler, paperwasp, signal, sys
         faulthandler.register(signal.SIGUSR1)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what runs behind them ignore it
         service = paperwasp.Service({SCHEMA!r})
         print(service.data_dir, flush=True)
         sys.stdin.read()

@@ -18,8 +18,10 @@ from paperwasp.cli.feed import feed
 from paperwasp.cli.key import key
 from paperwasp.cli.query import query
 from paperwasp.cli.restore import restore
+from paperwasp.cli.run import run
 from paperwasp.cli.serve import serve
 from paperwasp.cli.status import status
+from paperwasp.cli.test import test
 from paperwasp.cli.visit import visit
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.version import VERSION, VESPA_VERSION
@@ -33,7 +35,7 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _INTERRUPTED: Final = 130
-for _command in (serve, check, deploy, feed, query, visit, status, doctor, backup, restore):
+for _command in (serve, check, deploy, feed, query, visit, status, doctor, backup, restore, test, run):
     app.command()(_command)
 app.add_typer(key, name="key")
 
