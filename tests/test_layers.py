@@ -52,7 +52,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("doctor",),
     ("app",),
     ("embedded",),
-    ("testing",),
+    ("relevance", "testing"),
     ("cli",),
     ("__main__",),
 )

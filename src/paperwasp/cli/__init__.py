@@ -14,6 +14,8 @@ from paperwasp.cli.backup import backup
 from paperwasp.cli.check import check
 from paperwasp.cli.deploy import deploy
 from paperwasp.cli.doctor import doctor
+from paperwasp.cli.evaluate import evaluate
+from paperwasp.cli.features import features
 from paperwasp.cli.feed import feed
 from paperwasp.cli.key import key
 from paperwasp.cli.query import query
@@ -35,7 +37,12 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _INTERRUPTED: Final = 130
-for _command in (serve, check, deploy, feed, query, visit, status, doctor, backup, restore, test, run):
+_COMMANDS: Final = (
+    *(serve, check, deploy, feed, query, visit, status),
+    *(test, run, evaluate, features),
+    *(doctor, backup, restore),
+)
+for _command in _COMMANDS:
     app.command()(_command)
 app.add_typer(key, name="key")
 

@@ -103,11 +103,11 @@ class ContainerApp:
             if (answer := gate.refuse(request)) is not None:
                 return answer
             if gate.filters is not None:
-                return gate.filters.begin(request, server, self._admit)
+                return gate.filters.begin(request, server, self.admit)
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
-    def _admit(self, request: Request) -> Begun:
-        """Begins to answer what filters let pass."""
+    def admit(self, request: Request) -> Begun:
+        """Begins to answer what may be asked: what filters let pass, and what this process asks itself."""
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     async def _answer_cbor(self, request: Request) -> Answer:

@@ -18,7 +18,7 @@ def answer(loop: LentLoop, container: ContainerApp, request: Request) -> Respons
     """The answer, also where handling the request fails. Errors: Closed; NotFound for a streamed answer."""
     try:
         _check_size(container, request)
-        return _whole(loop.answer(lambda: container.begin(request)))
+        return _whole(loop.answer(lambda: container.admit(request)))
     except Exception as error:
         return _failure(request, error)
 
@@ -27,7 +27,7 @@ async def answer_later(loop: LentLoop, container: ContainerApp, request: Request
     """As `answer`, for a coroutine of another event loop."""
     try:
         _check_size(container, request)
-        return _whole(await loop.answer_later(lambda: container.begin(request)))
+        return _whole(await loop.answer_later(lambda: container.admit(request)))
     except Exception as error:
         return _failure(request, error)
 

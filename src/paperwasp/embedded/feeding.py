@@ -11,7 +11,6 @@ from typing import Final, Protocol
 import orjson
 
 from paperwasp.client.sources.operations import SourceOperation
-from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.addresses import path_of
 from paperwasp.embedded.lent_loop import Given, Take
 from paperwasp.embedded.requests import json_text_request
@@ -67,7 +66,7 @@ def request_of(operation: SourceOperation) -> Request:
     if operation.create:
         options["create"] = True
     body = b"" if operation.fields is None else b'{"fields":%s}' % operation.fields
-    return json_text_request(_METHODS[operation.kind], path_of(DocumentId.parse(operation.id)), body, options)
+    return json_text_request(_METHODS[operation.kind], path_of(operation.document_id), body, options)
 
 
 def feed(

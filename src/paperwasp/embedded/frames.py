@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -23,21 +24,27 @@ class MissingLibrary(InvalidInput):
 
 def pandas_frame(rows: Iterable[Row]) -> pandas.DataFrame:
     """A frame with a column for each name that any row has. Errors: MissingLibrary."""
-    return _import("pandas", "a pandas frame").DataFrame(list(rows))
+    return import_optional("pandas", "a pandas frame").DataFrame(list(rows))
 
 
 def arrow_table(rows: Iterable[Row]) -> pyarrow.Table:
     """A table with a column for each name that any row has, null where a row does not have it. Values of a column that
     have no type in common are shown as JSON. Errors: MissingLibrary."""
-    library = _import("pyarrow", "an Arrow table")
+    library = import_optional("pyarrow", "an Arrow table")
     kept = list(rows)
     names = list(dict.fromkeys(name for row in kept for name in row))
     return library.table({name: _column(library, [row.get(name) for row in kept]) for name in names})
 
 
+def write_parquet(path: Path, rows: Iterable[Row]) -> None:
+    """Writes a table, as of `arrow_table`, to a file. Errors: MissingLibrary."""
+    table = arrow_table(rows)
+    import_module("pyarrow.parquet").write_table(table, path)
+
+
 def arrow_rows() -> Any:
     """The module that reads rows of tables. Errors: MissingLibrary."""
-    _import("pyarrow", "rows of a table")
+    import_optional("pyarrow", "rows of a table")
     return import_module("paperwasp.client.sources.arrow_table")
 
 
@@ -48,8 +55,9 @@ def _column(library: Any, values: list[Any]) -> Any:
         return library.array([None if value is None else orjson.dumps(value).decode() for value in values])
 
 
-def _import(name: str, what: str) -> Any:
+def import_optional(name: str, what: str, package: str | None = None) -> Any:
+    """A library that is not installed with paperwasp. Errors: MissingLibrary, which says what needs it."""
     try:
         return import_module(name)
     except ImportError:
-        raise MissingLibrary(f"For {what}, install {name}: pip install {name}") from None
+        raise MissingLibrary(f"For {what}, install {package or name}: pip install '{package or name}'") from None

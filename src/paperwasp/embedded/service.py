@@ -280,7 +280,7 @@ class Service:
         those before it are fed.
         """
         options = RowOptions(self._schema_of_rows(schema), namespace, id, columns or {}, operation=operation)
-        return feed(self.loop.start_all, self.container().begin, operations_of(source, options), report)
+        return feed(self.loop.start_all, self.container().admit, operations_of(source, options), report)
 
     def _schema_of_rows(self, named: str | None) -> str | None:
         """The document type of rows that do not say theirs; None: there are several. Errors: InvalidInput."""

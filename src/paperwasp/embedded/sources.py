@@ -83,7 +83,7 @@ def _with_members(kind: Kind, identity: object, row: Row, place: str, options: R
     fields = None if kind == "remove" else to_json(row.get("fields", {}))
     condition = None if row.get("condition") is None else str(row["condition"])
     try:
-        DocumentId.parse(text)
+        document_id = DocumentId.parse(text)
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error.message}") from None
-    return SourceOperation(kind, text, fields, condition, bool(row.get("create")), place)
+    return SourceOperation(kind, document_id, fields, condition, bool(row.get("create")), place)

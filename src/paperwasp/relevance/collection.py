@@ -1,0 +1,184 @@
+"""Reads queries and judgments in the forms in which collections and pyvespa's evaluators have them.
+
+Queries: lines of an id, a tab and a text; JSON `{id: text}`; JSON lines with `_id` or `id` and `text` or `query`;
+topics of TREC (`<top> <num> <title>`). Judgments: lines of TREC (`query 0 document relevance`); columns `query document
+relevance` with a header or without, separated by tabs or commas; JSON `{query: {document: relevance}}` or
+`{query: [documents]}`; JSON lines with `query_id`, `document_id` and `relevance`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from paperwasp.errors import InvalidInput
+
+Queries = Mapping[str, str]
+"""Id → text."""
+Judgments = Mapping[str, Mapping[str, int]]
+"""Query → document → relevance, of which more than 0 is relevant."""
+_QUERY_IDS: Final = ("_id", "id", "query_id", "qid", "query-id")
+_TEXTS: Final = ("text", "query", "title")
+_DOCUMENTS: Final = ("document_id", "doc_id", "docid", "corpus-id", "document")
+_RELEVANCES: Final = ("relevance", "score", "label", "rel")
+_TOPIC: Final = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_NUMBER: Final = re.compile(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
+_TITLE: Final = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)(?:</title>|<|$)", re.DOTALL | re.IGNORECASE)
+
+
+class BadCollection(InvalidInput):
+    """Queries or judgments that cannot be read, or that do not fit together."""
+
+
+def read_queries(path: Path) -> dict[str, str]:
+    """The queries of a file, in its order. Errors: BadCollection with the line."""
+    text = _read(path)
+    if text.lstrip().startswith("{"):
+        queries = _queries_of_json(path, text)
+    elif "<top>" in text.lower():
+        queries = dict(_topics(path, text))
+    else:
+        queries = dict(_query_lines(path, text))
+    if not queries:
+        raise BadCollection(f"{path}: there is no query in it")
+    return queries
+
+
+def read_judgments(path: Path) -> dict[str, dict[str, int]]:
+    """The judgments of a file. Errors: BadCollection with the line."""
+    text = _read(path)
+    judgments: dict[str, dict[str, int]] = {}
+    rows = _judgments_of_json(path, text) if text.lstrip().startswith("{") else _judgment_lines(path, text)
+    for query, document, relevance in rows:
+        judgments.setdefault(query, {})[document] = relevance
+    if not judgments:
+        raise BadCollection(f"{path}: there is no judgment in it")
+    return judgments
+
+
+def check_fit(queries: Queries, judgments: Judgments) -> list[str]:
+    """The queries that are judged, in their order. Errors: BadCollection where none is."""
+    judged = [query for query in queries if any(relevance > 0 for relevance in judgments.get(query, {}).values())]
+    if not judged:
+        some, others = next(iter(queries)), next(iter(judgments))
+        raise BadCollection(
+            f"No query has a relevant document in the judgments: queries are named like '{some}', and in the judgments "
+            f"like '{others}'"
+        )
+    return judged
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise BadCollection(f"Could not read '{path}': {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise BadCollection(f"{path}: not UTF-8 at byte {error.start}") from None
+
+
+def _queries_of_json(path: Path, text: str) -> dict[str, str]:
+    whole = _whole(text)
+    if whole is not None and not any(name in whole for name in _QUERY_IDS):
+        return {str(query): _text_of(path, query, value) for query, value in whole.items()}
+    rows = _rows(path, text)
+    return {str(_member(path, at, row, _QUERY_IDS)): str(_member(path, at, row, _TEXTS)) for at, row in rows}
+
+
+def _text_of(path: Path, query: str, value: Any) -> str:
+    found = value.get("query") if isinstance(value, dict) else value
+    if not isinstance(found, str):
+        raise BadCollection(f"{path}: query '{query}' has no text")
+    return found
+
+
+def _judgments_of_json(path: Path, text: str) -> Iterator[tuple[str, str, int]]:
+    whole = _whole(text)
+    if whole is None or any(name in whole for name in _DOCUMENTS):
+        for number, row in _rows(path, text):
+            relevance = next((row[name] for name in _RELEVANCES if name in row), 1)
+            names = (_member(path, number, row, _QUERY_IDS[2:]), _member(path, number, row, _DOCUMENTS))
+            yield str(names[0]), str(names[1]), _relevance(f"{path}, line {number}", relevance)
+        return
+    for query, documents in whole.items():
+        if isinstance(documents, str):
+            documents = [documents]
+        pairs = documents.items() if isinstance(documents, dict) else ((document, 1) for document in documents)
+        for document, relevance in pairs:
+            yield str(query), str(document), _relevance(f"{path}, query '{query}'", relevance)
+
+
+def _whole(text: str) -> dict[str, Any] | None:
+    """The text as one object; None: it is lines of them."""
+    try:
+        content = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+        except orjson.JSONDecodeError as error:
+            raise BadCollection(f"{path}, line {number}: not JSON: {error}") from None
+        if not isinstance(row, dict):
+            raise BadCollection(f"{path}, line {number}: expected an object")
+        yield number, row
+
+
+def _member(path: Path, number: int, row: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    found = next((row[name] for name in names if name in row), None)
+    if found is None:
+        raise BadCollection(f"{path}, line {number}: expected one of {', '.join(names)}")
+    return found
+
+
+def _topics(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    for topic in _TOPIC.findall(text):
+        number, title = _NUMBER.search(topic), _TITLE.search(topic)
+        if number is None or title is None:
+            raise BadCollection(f"{path}: a topic without <num> or <title>: {topic.strip()[:80]}")
+        yield number[1], " ".join(title[1].split())
+
+
+def _query_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        query, tab, words = line.partition("\t")
+        if not tab:
+            raise BadCollection(f"{path}, line {number}: expected an id, a tab and a query")
+        if number == 1 and query.strip().lower() in _QUERY_IDS:
+            continue
+        yield query.strip(), words.strip()
+
+
+def _judgment_lines(path: Path, text: str) -> Iterator[tuple[str, str, int]]:
+    for number, line in enumerate(text.splitlines(), 1):
+        parts = [part.strip() for part in line.split(",")] if "," in line and "\t" not in line else line.split()
+        if not parts:
+            continue
+        if len(parts) not in (3, 4):
+            raise BadCollection(f"{path}, line {number}: expected 'query 0 document relevance', found {line[:80]!r}")
+        if number == 1 and not _is_number(parts[-1]):
+            continue  # the names of columns
+        yield parts[0], parts[-2], _relevance(f"{path}, line {number}", parts[-1])
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+(\.\d*)?", text) is not None
+
+
+def _relevance(where: str, value: Any) -> int:
+    try:
+        return int(float(value))
+    except (TypeError, ValueError, OverflowError):
+        raise BadCollection(f"{where}: '{value}' is not a number") from None
