@@ -32,7 +32,14 @@ _HARD: Final = {
     "reindex": 0.3,
 }
 """Operations that take long → how often they are asked for, beside 1 for others."""
-_WEIGHTS: Final = {"search": 90.0, "documents": 3.0, "model evaluation": 3.0, "deploy": 0.7, "state": 0.7}
+_WEIGHTS: Final = {
+    "search": 90.0,
+    "documents": 3.0,
+    "model evaluation": 3.0,
+    "deploy": 0.7,
+    "state": 0.7,
+    "backups": 0.05,
+}
 _MODELS: Final = ("example", "add_mul", "layer", "words", "trees", "light", "nothing")
 _TENANTS: Final = ("default", "default", "default", "other", "none")
 _SELECTIONS: Final = (
