@@ -127,7 +127,7 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     elif name == "beside_feed":
         beside_feed.run(report, beside_feed.Options(**count))
     elif name == "soak":
-        soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate))
+        soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate, kills=arguments.kills))
     elif name == "deploy":
         deploy.run(report, deploy.Options())
     elif name == "hostile":
@@ -155,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--works", default="", help="only kinds of query, or hostile bodies, whose name contains this")
     parser.add_argument("--encoding", default="block_simdbp", help="PISA's encoding of postings")
     parser.add_argument("--minutes", type=float, default=60, help="how long the soak takes")
+    parser.add_argument("--kills", type=int, default=0, help="how often the soak kills the service")
     parser.add_argument("--rate", type=float, default=200, help="operations a second of the soak")
     parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")
     parser.add_argument("--width", type=int, default=150, help="columns of the table")

@@ -5,6 +5,10 @@ Hostile clients are connected to the same port all the while. At the end every k
 It runs only when it is named, since it takes as long as `--minutes` says, an hour by default. The memory
 that counts is that of no file (`RssAnon`), sampled every second; each minute has the median of its samples. The soak
 ends well if the last twelfth of the time has the memory that the second sixth began with, within 5 percent.
+
+With `--kills N` the service is killed N times, while requests are under way, and started again on what it has left.
+After each start every key is read: it has what was acknowledged last. What counts then is the memory at the end of the
+second process and of the last one.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import http.client
 import json
 import random
 import statistics
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -40,6 +45,7 @@ class Options:
     """Operations a second, of all kinds."""
     keys_count: int = 5_000
     seed: int = 7
+    kills: int = 0
 
 
 @dataclass
@@ -61,10 +67,13 @@ class _Curve:
 
 
 def run(report: Report, options: Options, show: Callable[[str], None] = print) -> None:
-    """Run the soak; `show` is called with a line for every minute."""
+    """Run the soak; `show` is called with a line for every minute, or for every process that is killed."""
+    if options.kills:
+        _run_with_kills(report, options, show)
+        return
     with data_directory() as data, paperwasp(data, None) as server:
-        client = _Client(server, options)
-        client.deploy(0)
+        client = _Client(options)
+        client.connect(server)
         curve, counts = _Curve(), Counter[str]()
         with HostileClients(server.port, options.seed) as hostile:
             for minute in range(1, round(options.minutes) + 1):
@@ -82,12 +91,58 @@ def run(report: Report, options: Options, show: Callable[[str], None] = print) -
     report.add(growth_row(before, after))
 
 
-def growth_row(before_mb: float, after_mb: float) -> Row:
+def _run_with_kills(report: Report, options: Options, show: Callable[[str], None]) -> None:
+    seconds = 60 * options.minutes / (options.kills + 1)
+    client, counts, memory = _Client(options), Counter[str](), []
+    with data_directory() as data:
+        for number in range(options.kills + 1):
+            with paperwasp(data, None) as server:
+                client.connect(server)
+                if lost := client.lost():
+                    report.fail(
+                        f"soak: after kill {number} {len(lost)} documents are not as written, such as {lost[0]}"
+                    )
+                with HostileClients(server.port, options.seed + number):
+                    curve = _Curve()
+                    counts += _until_killed(client, server, curve, seconds)
+                memory.append(curve.median_mb(seconds * 2 / 3, seconds + 60))
+                failed = dict(client.failed)
+                show(f"process {number}: {memory[-1]:.1f} MB, {counts.total():,} operations, failed: {failed}")
+        with paperwasp(data, None) as server:
+            client.connect(server)
+            if lost := client.lost():
+                report.fail(f"soak: at the end {len(lost)} documents are not as written, such as {lost[0]}")
+    report.add(Row("work of the soak", ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))))
+    report.add(Row("kills of the soak", f"{options.kills + 1}, {client.checked:,} documents read after them"))
+    if client.failed:
+        report.fail(f"soak: requests failed: {dict(client.failed)}")
+    report.add(
+        growth_row(memory[min(1, options.kills)], memory[-1], "memory at the end of the second process → the last")
+    )
+
+
+def _until_killed(client: _Client, server: Running, curve: _Curve, seconds: float) -> Counter[str]:
+    """Works for so long, and kills the service, which has no time to do anything, in the middle of it."""
+    done: Counter[str] = Counter()
+    killer = threading.Timer(seconds, server.process.kill)
+    killer.start()
+    try:
+        client.begin()
+        while True:
+            done += _work(client, server, curve, time.monotonic() - curve.begun + 1)
+    except (http.client.HTTPException, OSError):
+        return done
+    finally:
+        killer.join()
+        server.process.wait()
+
+
+def growth_row(before_mb: float, after_mb: float, work: str = "memory after a sixth of the soak → at its end") -> Row:
     """The verdict."""
     growth = after_mb / before_mb - 1
     shown = f"{before_mb:.0f} MB → {after_mb:.0f} MB ({growth:+.1%})"
     met = abs(growth) <= MOST_GROWTH
-    return Row("memory after a sixth of the soak → at its end", shown, target=f"± {MOST_GROWTH:.0%}", met=met)
+    return Row(work, shown, target=f"± {MOST_GROWTH:.0%}", met=met)
 
 
 def anonymous_mb(server: Running) -> float:
@@ -109,17 +164,30 @@ def _work(client: _Client, server: Running, curve: _Curve, until_seconds: float)
 class _Client:
     """One connection, one request after the other, at a rate."""
 
-    def __init__(self, server: Running, options: Options) -> None:
-        self._server = server
+    def __init__(self, options: Options) -> None:
         self._options = options
         self._chance = random.Random(options.seed)
-        self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
         self._done = 0
         self._deployed = 0
+        self.checked = 0
+        """How many documents were read to see whether they are as written."""
         self.failed: Counter[str] = Counter()
         """By status and kind, of what should not have failed."""
         self._years: dict[str, int | None] = {}
         """By key, what `year` is by now; None: the document is removed. Every put and update changes it."""
+        self._under_way: tuple[str, int | None] | None = None
+        """The key that is being changed, and what its `year` is then: whether it was done is not known."""
+
+    def connect(self, server: Running) -> None:
+        """Asks this service from now on, which is deployed to where it has no application yet."""
+        self._server = server
+        self._connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
+        if not self._years:
+            self.deploy(0)
+
+    def begin(self) -> None:
+        """What is due is counted from now on."""
+        self._done = self._deployed = 0
 
     def due(self, now: float) -> Iterator[str]:
         """Does what the rate says is due by now, and a deployment every minute."""
@@ -145,8 +213,15 @@ class _Client:
         return " ".join(f"w{int(VOCABULARY ** self._chance.random())}" for _ in range(count))
 
     def lost(self) -> list[str]:
-        """The keys whose documents are not as they were written last."""
-        return [key for key, year in self._years.items() if self._read_year(key) != year]
+        """The keys whose documents are not as they were written last. What was under way may be done or not."""
+        found = {key: self._read_year(key) for key in self._years}
+        self.checked += len(found)
+        if self._under_way is not None:
+            key, year = self._under_way
+            if found.get(key, self._read_year(key)) == year:
+                self._years[key] = year
+        self._under_way = None
+        return [key for key, year in self._years.items() if found.get(key, year) != year]
 
     def _read_year(self, key: str) -> int | None:
         self._connection.request("GET", key)
@@ -164,23 +239,26 @@ class _Client:
             "vector": {"values": [round(chance.random(), 4) for _ in range(16)]},
         }
         key = self._key()
-        self._ask("POST", key, {"fields": fields})
-        self._years[key] = fields["year"]
+        self._change("POST", key, {"fields": fields}, fields["year"])
 
     def _update(self) -> None:
         key = self._key()
-        self._ask("PUT", key, {"fields": {"year": {"increment": 1}}})
-        if (year := self._years.get(key)) is not None:
-            self._years[key] = year + 1
+        year = self._years.get(key)
+        self._change("PUT", key, {"fields": {"year": {"increment": 1}}}, None if year is None else year + 1)
 
     def _grow(self) -> None:
         tag = f"tag {self._chance.randrange(10**6)}"
         self._ask("PUT", self._key(), {"fields": {"tags": {"add": [tag]}, "title": {"assign": self._words(5)}}})
 
     def _remove(self) -> None:
-        key = self._key()
-        self._ask("DELETE", key)
-        self._years[key] = None
+        self._change("DELETE", self._key(), None, None)
+
+    def _change(self, method: str, key: str, body: Any, year: int | None) -> None:
+        self._under_way = key, year
+        self._ask(method, key, body)
+        self._under_way = None
+        if method != "PUT" or year is not None:
+            self._years[key] = year
 
     def _get(self) -> None:
         self._ask("GET", self._key(), expected=(200, 404))
