@@ -92,7 +92,8 @@ class Drafts:
     def _of_path(self, name: str) -> str:
         chance = self._chance
         if chance.random() < 0.08:
-            return quote(values.text(chance), safe="/" * (chance.random() < 0.5)) or "x"
+            found = quote(values.text(chance), safe="/" * (chance.random() < 0.5))
+            return found if found.strip("/") else "x"  # slashes alone would make it another resource
         document = chance.choice(self.seed.documents)["put"].split(":", 4)
         known: dict[str, tuple[str, ...]] = {
             "namespace": (document[1],) * 5 + ("ns",),
