@@ -145,6 +145,11 @@ WRONG = {
     ): "ranking.matchFeatures.expression, line 2, column 7: a parenthesis or a quote is",
     (SHOWN, "now, now"): "ranking.matchFeatures.expression, line 1, column 4: unexpected ',' between features",
     (SHOWN, "now  1+"): "ranking.matchFeatures.expression, line 1, column 6: ",
+    (FIRST, "1 +\n debugWait(9,true)"): "ranking.firstPhase.expression, line 2, column 2: 'debugWait' keeps a thread",
+    (
+        SHOWN,
+        "now debugAttributeWait(year,1)",
+    ): "ranking.matchFeatures.expression, line 1, column 5: 'debugAttr",
     (FIRST, "1 + " * 5000 + "1"): "ranking.firstPhase.expression has 20001 characters; it may have 16384",
 }
 

@@ -7,6 +7,7 @@ Their places are counted within the texts of the parameters.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -49,11 +50,17 @@ _KINDS: Final[Mapping[str, str]] = {field: field.replace("_", "-") for field in 
 """Field of RankExpressions → the name of what it takes the place of."""
 
 
+_WAITING: Final = re.compile(r"\bdebug(?:Attribute)?Wait\b")
+
+
 def check_text(field: str, text: str) -> None:
     """Reads the text of a field of RankExpressions. Errors: LanguageError with the parameter, line and column."""
     name = PARAMETERS[field]
     if len(text) > limits.TEXT_CHARACTERS:
         raise LanguageError(f"{name} has {len(text)} characters; it may have {limits.TEXT_CHARACTERS}")
+    if waiting := _WAITING.search(text):
+        place = position_of(text, waiting.start(), name)
+        raise LanguageError(f"'{waiting[0]}' keeps a thread waiting: only a deployed profile may have it", place)
     if field != "match_features":
         _parse(text, Position(name, 1, 1), is_exact=True)
         return
