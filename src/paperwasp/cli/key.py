@@ -28,12 +28,12 @@ def create(
     scopes: Annotated[
         str,
         typer.Option(
-            help="What it is good for: one or several of read (get, visit, query, evaluate models), write (put, "
+            help="What it allows: one or several of read (get, visit, query, evaluate models), write (put, "
             "update, remove) and deploy (the config server), separated by commas."
         ),
     ] = "read",
     expires_in: Annotated[
-        str | None, typer.Option(help="How long it is good for: 30d, 12h, 90m or 4w. For ever, if not given.")
+        str | None, typer.Option(help="When it expires: in 30d, 12h, 90m or 4w. Never, if not given.")
     ] = None,
     data_dir: DataDirectoryPath = DEFAULT_DATA,
 ) -> None:
@@ -43,8 +43,8 @@ def create(
 
     wanted = [scope.strip() for scope in scopes.split(",")]
     made, token = KeyFolder(keys_of(data_dir)).create(name, wanted, _seconds(expires_in))
-    until = "for ever" if made.expires_seconds is None else f"until {_shown(made.expires_seconds)}"
-    what = f"Key {made.id} '{name}' for {', '.join(sorted(made.scopes))}, good {until}"
+    expires = "never" if made.expires_seconds is None else _shown(made.expires_seconds)
+    what = f"Key {made.id} '{name}' for {', '.join(sorted(made.scopes))}; expires: {expires}"
     typer.echo(f"{what}. Keep it, it is not shown again:", err=True)
     typer.echo(token)
 
