@@ -101,7 +101,7 @@ class Engine:
             self._watch(flight.deadline)
 
     def shake_hands(self, flight: Flight) -> None:
-        """Sends a request that is no operation. It is tried once, and not throttled."""
+        """Sends a request that is no operation. It is tried once, and neither throttled nor counted."""
         self._handshake = flight
         self.accept(flight)
         self.send()
@@ -158,13 +158,15 @@ class Engine:
             return 0
         self._on_wire += 1
         flight.sent_at = now
-        self._counters.sent(len(flight.body), self._on_wire)
+        if flight is not self._handshake:
+            self._counters.sent(len(flight.body), self._on_wire)
         return 1
 
     def answered(self, flight: Flight, status: int, body: bytes) -> None:
         """An answer came. Called by lines."""
         self._on_wire -= 1
-        self._counters.answered(status, len(body), self._loop.time() - flight.sent_at)
+        if flight is not self._handshake:
+            self._counters.answered(status, len(body), self._loop.time() - flight.sent_at)
         flight.response, flight.error = (status, body), None
         if status in _WELL:
             self._circuit.success()
@@ -183,7 +185,7 @@ class Engine:
     def failed(self, flight: Flight, reason: str) -> None:
         """A request has no answer. Called by lines."""
         self._on_wire -= 1
-        self._counters.exceptions += 1
+        self._counters.exceptions += flight is not self._handshake
         flight.response, flight.error = None, reason
         self._attempt_failed(flight, reason)
 
