@@ -244,6 +244,13 @@ Script = dict[tuple[str, str], list[tuple[int, bytes, bool]]]
 """Bucket space and continuation → status and body of the answers, in their order, and whether one is cut off."""
 
 
+class _Quiet(ThreadingHTTPServer):
+    """Says nothing of clients that go: what a command says is what the tests read."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        pass
+
+
 @contextmanager
 def scripted(script: Script, content_type: str = "application/jsonl; charset=UTF-8") -> Iterator[tuple[str, list[str]]]:
     """A server that answers visits by a script; gives its address, and the continuations that it was asked for."""
@@ -277,7 +284,7 @@ def scripted(script: Script, content_type: str = "application/jsonl; charset=UTF
         def log_message(self, format: str, *args: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with _Quiet(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:

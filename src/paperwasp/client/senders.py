@@ -88,7 +88,6 @@ class ClientSender:
             self._client = FeedClient(options.url, **_client_options(options))
         except FeedError as error:
             raise _refusal(options.url, error) from None
-        self._client.reset_statistics()  # without the request that connecting needs
 
     def send(self, operation: SourceOperation, done: Done) -> None:
         body = None if operation.fields is None else b'{"fields":' + operation.fields + b"}"
