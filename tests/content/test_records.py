@@ -16,7 +16,7 @@ from paperwasp.content.records import Entry, EntryKind, decode_entries, encode_e
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType, tensor_field
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
-from paperwasp.errors import Corruption, InvalidInput
+from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.schema.model import Field
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
@@ -175,7 +175,7 @@ def test_layouts_come_back_as_they_were() -> None:
     assert Layout.from_bytes(LAYOUT.to_bytes()) == LAYOUT
     again = Layout.from_bytes(LAYOUT.to_bytes()).changed(1, [BOOK, MUSIC], {})
     assert again == LAYOUT
-    with pytest.raises(InvalidInput, match="version 9"):
+    with pytest.raises(OtherVersion, match="version 9"):
         Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":3', b'"version":9'))
 
 

@@ -74,7 +74,15 @@ def test_the_outcome_is_that_of_the_vespa_cli(application: Path, tmp_path: Path)
     here = _paperwasp("test", application)
     environment = {**os.environ, "VESPA_CLI_HOME": str(tmp_path), "VESPA_CLI_CACHE_DIR": str(tmp_path)}
     with paperwasp.Service(application, port=0) as service:
-        command = ["vespa", "test", "--target", service.url, "--color", "never", str(application / "tests/system-test")]
+        command = [
+            str(Path(sys.executable).with_name("vespa")),
+            "test",
+            "--target",
+            service.url,
+            "--color",
+            "never",
+            str(application / "tests/system-test"),
+        ]
         there = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
     assert here.returncode == 3, here.stderr + there.stderr  # what PyPI's `vespa` runs ends so; it itself drops it
     assert _outcomes(here.stdout) == _outcomes(there.stdout)

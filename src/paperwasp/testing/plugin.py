@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -85,10 +87,16 @@ def vespa_cli(
     def run(*arguments: str, check: bool = True, **options: Any) -> subprocess.CompletedProcess[str]:
         target = paperwasp_service.config_url if arguments[0] in _TO_CONFIG_SERVER else paperwasp_service.url
         environment = {**os.environ, "VESPA_CLI_HOME": str(home), "VESPA_CLI_CACHE_DIR": str(home)}
-        command = ["vespa", *arguments, "--target", target]
+        command = [_vespa(), *arguments, "--target", target]
         return subprocess.run(command, capture_output=True, text=True, check=check, env=environment, **options)
 
     return run
+
+
+def _vespa() -> str:
+    """The Vespa CLI beside the Python that runs, as pip has installed it, or on the path."""
+    beside = Path(sys.executable).with_name("vespa")
+    return str(beside) if beside.exists() else "vespa"
 
 
 __all__ = ["paperwasp_application", "paperwasp_service", "paperwasp_session", "vespa_app", "vespa_cli"]
