@@ -7,9 +7,10 @@ import os
 import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

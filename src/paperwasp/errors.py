@@ -41,8 +41,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Literal
+
+from paperwasp.records import dataclass
 
 
 class PaperwaspError(Exception):

@@ -6,10 +6,11 @@ and https://docs.vespa.ai/en/reference/applications/services/container.html#clie
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal
 
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 ClientAuthentication = Literal["", "disabled", "want", "need"]
 

@@ -14,9 +14,10 @@ Differs: the host must be `*`: any client can say another.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cmp_to_key
 from typing import Final
+
+from paperwasp.records import dataclass
 
 _PATTERN: Final = re.compile(r"([^:]+)://([^:/]+)(?::(\*|[0-9]{1,5}))?/(.*)")
 

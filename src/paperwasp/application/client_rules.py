@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from posixpath import normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from paperwasp.http.tls_files import certificates_of
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.access_model import Access, NamedFile

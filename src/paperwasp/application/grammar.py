@@ -24,11 +24,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Final
 
 from paperwasp.application.values import Value, value_named
+from paperwasp.records import dataclass
 
 
 class Use(Enum):

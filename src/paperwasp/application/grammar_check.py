@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from paperwasp.application.findings import Findings
@@ -12,6 +11,7 @@ from paperwasp.application.values import Value
 from paperwasp.application.xml import Element
 from paperwasp.errors import Finding, Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.records import dataclass
 
 _REPORTS: Final[Mapping[Use, tuple[Literal["ERROR", "WARNING", "INFO"], str]]] = {
     Use.NOTED: ("INFO", "has no effect"),

@@ -6,10 +6,10 @@ Vespa: https://docs.vespa.ai/en/applications/vespaignore.html; patterns are thos
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.errors import LanguageError, Position
+from paperwasp.records import dataclass
 
 IGNORE_FILE: Final = ".vespaignore"
 _PIECE: Final = re.compile(r"(?P<any>\*+)|(?P<one>\?)|\\(?P<escaped>.)|(?P<set>\[)|(?P<plain>[^\\])", re.DOTALL)

@@ -9,9 +9,11 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
+
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.changes.overrides import ValidationOverrides

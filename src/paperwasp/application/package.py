@@ -9,13 +9,13 @@ import hashlib
 import io
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from paperwasp.application.archive import read_tar_gz, read_zip
 from paperwasp.errors import UnreadablePackage
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True)

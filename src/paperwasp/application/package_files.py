@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -18,6 +17,7 @@ from paperwasp.application.grammar_check import GrammarCheck
 from paperwasp.application.tables import RULES
 from paperwasp.application.xml import parse_xml
 from paperwasp.errors import Finding, LanguageError
+from paperwasp.records import dataclass
 
 EXTENSIONS: Final = "ext/"
 """The folder that is never looked at, whatever is in it."""

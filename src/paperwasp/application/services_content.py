@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final, cast
 
@@ -16,6 +16,7 @@ from paperwasp.application.tables import RULES
 from paperwasp.application.values import boolean, integer
 from paperwasp.application.xml import Element
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.selection import check_cluster_selection, parse_selection
 
 _MODES: Final = ("index", "streaming", "store-only")

@@ -6,13 +6,14 @@ Vespa: https://docs.vespa.ai/en/reference/applications/services/services.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
 from paperwasp.application.bindings import Binding
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+from paperwasp.records import dataclass
 
 _LONGEST_NUMBER: Final = 24
 _LONGEST_NAME_BYTES: Final = 200

@@ -6,7 +6,7 @@ Document type declarations and entities are refused (defusedxml); size, depth, e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler
@@ -17,6 +17,7 @@ from defusedxml.common import DefusedXmlException
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

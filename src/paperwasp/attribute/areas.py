@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/querying/geo-search.html
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from paperwasp.attribute.position import PositionView
 from paperwasp.attribute.rows import places_of
 from paperwasp.core import _core
 from paperwasp.core.places import ANYWHERE
+from paperwasp.records import dataclass
 
 MILLIONTHS: Final = 1_000_000
 """The parts of a degree in which positions are kept."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from paperwasp.attribute.tensor import NO_LABEL, TensorView
 from paperwasp.core import _core
 from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.core.distances import METRICS
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES, Tensor, as_cells
 

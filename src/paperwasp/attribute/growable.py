@@ -11,7 +11,6 @@ What such a one had in a file is mapped, and not read before it is looked at.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from paperwasp.attribute.reserved import RESERVED_BYTES, FilePlace, Reserved
+from paperwasp.records import dataclass
 
 _FIRST_CAPACITY: Final = 256
 _FIRST_BYTES: Final = 64 << 20

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final, Literal
 
@@ -23,6 +22,7 @@ from paperwasp import limits
 from paperwasp.attribute.scanned_text import SEPARATOR, ScannedText, fold
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
+from paperwasp.records import dataclass
 
 Table = NDArray[np.uint8]
 """A byte for each code: 1 where the string fits."""

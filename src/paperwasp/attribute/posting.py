@@ -11,7 +11,6 @@ wants one and finds the last one too old.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from paperwasp.attribute.column import Bitmap, bitmap_of, empty_bitmap
 from paperwasp.attribute.rows import Rows, places_of, spread
 from paperwasp.attribute.wanted import Wanted
+from paperwasp.records import dataclass
 
 _SMALLEST_COLUMN = 4096
 """Rows below which reading the whole column is faster than any posting."""

@@ -8,7 +8,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.collation import LOWERCASE, Collation
+from paperwasp.records import dataclass
 
 OrderKeys = NDArray[np.int64]
 PortableKey = tuple[int, int, Any]

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.rows import LONGEST_ROW, Rows, places_of, split
 from paperwasp.core import _core
 from paperwasp.core.distances import METRICS
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 
 NO_LABEL: Final = 0xFFFFFFFF

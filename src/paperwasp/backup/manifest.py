@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from paperwasp.errors import Corruption, InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.version import VERSION
 
 NAME: Final = "manifest.json"

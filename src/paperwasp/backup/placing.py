@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from paperwasp.env import sync_directory
+from paperwasp.records import dataclass
 
 RESTORING: Final = ".restoring"
 _RESTORED: Final = ".restored"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

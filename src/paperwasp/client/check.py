@@ -6,7 +6,6 @@ Nothing is deployed and no service asked. What ranks is checked by the caller's 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,7 @@ from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import Finding, InvalidPackage, Position
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]

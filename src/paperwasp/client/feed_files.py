@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -20,6 +20,7 @@ from paperwasp.client.senders import Sender, Sent
 from paperwasp.client.sources.operations import BadInput, Item, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 _ERRORS_SHOWN: Final = 10
 _OPERATIONS_SHOWN: Final = 3

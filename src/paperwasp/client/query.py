@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
@@ -21,6 +20,7 @@ from paperwasp.client.explained import explanation_tree
 from paperwasp.client.groups import groups_table, is_root
 from paperwasp.client.query_formats import hits_of, plain_table, write_csv, write_lines
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 EXPLAIN: Final = ("trace.level=1", "trace.explainLevel=1")
 """Parameters that ask why hits rank where they do."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from paperwasp.client import (
@@ -22,6 +21,7 @@ from paperwasp.client.feeding.operations import NO_PARAMETERS
 from paperwasp.client.feeding.settings import FeedOptions
 from paperwasp.client.sources.operations import SourceOperation
 from paperwasp.errors import FeedError, InvalidInput, PaperwaspError
+from paperwasp.records import dataclass
 
 _ANSWERED: Final = "answered the handshake"
 _TYPES: Final = {kind.value: kind for kind in OperationType}

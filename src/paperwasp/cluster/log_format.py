@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 from zlib import crc32
 
 from paperwasp import limits
+from paperwasp.records import dataclass
 
 Bytes = bytes | memoryview
 

@@ -14,10 +14,12 @@ type checkers and readers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 from numpy.typing import NDArray
+
+from paperwasp.records import dataclass
 
 Vector = Sequence[float] | NDArray[Any]
 """The cells of a dense tensor in its order, last dimension first to change: `call.size` of them."""

@@ -6,13 +6,13 @@ has files of its own, and loads all again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from posixpath import normpath
 from typing import Any, Final
 
 from paperwasp.components import Setup
 from paperwasp.components.python_components import PythonChunker, PythonEmbedder, PythonGenerator
 from paperwasp.components.python_modules import FOLDER, Modules, NoClass, place_of
+from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 DEFAULT: Final = "default"
 """The tenant that always exists, and the name of an application or instance that nobody named."""

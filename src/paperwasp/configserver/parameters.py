@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
@@ -14,6 +13,7 @@ from paperwasp import limits
 from paperwasp.errors import InvalidInput, TooLarge, UnknownVersion
 from paperwasp.http.messages import Request
 from paperwasp.http.multipart import Part, parse_multipart
+from paperwasp.records import dataclass
 from paperwasp.version import VESPA_VERSION
 
 ZIP: Final = "application/zip"

@@ -6,7 +6,7 @@ Called with the application's lock held. Nothing here changes what runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from paperwasp.application.changes.found import Changes
@@ -19,6 +19,7 @@ from paperwasp.configserver.running import RunningApplications
 from paperwasp.configserver.sessions import Event, Session
 from paperwasp.env import Environment
 from paperwasp.errors import Finding, InvalidInput, InvalidPackage
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Prepared:
 
     session: Session
     findings: tuple[Finding, ...] = ()
-    changes: Changes = Changes()  # noqa: RUF009 — frozen
+    changes: Changes = Changes()
 
 
 Check = Callable[[ApplicationId, ApplicationModel], None]

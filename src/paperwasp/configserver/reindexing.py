@@ -15,7 +15,7 @@ Vespa: https://docs.vespa.ai/en/operations/reindexing.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from typing import Any, Final, Literal
 
 import orjson
@@ -24,6 +24,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.errors import Conflict
+from paperwasp.records import dataclass
 
 RunState = Literal["pending", "running", "successful", "failed"]
 Target = tuple[str, str]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.errors import NotFound
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.configserver.names import ApplicationId
+from paperwasp.records import dataclass
 
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 

@@ -10,12 +10,13 @@ Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.errors import Conflict, InvalidInput
+from paperwasp.records import dataclass
 
 
 class State(Enum):

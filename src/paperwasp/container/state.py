@@ -7,7 +7,6 @@ Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +22,7 @@ from paperwasp.monitoring.embedding import EMBEDDING
 from paperwasp.monitoring.numbers import Latencies
 from paperwasp.monitoring.process import process_metrics
 from paperwasp.monitoring.shapes import Metric, gauge
+from paperwasp.records import dataclass
 from paperwasp.version import VERSION, VESPA_VERSION
 
 if TYPE_CHECKING:

@@ -17,7 +17,6 @@ import logging
 import re
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from zlib import crc32
@@ -38,6 +37,7 @@ from paperwasp.content.relayout import change_layout
 from paperwasp.errors import Corruption, InternalError, OtherVersion
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.linguistics.versions import describe_changes, versions
+from paperwasp.records import dataclass
 from paperwasp.store.document_store import DocumentStore, restore
 
 _LOG: Final = logging.getLogger("paperwasp.content")

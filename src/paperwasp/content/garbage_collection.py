@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Event
 from typing import Final
 
@@ -27,6 +27,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Remove
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InternalError
+from paperwasp.records import dataclass
 from paperwasp.selection import fields_of, negate, parse_selection
 
 _LOG: Final = logging.getLogger("paperwasp.content")

@@ -10,7 +10,7 @@ What a change does to documents that are there: `content.relayout`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
@@ -38,6 +38,7 @@ from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, OtherVersion
 from paperwasp.index.fields import IndexedField
 from paperwasp.linguistics import TextProfile, uri
+from paperwasp.records import dataclass
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import AttributeSettings, Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now

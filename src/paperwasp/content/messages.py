@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
-from paperwasp.frozen import frozen
 from paperwasp.monitoring.shapes import Metric
+from paperwasp.records import frozen
 
 
 @frozen

@@ -6,7 +6,7 @@ One thread, the writer's; the view itself never changes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
@@ -15,6 +15,7 @@ from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.references import Import, add_imported
 from paperwasp.content.view import View
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 
 NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})

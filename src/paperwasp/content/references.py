@@ -13,7 +13,6 @@ Vespa: https://docs.vespa.ai/en/schemas/parent-child.html
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,7 @@ from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import ReferenceType
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, ImportedField, Schema
 
 if TYPE_CHECKING:

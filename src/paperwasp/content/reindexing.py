@@ -15,7 +15,6 @@ several of a chunk at a time, and the chunk ends with those that are done when i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import Thread
 from time import monotonic
@@ -34,6 +33,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, failure
 from paperwasp.indexing import Processor, processor_of
+from paperwasp.records import dataclass
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 
 _QUEUE_SHARE: Final = 4

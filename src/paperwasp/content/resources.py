@@ -20,7 +20,6 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +27,7 @@ from paperwasp import limits
 from paperwasp.document.operations import Operation, Put, Update
 from paperwasp.document.updates import Add, AddCells, Assign, FieldUpdate, ModifyCells
 from paperwasp.errors import NoSpace
+from paperwasp.records import dataclass
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _GROWING: Final = (Add, AddCells, ModifyCells)

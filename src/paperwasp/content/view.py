@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import count
 from secrets import randbits
 from typing import Final
@@ -18,6 +18,7 @@ from paperwasp.content.selected import Selected
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.index.snapshot import IndexSnapshot
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
 from paperwasp.store.row_store import NO_ROWS, RowStore

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
+
+from paperwasp.records import dataclass
 
 METRICS: Final = (
     "score", "proximity", "completeness", "queryCompleteness", "fieldCompleteness", "orderness", "relatedness",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import orjson
 
 from paperwasp.core.members import pick_members
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True)

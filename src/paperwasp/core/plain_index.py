@@ -6,10 +6,11 @@ A document is a list of (term, position); the index is just those lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from paperwasp.records import dataclass
 
 Document = Sequence[tuple[int, int]]
 

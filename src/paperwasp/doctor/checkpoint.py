@@ -6,7 +6,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -19,6 +18,7 @@ from paperwasp.content.layout import Layout
 from paperwasp.content.node_files import files_of
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.index.files import check_file
+from paperwasp.records import dataclass
 from paperwasp.store.document_store import DocumentStore
 
 Note = Callable[[int], None]

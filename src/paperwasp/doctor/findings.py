@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from paperwasp.records import dataclass
 
 Level = Literal["ok", "warning", "error"]
 LEVELS: Final[tuple[Level, ...]] = ("ok", "warning", "error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -16,6 +16,7 @@ from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, Rec
 from paperwasp.content.layout import Layout
 from paperwasp.content.records import decode_entries
 from paperwasp.errors import Corruption, LogDamage, OtherVersion
+from paperwasp.records import dataclass
 
 _FILE_NAME: Final = re.compile(r"\d{16}\.log")
 Note = Callable[[int], None]

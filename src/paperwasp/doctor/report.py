@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -20,6 +19,7 @@ from paperwasp.doctor.findings import LEVELS, Finding, worst
 from paperwasp.doctor.machine import check_machine
 from paperwasp.doctor.ports import check_port
 from paperwasp.doctor.service import answers, check_service
+from paperwasp.records import dataclass
 
 _SIGNS: Final = {"ok": Text("ok", "green"), "warning": Text("warning", "yellow"), "error": Text("error", "bold red")}
 

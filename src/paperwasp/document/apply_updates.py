@@ -9,7 +9,7 @@ Vespa: document/src/vespa/document/update; https://docs.vespa.ai/en/reference/sc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from paperwasp.document import arithmetic
@@ -34,6 +34,7 @@ from paperwasp.document.updates import (
     Take,
     Value,
 )
+from paperwasp.records import dataclass
 from paperwasp.tensor import modify
 from paperwasp.tensor.value import Tensor
 

@@ -16,7 +16,7 @@ from dataclasses import field
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.errors import InvalidInput
-from paperwasp.frozen import frozen
+from paperwasp.records import frozen
 
 _ID = re.compile(r"id:([^:]+):([^:]+):((?:n=([0-9]{1,20}))|(?:g=([^:]+)))?:(.+)", re.DOTALL)
 _MAX_NUMBER = 2**64 - 1

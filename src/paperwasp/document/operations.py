@@ -14,7 +14,7 @@ from enum import Enum
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.updates import FieldUpdate, Value
-from paperwasp.frozen import frozen
+from paperwasp.records import frozen
 
 
 @frozen

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.tokens import END, Lexicon, Token, TokenStream
+from paperwasp.records import dataclass
 
 _KINDS: Final = {
     "_space": r"[ \t]+",

@@ -9,9 +9,10 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 
 

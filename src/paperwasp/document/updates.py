@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from paperwasp.frozen import frozen
+from paperwasp.records import frozen
 from paperwasp.tensor.value import Labels, Tensor
 
 Value = Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from paperwasp.embedded.addresses import path_of, place_of
@@ -18,6 +17,7 @@ from paperwasp.embedded.requests import (
 )
 from paperwasp.embedded.results import QueryResult
 from paperwasp.http.messages import Request, Response
+from paperwasp.records import dataclass
 
 Read_co = TypeVar("Read_co", covariant=True)
 Query = str | Mapping[str, object] | None

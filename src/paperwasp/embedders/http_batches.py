@@ -16,12 +16,13 @@ import math
 import threading
 import time
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 Request = Callable[[Sequence[str], float], Sequence[NDArray[Any]]]
 """From some texts, and the seconds that there are, to a vector of each, by one request."""

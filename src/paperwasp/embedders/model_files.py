@@ -17,13 +17,13 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from paperwasp import limits
 from paperwasp.errors import NotFound
+from paperwasp.records import dataclass
 
 _CACHE_VARIABLE: Final = "PAPERWASP_MODEL_CACHE"
 

@@ -6,12 +6,12 @@ Vespa: com.yahoo.language.huggingface.HuggingFaceTokenizer
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from paperwasp import embedding_limits
 from paperwasp.embedders.model_files import ModelFile
 from paperwasp.errors import LanguageError
+from paperwasp.records import dataclass
 
 _LONGEST_FIRST: Final = "longest_first"
 _Result = TypeVar("_Result")

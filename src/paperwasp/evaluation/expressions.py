@@ -7,7 +7,7 @@ constant is an argument: of the type that the model declares for it, else a numb
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from paperwasp.ranking.names import Description, Names
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_plan import RankValue
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Function as Declared
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Final, NoReturn
@@ -31,6 +31,7 @@ from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import DoesNotRun
 from paperwasp.ranking.onnx_session import SessionSettings, session_of
 from paperwasp.ranking.scope import Source
+from paperwasp.records import dataclass
 from paperwasp.schema.files import PackageFiles
 
 _NAME: Final = re.compile("[A-Za-z0-9_]+")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +28,7 @@ from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.features.z_curve import z_curve_feature
 from paperwasp.ranking.text_hash import text_hash
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.pending import is_z_curve
 from paperwasp.tensor.batch import TensorBatch

@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#attributeMa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -24,6 +23,7 @@ from paperwasp.document.types import (
 from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.query_terms import RankTerm
+from paperwasp.records import dataclass
 from paperwasp.schema.data_types import is_position
 
 NAME: Final = "attributeMatch"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from paperwasp.features.query_terms import RankTerm
 from paperwasp.features.setting import QuerySetting, Worked
 from paperwasp.operators.field_match import FieldMatch, Lids, Occurrences
 from paperwasp.ranking import Program
+from paperwasp.records import dataclass
 from paperwasp.tensor.batch import Labels
 
 

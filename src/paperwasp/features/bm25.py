@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from paperwasp.operators.field_match import Lids
 from paperwasp.operators.masked import MaskedMatch, Whole
 from paperwasp.operators.term import IndexMatch
 from paperwasp.ranking.program import Bm25Field
+from paperwasp.records import dataclass
 
 DEFAULT_K1 = 1.2
 DEFAULT_B = 0.75

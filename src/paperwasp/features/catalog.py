@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.ranking.scope import Scope, Source, argument_text
+from paperwasp.records import dataclass
 from paperwasp.tensor.kept import KeptTensors
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Final
 from weakref import WeakValueDictionary
 
@@ -17,6 +16,7 @@ from paperwasp.ranking.declarations import Declarations, Probe
 from paperwasp.ranking.onnx_probe import probe
 from paperwasp.ranking.query_expressions import RankExpressions, profile_with
 from paperwasp.ranking.typed_expression import TypedExpression, type_expression
+from paperwasp.records import dataclass
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import RankProfile, Schema
 

@@ -5,8 +5,6 @@ The ground of elementSimilarity, textSimilarity, elementCompleteness and flowCom
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +12,7 @@ from paperwasp.core import _core
 from paperwasp.core.element_match import COLUMNS
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Floats
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

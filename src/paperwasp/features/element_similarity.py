@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +22,7 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.program import ProgramBuilder
 from paperwasp.ranking.tree import Node, Number, Operation, Prefix, Reference
+from paperwasp.records import dataclass
 
 NAME: Final = "elementSimilarity"
 _DEFAULT: Final = "max((0.35*p+0.15*o+0.30*q+0.20*f)*w)"

@@ -7,7 +7,7 @@ compiled, and `bind` then answers the function that computes one output for a bl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -19,6 +19,7 @@ from paperwasp.errors import LanguageError
 from paperwasp.features.block import Block
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.declarations import Declarations
+from paperwasp.records import dataclass
 from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField
 from paperwasp.schema.pending import is_attribute_now, is_indexed_now, is_z_curve

@@ -8,7 +8,7 @@ which occurrence counts too) this follows the running system.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 from paperwasp.features.query_terms import RankTerm
+from paperwasp.records import dataclass
 
 NAME: Final = "fieldMatch"
 _FILTER_METRICS: Final = ("completeness", "queryCompleteness", "weight", "matches", "degradedMatches")

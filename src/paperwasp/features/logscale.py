@@ -5,11 +5,10 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#freshness(n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from paperwasp.features.family import Floats, RankSetup
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

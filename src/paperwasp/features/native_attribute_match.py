@@ -6,14 +6,13 @@ A match weighs what the keys of a weighted set do that match, or as much as elem
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.features.block import Block
 from paperwasp.features.boost_table import BoostTable, field_table, uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.records import dataclass
 
 NAME = "nativeAttributeMatch"
 

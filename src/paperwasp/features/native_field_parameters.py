@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from paperwasp import limits
@@ -11,6 +9,7 @@ from paperwasp.features.block import Block
 from paperwasp.features.boost_table import BoostTable, field_table, importance_of, uses_normalization
 from paperwasp.features.family import Floats, RankSetup
 from paperwasp.features.field_term_match import end_positions
+from paperwasp.records import dataclass
 
 NAME = "nativeFieldMatch"
 

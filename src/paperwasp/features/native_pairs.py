@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from paperwasp.features.boost_table import BoostTable, field_table, importance_o
 from paperwasp.features.family import Floats, RankSetup, is_multiple
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.features.term_distance import Distances, element_distances, term_distances
+from paperwasp.records import dataclass
 
 NAME = "nativeProximity"
 DEFAULT_CONNECTIVITY = 0.1

@@ -8,7 +8,6 @@ kernel cannot run the query, and the features compute their parts one after the 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -20,6 +19,7 @@ from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.operators.term import IndexMatch
+from paperwasp.records import dataclass
 
 NOTHING: Final = np.zeros(0)
 

@@ -7,7 +7,6 @@ Vespa: https://docs.vespa.ai/en/querying/geo-search.html
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -19,6 +18,7 @@ from paperwasp.features.block import Block
 from paperwasp.features.family import Floats
 from paperwasp.features.query_terms import leaves_of
 from paperwasp.operators.geo import PositionMatch
+from paperwasp.records import dataclass
 
 NO_LATITUDE: Final = 90.0
 NO_LONGITUDE: Final = -180.0

@@ -7,7 +7,6 @@ then.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
@@ -19,6 +18,7 @@ from paperwasp.features.block import Block
 from paperwasp.features.family import Check, RankSetup, check_field
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.records import dataclass
 
 _KINDS = ("field", "label")
 

@@ -7,11 +7,11 @@ term, says them in its file by `explains`. Parts are worked only for hits that a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.features.block import Block
 from paperwasp.features.family import Floats, RankSetup, families
+from paperwasp.records import dataclass
 
 Arguments = tuple[str, ...]
 

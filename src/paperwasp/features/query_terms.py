@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.operators.base import Operator, TermOperator
+from paperwasp.records import dataclass
 
 DEFAULT_CONNECTIVITY: Final = 0.1
 _LEAST_FREQUENCY: Final = 1e-6

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.family import Floats
+from paperwasp.records import dataclass
 
 _LONGEST_INDEX: Final = 9
 """Digits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -18,6 +18,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.features.query_terms import RankTerm, rank_terms_of
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.ranking.text_hash import text_bits
+from paperwasp.records import dataclass
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 __all__ = ["Binding", "BoundLevel", "BoundRequest", "GroupOrder", "aggregators", "bound_request", "order_of"]
 

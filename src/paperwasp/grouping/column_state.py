@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from paperwasp.grouping.aggregator import Numbers, State
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.records import dataclass
 
 WHOLE: Final = (np.int64,)
 FLOAT: Final = (np.float64,)

@@ -12,10 +12,11 @@ Differs: a text that is none is an error of the client, code 4; Vespa ends some 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from paperwasp.errors import InvalidQuery
+from paperwasp.records import dataclass
 
 Path = tuple[int, ...]
 """Where a list or a group is: the number of the request, 0 for its root group, then the place of each list within its

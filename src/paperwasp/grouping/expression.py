@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from paperwasp.records import dataclass
 
 Constant = int | float | str | bool | bytes
 """A literal. bytes: `{1, 2}`, a raw value."""

@@ -7,7 +7,6 @@ integer or float, the empty text, or one that is behind others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.value_arrays import arrays_of, values_from
 from paperwasp.grouping.value_order import order_key
 from paperwasp.grouping.values import Kind, ListTable, Values
+from paperwasp.records import dataclass
 
 _GREATEST_DOUBLE: Final = float(np.finfo(np.float64).max)
 _BEHIND: Final = {Kind.STRING: "\ufffd", Kind.RAW: b"\xff"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Constant, Expression
 from paperwasp.grouping.memory import TextMemory
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.records import dataclass
 
 Lids = NDArray[np.uint32]
 

@@ -5,13 +5,12 @@ It can be merged with others, and its states written as arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.grouping.aggregator import State
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

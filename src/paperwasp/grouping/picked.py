@@ -6,7 +6,6 @@ The value is single, or all values of the hit where its expression has several.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, Self, TypeVar
 
@@ -22,6 +21,7 @@ from paperwasp.grouping.value_arrays import arrays_of, values_from
 from paperwasp.grouping.value_order import ranks_of
 from paperwasp.grouping.value_parts import unified, values_at
 from paperwasp.grouping.values import Kind, ListTable, Null, Values
+from paperwasp.records import dataclass
 
 _NO_ROW: Final = -1
 _EMPTY: Final[Mapping[Kind, Any]] = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: "", Kind.RAW: b""}

@@ -8,7 +8,6 @@ come together. (The error of a KLL sketch with Vespa's k of 200 is 1.33 %.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.grouping.ragged import Numbers, lengths_of, offsets_of
+from paperwasp.records import dataclass
 
 EXACT: Final = 1024
 """How many values of a group are kept."""

@@ -7,10 +7,11 @@ groups. Tags number levels and aggregations within a statement: by them the resu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from paperwasp.grouping.continuation import Pages
 from paperwasp.grouping.expression import Expression
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

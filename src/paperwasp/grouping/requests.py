@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from paperwasp.errors import InvalidQuery
@@ -19,6 +19,7 @@ from paperwasp.grouping.language.levels import check_levels, level_name
 from paperwasp.grouping.language.operation import UNLIMITED, Operation
 from paperwasp.grouping.language.text import expression_text
 from paperwasp.grouping.request import Aggregation, Filter, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.records import dataclass
 
 _LOOKAHEAD: Final = 1
 """One group or hit more than a page shows says whether there is another page."""

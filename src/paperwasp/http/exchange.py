@@ -19,7 +19,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Protocol
 
@@ -40,6 +40,7 @@ from paperwasp.http.messages import Answer, ClientCertificate, Request, Response
 from paperwasp.http.pending import Begun, Given, PendingAnswer
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, send_chunks, too_many_streams, unread
 from paperwasp.http.traffic import Traffic
+from paperwasp.records import dataclass
 
 Handler = Callable[[Request], Begun]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]

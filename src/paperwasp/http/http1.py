@@ -19,7 +19,6 @@ import re
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from email.utils import formatdate
 from functools import lru_cache
 from http import HTTPStatus
@@ -29,6 +28,7 @@ from urllib.parse import quote
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput, LargeHead, LongAddress
+from paperwasp.records import dataclass
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 SWITCHING: Final = b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: h2c\r\n\r\n"

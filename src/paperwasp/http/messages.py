@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote_plus
@@ -19,7 +19,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
-from paperwasp.frozen import frozen
+from paperwasp.records import dataclass, frozen
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain;charset=utf-8"

@@ -6,11 +6,11 @@ Differs from RFC 7578 in what nobody sends: no nested multiparts, no transfer en
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 _BOUNDARY: Final = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.IGNORECASE)
 _NAME: Final = re.compile(r';\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', re.IGNORECASE)

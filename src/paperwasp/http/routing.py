@@ -8,10 +8,10 @@ were added; a route that fits the path but not the method makes the answer 405 i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.http.messages import Answer, Request, Response, decode, json_response
+from paperwasp.records import dataclass
 
 Handler = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 """(request, the named parts of its path, decoded) → response."""

@@ -20,12 +20,12 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
 from paperwasp.errors import InvalidInput
 from paperwasp.http.tls import ALPN, ServerContext
+from paperwasp.records import dataclass
 
 TlsSource = Callable[[], ServerContext]
 """Gives the context of the next connection."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.linguistics import TextProfile
+from paperwasp.records import dataclass
 
 FieldKey = tuple[str, str]
 """Document type and field name."""

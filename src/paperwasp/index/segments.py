@@ -9,7 +9,7 @@ in, most of them are merged before any query comes.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.index.tokens import Buffer, Tokens, join_tokens
+from paperwasp.records import dataclass
 
 Bitmap: TypeAlias = NDArray[np.uint64]
 

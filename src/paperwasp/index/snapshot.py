@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -15,6 +15,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.index.fields import FieldKey, Fields
 from paperwasp.index.segments import Bitmap, Segment
+from paperwasp.records import dataclass
 
 EXACT_COUNT_FREQUENCY = 4096
 """The live documents of a term are counted up to this many documents."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from paperwasp.index.tokenizing import tokenize
 from paperwasp.index.tokens import Text, Texts, Tokens
 from paperwasp.linguistics import TextProfile
 from paperwasp.linguistics.uri import uri_parts
+from paperwasp.records import dataclass
 
 INLINE_MERGE_TOKENS = 1_000_000
 """Merges of more tokens than this are left to the background."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.records import dataclass
 
 Buffer: TypeAlias = NDArray[np.uint8]
 Text: TypeAlias = str | Sequence[str] | Mapping[str, int]

@@ -6,13 +6,14 @@ Chunkers that come with the service are in `chunkers`; embedders and generators 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from paperwasp.document.types import DataType
 from paperwasp.indexing.chunkers import FixedLengthChunker, SentenceChunker
 from paperwasp.indexing.context import Context
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 

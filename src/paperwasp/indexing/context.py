@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from paperwasp.records import dataclass
 
 TimeLeft = Callable[[], float]
 """The seconds that an operation still has."""

@@ -7,7 +7,7 @@ A compiled expression takes the value of the expression before it, None where th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final, NamedTuple, NoReturn
 
 from paperwasp import limits
@@ -16,6 +16,7 @@ from paperwasp.document.types import DataType
 from paperwasp.errors import LanguageError, Timeout
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context, TimeLeft, no_end
+from paperwasp.records import dataclass
 from paperwasp.schema.indexing_tree import Expression
 
 Value = Any

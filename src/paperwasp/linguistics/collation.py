@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
 
 from paperwasp.errors import InvalidQuery
+from paperwasp.records import dataclass
 
 SORT_FUNCTIONS: Final = ("raw", "lowercase", "uca")
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")

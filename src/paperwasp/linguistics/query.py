@@ -6,12 +6,13 @@ Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#stemming, a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from paperwasp.linguistics.detection import detect
 from paperwasp.linguistics.languages import ENGLISH, UNKNOWN, Language, language_of
 from paperwasp.linguistics.text import TextProfile
+from paperwasp.records import dataclass
 
 STEM_EXACTNESS: Final = 0.7
 """The exactness of a stem, where the word itself is indexed too; that of a word is 1."""

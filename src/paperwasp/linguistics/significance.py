@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import orjson
 
 from paperwasp import limits
 from paperwasp.linguistics.languages import ENGLISH, language_of
+from paperwasp.records import dataclass
 
 NO_LANGUAGE: Final = "un"
 """The tag in a model for words of no known language."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -23,6 +22,7 @@ from paperwasp import limits
 from paperwasp.linguistics.grams import grams
 from paperwasp.linguistics.languages import ENGLISH, Language
 from paperwasp.linguistics.stemming import NO_STEMMER, stem_word, stemmer_of
+from paperwasp.records import dataclass
 
 _ACCENTS: Final = regex.compile(r"[\u0300-\u036f]+")
 _PART: Final = regex.compile(r"(?P<word>[\p{L}\p{N}\p{Mn}\p{Mc}]+)|(?P<symbol>\p{So})|[^\p{L}\p{N}\p{Mn}\p{Mc}\p{So}]+")

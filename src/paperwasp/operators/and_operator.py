@@ -7,13 +7,13 @@ goes last, to find them among the documents that all others match, and a weakAnd
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.constants import TrueOperator
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import AndItem
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

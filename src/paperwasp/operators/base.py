@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final, TypeVar
 
@@ -26,6 +26,7 @@ from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.tuning import NO_TUNING, Tuning
 from paperwasp.query import Item
 from paperwasp.query.items import Annotations
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 
 NOT_COUNTED: Final = (0, 1)

@@ -7,7 +7,6 @@ Vespa: https://docs.vespa.ai/en/ranking/multivalue-query-operators.html#raw-scor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +17,7 @@ from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, 
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.operators.term import bits_of
 from paperwasp.query import Annotations, LabeledItem
+from paperwasp.records import dataclass
 
 
 class LabelMatch(FieldMatch):

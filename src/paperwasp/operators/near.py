@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -31,6 +30,7 @@ from paperwasp.operators.text import match_in
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query import Item
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, NearItem, PhraseItem, TermItem
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 
 _NO_GAP: Final = -1

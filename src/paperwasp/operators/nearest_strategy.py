@@ -8,11 +8,12 @@ Differs: the ratio is always counted; in Vespa an estimate of it decides first w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from paperwasp.operators.tuning import NeighborTuning
 from paperwasp.query import NearestNeighborItem
+from paperwasp.records import dataclass
 
 EXACT: Final = "exact"
 EXACT_FALLBACK: Final = "exact fallback"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import NotItem
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

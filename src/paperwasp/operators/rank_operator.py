@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import terms_where_matched
 from paperwasp.query import RankItem
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, eq=False, slots=True)

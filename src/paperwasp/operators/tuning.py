@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

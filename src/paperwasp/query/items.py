@@ -10,8 +10,10 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
+
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

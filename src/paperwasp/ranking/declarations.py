@@ -7,7 +7,7 @@ share what they inherit, so everything is checked once, and a problem has one me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
@@ -20,6 +20,7 @@ from paperwasp.ranking.forest_file import names_path, read_forest
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import Shapes
 from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
+from paperwasp.records import dataclass
 from paperwasp.schema.files import PackageFile
 from paperwasp.schema.model import Constant, OnnxModel
 from paperwasp.tensor.json_format import read_constant

@@ -8,7 +8,6 @@ of whoever has the hit (`ValueOf`); `rendered` makes both a tree that JSON can s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, apply_operation
 from paperwasp.ranking.tensor_plan import Value
+from paperwasp.records import dataclass
 from paperwasp.tensor.value import Tensor
 
 Json = dict[str, Any]

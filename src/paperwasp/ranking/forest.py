@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -19,6 +18,7 @@ from paperwasp.core import _core
 from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
 from paperwasp.ranking.scope import Scope, Source
 from paperwasp.ranking.tree import Node
+from paperwasp.records import dataclass
 
 Floats = NDArray[np.float64]
 Link = Literal["", "sigmoid", "exp"]

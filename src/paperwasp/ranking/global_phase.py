@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from paperwasp.errors import InternalError
 from paperwasp.ranking.program import Feature, Floats, Program
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.ranking.explanation import Explanation

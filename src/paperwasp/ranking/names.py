@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Model
 from paperwasp.ranking.forest import Forest
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Function
 from paperwasp.tensor.types import NUMBER, TensorType
 

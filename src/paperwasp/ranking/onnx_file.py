@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import Dimension, TensorType
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5

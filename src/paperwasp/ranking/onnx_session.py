@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 from weakref import WeakValueDictionary
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from paperwasp.core.clock import OutOfTime, work_ends_at
 from paperwasp.errors import InternalError
 from paperwasp.ranking.onnx_watch import WATCH
+from paperwasp.records import dataclass
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
@@ -31,6 +30,7 @@ from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilde
 from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_plan import RankValue, TensorBounds, TensorGraph
 from paperwasp.ranking.text_hash import text_number
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Function, RankProfile
 from paperwasp.tensor.batch import Labels
 from paperwasp.tensor.value import Tensor

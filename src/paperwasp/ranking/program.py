@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
+from paperwasp.records import dataclass
 
 Floats = NDArray[np.float64]
 FEATURE_BYTES: Final = 600

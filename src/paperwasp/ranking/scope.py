@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NoReturn
 
 from paperwasp import limits
@@ -11,6 +11,7 @@ from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.parsing.tokens import position_of
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.tree import Named, Node, Reference, String
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Function
 from paperwasp.tensor.types import TensorType
 

@@ -7,10 +7,9 @@ Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from paperwasp.ranking.evaluation import batch, kept
 from paperwasp.ranking.tensor_node import Block, TensorNode
+from paperwasp.records import dataclass
 from paperwasp.tensor import products
 from paperwasp.tensor.batch import TensorBatch
 

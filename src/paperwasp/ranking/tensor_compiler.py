@@ -7,7 +7,6 @@ inferred before, so what does not fit here was reported there.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -20,6 +19,7 @@ from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
 from paperwasp.ranking.tensor_plan import OfBatches, TensorGraph, Value, dependence_of
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Node, Number
+from paperwasp.records import dataclass
 from paperwasp.tensor import algebra
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.batch import TensorBatch

@@ -7,9 +7,9 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tenso
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
+from paperwasp.records import dataclass
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
 

@@ -9,7 +9,6 @@ constant; a plan may run in many threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +20,7 @@ from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, column,
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode, Work
+from paperwasp.records import dataclass
 from paperwasp.tensor import algebra
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch

@@ -5,9 +5,8 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tenso
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from paperwasp.ranking.tree import Node, enclose
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import quoted
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from paperwasp.records import dataclass
 
 LEVELS: Final[dict[str, int]] = {
     "||": 1,

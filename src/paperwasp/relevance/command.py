@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from paperwasp.embedded.frames import write_parquet
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.relevance.asking import asking
 from paperwasp.relevance.collection import check_fit, read_judgments, read_queries
 from paperwasp.relevance.evaluation import evaluate

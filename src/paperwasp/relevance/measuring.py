@@ -6,7 +6,6 @@ The measures are those of ir-measures (https://ir-measur.es), which are what tre
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from paperwasp.embedded.frames import import_optional
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Judgments
 from paperwasp.relevance.rankings import Run
 

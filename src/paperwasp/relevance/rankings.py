@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Protocol
 
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Queries
 
 YQL: Final = 'select * from sources * where {grammar: "weakAnd"}userInput(@query)'

@@ -21,7 +21,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
+from paperwasp.records import dataclass
 from paperwasp.remote.secrets import secret
 
 _AGAIN: Final = frozenset({429, 500, 502, 503, 504})

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
+from paperwasp.records import dataclass
 from paperwasp.schema.declaration import Declared
 from paperwasp.schema.fieldsets import resolve_fieldsets
 from paperwasp.schema.indexing import check_script

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 

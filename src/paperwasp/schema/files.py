@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from paperwasp.records import dataclass
 
 _Made = TypeVar("_Made")
 

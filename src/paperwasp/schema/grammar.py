@@ -12,9 +12,10 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html, and the terminal
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from types import MappingProxyType
+
+from paperwasp.records import dataclass
 
 
 class Part(Enum):

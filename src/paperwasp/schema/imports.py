@@ -6,10 +6,11 @@ Vespa: https://docs.vespa.ai/en/schemas/parent-child.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 
 from paperwasp.document.types import PREDICATE
+from paperwasp.records import dataclass
 from paperwasp.schema.data_types import holds_struct, is_position, target_of
 from paperwasp.schema.model import Field, ImportedField
 from paperwasp.schema.problems import Problems, nearest

@@ -6,10 +6,11 @@ The types of its values are checked where it is compiled (`paperwasp.indexing`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from paperwasp.errors import LanguageError, Position
+from paperwasp.records import dataclass
 from paperwasp.schema.indexing_language import parse_script
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, IndexingScript

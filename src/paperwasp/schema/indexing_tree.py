@@ -6,11 +6,11 @@ Vespa: https://docs.vespa.ai/en/reference/writing/indexing-language.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 OUTPUTS: Final = ("index", "attribute", "summary")
 _SOURCES: Final = frozenset(

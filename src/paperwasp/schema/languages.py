@@ -10,10 +10,10 @@ config-model/.../schema/derived/IndexingScript.java
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.document.types import PRIMITIVES, ArrayType, DataType, MapType, StructType, WeightedSetType
+from paperwasp.records import dataclass
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, Schema
 

@@ -9,7 +9,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
@@ -17,6 +17,7 @@ from paperwasp.document.parts import is_uri, part_of, part_of_element
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
 from paperwasp.linguistics import uri
+from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.indexing_tree import Expression

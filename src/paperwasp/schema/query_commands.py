@@ -7,8 +7,9 @@ commands that it knows.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Match
 
 

@@ -13,12 +13,12 @@ Vespa: https://docs.vespa.ai/en/schemas/inheritance-in-schemas.html#rank-profile
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from paperwasp import limits
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 from paperwasp.schema.model import (
     Constant,
     Field,

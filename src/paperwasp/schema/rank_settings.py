@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Literal, cast
 
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.tokens import position_of
+from paperwasp.records import dataclass
 from paperwasp.schema.fields import RANK_TYPES
 from paperwasp.schema.model import Constant, Diversity, Field, Function, Input, MatchPhase, Mutation, OnnxModel
 from paperwasp.schema.problems import Problems, nearest

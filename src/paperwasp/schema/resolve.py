@@ -12,7 +12,6 @@ left out, so that one mistake is not reported as many.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
@@ -20,6 +19,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, LanguageError
+from paperwasp.records import dataclass
 from paperwasp.schema.completion import Completed, complete
 from paperwasp.schema.declaration import Declared, Source, declare
 from paperwasp.schema.imports import connect

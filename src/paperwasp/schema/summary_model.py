@@ -6,10 +6,11 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#document-summary
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from paperwasp.document.types import DataType
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from paperwasp import limits
@@ -15,6 +15,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.parsing.tokens import END
+from paperwasp.records import dataclass
 from paperwasp.schema.free_text import OPENING, balanced_text, line_end, line_text, read_bracketed
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
 from paperwasp.schema.tree import Node, dump

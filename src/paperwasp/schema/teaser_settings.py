@@ -6,9 +6,11 @@ Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
+
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

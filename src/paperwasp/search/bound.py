@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from paperwasp.features.setting import QuerySetting
 from paperwasp.ranking import CompiledProfile
+from paperwasp.records import dataclass
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.match_phase import Limiter
 from paperwasp.search.observe import NO_OBSERVER, Observer

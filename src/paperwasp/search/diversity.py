@@ -5,7 +5,6 @@ Vespa: https://docs.vespa.ai/en/querying/result-diversity.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,6 +16,7 @@ from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.collation import Collation
 from paperwasp.operators import SearchSpace
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Diversity
 from paperwasp.search.query import DiversityOverride
 

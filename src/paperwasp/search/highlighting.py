@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from functools import cached_property
 from itertools import pairwise
@@ -38,6 +37,7 @@ from paperwasp.query import (
     WordAlternativesItem,
     WordItem,
 )
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile

@@ -6,7 +6,7 @@ They are kept of features that say the same of a hit in every phase, and where f
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from paperwasp.features.block import Block
 from paperwasp.operators.field_match import Lids
 from paperwasp.ranking import CompiledProfile, Program
+from paperwasp.records import dataclass
 from paperwasp.search.blocks import BLOCK_LIDS
 
 _SAME_IN_EVERY_PHASE: Final = ("bm25(", "closeness(")

@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match-phase
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +23,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.operators import SearchSpace, plan
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.query import AndItem, Item, RangeItem
+from paperwasp.records import dataclass
 from paperwasp.schema.model import MatchPhase, RankProfile
 from paperwasp.search.diversity import Diversifier, diversifier_of
 from paperwasp.search.query import MatchPhaseOverride

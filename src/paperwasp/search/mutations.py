@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, Protocol
 
 import numpy as np
@@ -21,6 +21,7 @@ from paperwasp import limits
 from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import PaperwaspError
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Mutation
 from paperwasp.search.query import SearchResponse
 

@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -33,6 +32,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.collation import DEFAULT_LOCALE, LOWERCASE, Collation
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.field_match import Bitmap
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Sorting
 from paperwasp.search.query import SortKey
 

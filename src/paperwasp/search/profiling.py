@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 from paperwasp.env import Environment
@@ -24,6 +24,7 @@ from paperwasp.ranking.evaluation import batch, levels_of
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.ranking.tensor_plan import TensorFeature
+from paperwasp.records import dataclass
 from paperwasp.search.query import Profiling
 from paperwasp.search.trace import MOST_OPERATORS, name_of
 from paperwasp.tensor.types import TensorType

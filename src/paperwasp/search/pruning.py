@@ -15,7 +15,7 @@ of words matches few documents as a rule, and these are scored in full. The answ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -35,6 +35,7 @@ from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FoundMatch
 from paperwasp.operators.weak_and import WeakAndOperator
 from paperwasp.ranking import CompiledProfile
+from paperwasp.records import dataclass
 
 LEAST_WEIGHT: Final = 1e-20
 """The kernel bounds scores in single precision: weights of bm25 must be between this and its inverse."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from paperwasp.features.compile import ServedProfile
 from paperwasp.operators.tuning import Tuning
 from paperwasp.ranking import CompiledProfile
+from paperwasp.records import dataclass
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.known_features import reused_features
 from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning

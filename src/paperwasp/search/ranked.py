@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from paperwasp.core import _core
 from paperwasp.features.block import Block, FirstPhase
 from paperwasp.operators.field_match import Bitmap, Lids
 from paperwasp.ranking import Program, RankValue
+from paperwasp.records import dataclass
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.known_features import NO_FEATURES, KnownFeatures
 from paperwasp.search.scoring import features_of, scores_of

@@ -6,10 +6,10 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from paperwasp.records import dataclass
 
 Scores = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -28,6 +28,7 @@ from paperwasp.content.visiting import filter_of, span
 from paperwasp.errors import IllegalQuery
 from paperwasp.index.text_index import TextIndex
 from paperwasp.ranking import CompiledProfile
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.search.query import Streaming

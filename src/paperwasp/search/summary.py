@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Final, NamedTuple
@@ -23,6 +22,7 @@ from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
 from paperwasp.operators import SearchSpace
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.streaming import is_streamed_part

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.updates import Value
+from paperwasp.records import dataclass
 
 
 class Subject(Protocol):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar, Final
 
 from paperwasp.document.updates import Index, Key, Member
+from paperwasp.records import dataclass
 
 CHARACTER_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
 _WRITTEN_OTHERWISE: Final = re.compile(r'[\x00-\x1f"\\\x7f]')

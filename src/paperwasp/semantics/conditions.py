@@ -10,12 +10,12 @@ Differs: a `!` over several words looks past one word; `&` is executed; a phrase
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
+from paperwasp.records import dataclass
 from paperwasp.semantics.speech import Speech
 from paperwasp.semantics.tree import DEFAULT_INDEX, Branch, Leaf
 

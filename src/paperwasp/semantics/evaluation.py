@@ -10,11 +10,12 @@ Differs: a rule that refers to terms that were not matched does not fire, where 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from paperwasp import limits
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.items import Item
+from paperwasp.records import dataclass
 from paperwasp.semantics.conditions import (
     Choice,
     Comparison,

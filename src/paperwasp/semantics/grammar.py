@@ -11,13 +11,14 @@ Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final, NoReturn
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.linguistics import UNKNOWN, language_of
 from paperwasp.parsing import Lexicon, Token, TokenStream
+from paperwasp.records import dataclass
 from paperwasp.semantics.conditions import (
     COMPARISONS,
     Anchored,

@@ -6,11 +6,12 @@ Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp.errors import InvalidQuery, Position
+from paperwasp.records import dataclass
 from paperwasp.semantics.conditions import Choice, Condition, Form, Forms
 from paperwasp.semantics.speech import Speech
 

@@ -5,10 +5,10 @@ Vespa: the directives `stemming` and `language` in https://docs.vespa.ai/en/refe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 from paperwasp.linguistics import ENGLISH, Language, TextProfile
+from paperwasp.records import dataclass
 
 _PROFILE = TextProfile()
 

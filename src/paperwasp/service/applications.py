@@ -11,12 +11,12 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.configserver import Activation, ApplicationId, ServiceAddress
 from paperwasp.errors import NotFound
+from paperwasp.records import dataclass
 from paperwasp.service.containers import Containers
 from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.ports import container_of

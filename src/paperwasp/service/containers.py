@@ -14,7 +14,6 @@ import asyncio
 import logging
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +27,7 @@ from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.errors import Conflict
 from paperwasp.http.tls_files import ReloadedTls
+from paperwasp.records import dataclass
 from paperwasp.service.access_logs import AccessLogs
 from paperwasp.service.listener import Listener
 from paperwasp.service.ports import PortRecord, Taken, assign, container_of, places_of

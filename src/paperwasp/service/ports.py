@@ -14,7 +14,6 @@ Nothing here opens a port: a callable tells `assign` whether one can be had.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import orjson
@@ -22,6 +21,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.errors import Conflict
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container, HttpServer

@@ -16,7 +16,6 @@ import mmap
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.records import dataclass
 
 _HEADER: Final = struct.Struct("<8sIIQI")
 _HEADER_CRC: Final = struct.Struct("<I")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.records import dataclass
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.records import dataclass
 
 CELL_TYPES: Final = ("double", "float", "bfloat16", "int8")
 """From the largest to the smallest."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NoReturn
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.records import dataclass
 from paperwasp.tensor.types import Dimension, TensorType
 
 DTYPES: Final[Mapping[str, str]] = {"double": "float64", "float": "float32", "bfloat16": "float32", "int8": "int8"}

@@ -6,7 +6,7 @@ Vespa: https://docs.vespa.ai/en/reference/applications/testing.html
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -15,6 +15,7 @@ import orjson
 
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import decode_form
+from paperwasp.records import dataclass
 
 SYSTEM, SETUP, STAGING = "system-test", "staging-setup", "staging-test"
 _PLACES: Final = ("tests", "src/test/application/tests")

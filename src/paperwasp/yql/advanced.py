@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.tokens import position_of
 from paperwasp.query.items import AndItem, EquivItem, Item, NearItem, NotItem, OrItem, RankItem, WeakAndItem, WordItem
+from paperwasp.records import dataclass
 from paperwasp.yql.simple_terms import Reader
 
 _ARGUMENT = re.compile(r"\s*\(\s*(?:([0-9]{1,9})\s*\))?")

@@ -9,13 +9,14 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#annotations
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 from unicodedata import normalize
 
 from paperwasp.parsing.tokens import Token, TokenStream
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.records import dataclass
 from paperwasp.yql.lexicon import NUMBERS, accept_keyword, dotted_name, number_value, string_value
 
 Value = Any

@@ -6,10 +6,9 @@ Vespa: `model.filter` and `recall` in https://docs.vespa.ai/en/reference/api/que
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.items import AndItem, Item, NotItem, RankItem
+from paperwasp.records import dataclass
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked

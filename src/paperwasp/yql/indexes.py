@@ -6,8 +6,9 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match and `query-
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -32,6 +32,7 @@ from paperwasp.query.items import (
     UriItem,
     WordItem,
 )
+from paperwasp.records import dataclass
 from paperwasp.yql.user_items import UserTextItem
 
 _LITERAL: Final = re.compile(

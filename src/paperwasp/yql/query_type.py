@@ -8,11 +8,12 @@ Vespa: `model.type` in https://docs.vespa.ai/en/reference/api/query.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp.errors import IllegalQuery
+from paperwasp.records import dataclass
 
 COMPOSITES: Final = ("and", "or", "weakAnd", "phrase", "near", "oNear")
 TOKENIZATIONS: Final = ("internal", "linguistics")

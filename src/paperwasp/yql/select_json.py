@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -25,6 +24,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import Token, TokenStream
+from paperwasp.records import dataclass
 from paperwasp.yql.conditions import ConditionParser
 from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.statement import YqlQuery, check_connectivity

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -18,6 +18,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import TokenStream, position_of
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, Item, TermItem
+from paperwasp.records import dataclass
 from paperwasp.yql.annotations import NO_SCOPE
 from paperwasp.yql.conditions import ConditionParser
 from paperwasp.yql.lexicon import (

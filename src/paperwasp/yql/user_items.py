@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from paperwasp.errors import Position
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations, Item
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ the hnsw index over it. What is in none of them (sorting, `mutable`) needs nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.document.types import ArrayType, DataType, MapType, StructType, TensorFieldType
+from paperwasp.records import dataclass
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings, Schema, SubField
 
 

@@ -10,7 +10,6 @@ Differs: types are compared in every mode and inside arrays and maps too, since 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.application.changes.attributes import attribute_changes, fast_access_changes, find_unpaged
@@ -19,6 +18,7 @@ from paperwasp.application.changes.indexing import indexing_changes
 from paperwasp.application.changes.types import type_changes
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 
 _MODE_NAMES: Final[Mapping[Mode, str]] = {"index": "indexed", "streaming": "streaming", "store-only": "store-only"}

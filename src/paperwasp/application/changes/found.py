@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final, Literal
+
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.changes.overrides import ValidationOverrides

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.document.types import PREDICATE, STRING, ArrayType, DataType, WeightedSetType
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, IndexSettings, Schema
 
 _OUTPUTS: Final = ("index", "attribute", "summary")

@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/applications/validation-overrides.html
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
@@ -15,6 +14,7 @@ from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import Finding, LanguageError, Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.records import dataclass
 
 _RENAMED: Final = {"content-type-removal": "schema-removal"}
 """Ids that Vespa still takes → their new names."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from paperwasp import limits
@@ -16,6 +16,7 @@ from paperwasp.application.archive import safe_path
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element, parse_fragment, parse_xml
 from paperwasp.errors import LanguageError, UnreadablePackage
+from paperwasp.records import dataclass
 
 _INCLUDE: Final = "preprocess:include"
 _FOLDER_INCLUDE: Final = "include"

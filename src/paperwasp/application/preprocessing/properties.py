@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
 from paperwasp import limits
@@ -16,6 +16,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element
 from paperwasp.errors import Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.records import dataclass
 
 _PROPERTIES: Final = "preprocess:properties"
 _REFERENCE: Final = re.compile(r"\$\{([^${}]*)\}")

@@ -8,13 +8,14 @@ for all that is in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.records import dataclass
 
 _PREFIX: Final = "deploy:"
 _ENVIRONMENTS: Final = ("dev", "test", "staging", "perf", "prod")

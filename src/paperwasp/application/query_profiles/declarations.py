@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/query-profiles.html#field-typ
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.application.findings import Findings
@@ -15,6 +14,7 @@ from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.application.query_profiles.substitution import Template
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final
 
 from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.records import dataclass
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 

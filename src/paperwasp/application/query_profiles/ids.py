@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+from paperwasp.records import dataclass
 
 NAME: Final = re.compile(r"[$a-zA-Z_/][-$a-zA-Z0-9_/()]*")
 """The name of a profile, of a type, or of one part of a field's name."""

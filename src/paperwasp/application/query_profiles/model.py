@@ -6,13 +6,14 @@ Vespa: https://docs.vespa.ai/en/reference/querying/query-profiles.html#query-pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from paperwasp.application.query_profiles.field_types import ProfileType
 from paperwasp.application.query_profiles.ids import ComponentId
 from paperwasp.application.query_profiles.substitution import Template
 from paperwasp.errors import Position
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#variants-and-inheri
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final
 
@@ -18,6 +18,7 @@ from paperwasp.application.query_profiles.declarations import describe_undeclare
 from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
 from paperwasp.application.query_profiles.model import Layer, QueryProfile
 from paperwasp.application.query_profiles.substitution import Template
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#value-substitution
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+from paperwasp.records import dataclass
 
 _OPENING: Final = "%{"
 _HOLE: Final = re.compile(r"%\{([^}]*)\}")

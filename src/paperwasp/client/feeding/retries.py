@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
 from paperwasp.client.feeding.operations import OperationType
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

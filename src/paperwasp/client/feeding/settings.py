@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import ssl
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final, TypeAlias, TypedDict, Unpack
 from urllib.parse import urlsplit
@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from paperwasp.client.feeding.circuit import CircuitBreaker, GracePeriodBreaker
 from paperwasp.client.feeding.retries import RetryStrategy
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.version import VERSION
 
 CONNECTIONS_PER_ENDPOINT: Final = 8

@@ -6,7 +6,6 @@ import io
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, cast
 
@@ -14,6 +13,7 @@ import zstandard
 from isal import igzip, isal_zlib
 
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 STANDARD_INPUT: Final = "-"
 OPERATION_BYTES: Final = 128 * 2**20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +13,7 @@ from paperwasp.client.sources.opening import DAMAGED, OPERATION_BYTES, STANDARD_
 from paperwasp.client.sources.operations import BadInput, Item
 from paperwasp.client.sources.rows import RowMapping, RowOptions
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 FORMATS: Final = ("json", "jsonl", "csv", "tsv", "parquet", "arrow")
 _ENDINGS: Final = {

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -19,6 +18,7 @@ import orjson
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 SPACES: Final = ("global", "default")
 """The bucket spaces: documents that are on all nodes, which others may refer to, come first."""

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, Full, Queue
 from typing import IO, Final
@@ -19,6 +18,7 @@ from paperwasp.client.visiting.parts import Chunk, Part, VisitOptions, find_part
 from paperwasp.client.visiting.state import ENDING, VisitState
 from paperwasp.client.visiting.tables import check_parquet, write_csv, write_parquet
 from paperwasp.errors import InvalidInput, PaperwaspError
+from paperwasp.records import dataclass
 
 STANDARD_OUTPUT: Final = Path("-")
 _WAIT_SECONDS: Final = 0.2

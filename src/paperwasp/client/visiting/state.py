@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +12,7 @@ import orjson
 
 from paperwasp.client.visiting.parts import Chunk, Part, VisitOptions
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 ENDING: Final = ".continue"
 _SAVE_SECONDS: Final = 1.0

@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/security/guide.html; the answers of its data-pla
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from paperwasp.access.bearer import bearer_token
@@ -19,6 +18,7 @@ from paperwasp.container.access.permissions import needed_permission
 from paperwasp.env import Environment
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.client_rules import ClientRules

@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -41,6 +41,7 @@ from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
 from paperwasp.indexing.context import TimeLeft
+from paperwasp.records import dataclass
 
 Change = Callable[[VisitedDocument, TimeLeft], ApplyRequest]
 """From a visited document, and the time for it, to what is done with it. Errors: InvalidInput; those of a component."""

@@ -19,8 +19,8 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import Body, read_body
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.errors import InvalidInput
-from paperwasp.frozen import frozen
 from paperwasp.http.messages import Request
+from paperwasp.records import frozen
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE")
 

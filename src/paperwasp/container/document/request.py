@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
@@ -17,6 +16,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import decode, decode_form
 from paperwasp.indexing.context import TimeLeft, no_end
+from paperwasp.records import dataclass
 from paperwasp.tensor.json_output import FORMS
 
 ROOT: Final = "/document/v1/"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from paperwasp.application.model import ApplicationModel
@@ -32,6 +32,7 @@ from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.indexing.context import TimeLeft, no_end
+from paperwasp.records import dataclass
 
 _FIELD_PATH: Final = re.compile(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")

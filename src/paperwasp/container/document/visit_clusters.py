@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 from paperwasp.schema.pending import is_derived
 
 

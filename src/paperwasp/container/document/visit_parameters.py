@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeVar
 
 from paperwasp import limits
@@ -24,6 +24,7 @@ from paperwasp.content.messages import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, decode
+from paperwasp.records import dataclass
 from paperwasp.selection import Purpose, check_selection, parse_selection
 from paperwasp.tensor.json_output import FORMS
 

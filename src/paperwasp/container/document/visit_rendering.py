@@ -14,13 +14,13 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#response-formats
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import orjson
 
 from paperwasp.container.accept import StreamForm
 from paperwasp.content.messages import VisitedDocument
+from paperwasp.records import dataclass
 
 JSON: Final = "application/json; charset=UTF-8"
 Trace = Sequence[str]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 _VERSION: Final = 1
 _HEAD: Final = struct.Struct(">BQ4sB")

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
@@ -22,6 +21,7 @@ from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload, PaperwaspError, Timeout
 from paperwasp.evaluation.binding import bound_values
 from paperwasp.evaluation.function import Function, Values
+from paperwasp.records import dataclass
 from paperwasp.tensor.value import Tensor
 
 _THREADS: Final = max(2, os.cpu_count() or 1)

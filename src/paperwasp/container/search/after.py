@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ import orjson
 
 from paperwasp.attribute.sort_order import PortableKey
 from paperwasp.errors import IllegalQuery
+from paperwasp.records import dataclass
 from paperwasp.search.query import AFTER_ALL, BEFORE_ALL, Hit, SearchAfter
 
 _TOKEN_CHARACTERS: Final = 64 * 1024

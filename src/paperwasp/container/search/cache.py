@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.container.search.shapes import Form
 from paperwasp.http.messages import Response
+from paperwasp.records import dataclass
 
 Key = tuple[str, frozenset[tuple[str, str]] | tuple[tuple[str, str], ...]]
 ENTRY_BYTES: Final = 600

@@ -9,7 +9,7 @@ import math
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -24,6 +24,7 @@ from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.ranking.query_expressions import RankExpressions
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, RankProfile, Schema
 from paperwasp.semantics import NO_RULES, RuleBases
 from paperwasp.yql.indexes import Indexes

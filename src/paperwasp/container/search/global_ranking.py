@@ -8,7 +8,6 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html#using-a-global-phase
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from paperwasp.container.search.settings import GlobalParameters
 from paperwasp.container.search.sorting import RELEVANCE
 from paperwasp.errors import IllegalQuery
 from paperwasp.ranking.global_phase import GlobalPhase
+from paperwasp.records import dataclass
 from paperwasp.search.global_phase import relevances
 from paperwasp.search.query import GlobalPage, Hit, SortKey
 

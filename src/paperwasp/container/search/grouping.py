@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
@@ -24,6 +24,7 @@ from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.language import Operation, parse_grouping
 from paperwasp.grouping.request import Filter, GroupingRequest, Layout
 from paperwasp.grouping.requests import DEFAULTS, Defaults, converted, layout_of
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.yql import parse_select_grouping
 from paperwasp.yql.annotations import accept_annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -22,6 +22,7 @@ from paperwasp.container.search.values import SentArray
 from paperwasp.errors import InvalidQuery, LanguageError, TooLarge
 from paperwasp.indexing.components import Embedder
 from paperwasp.large_json import load_json
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Input, Schema
 from paperwasp.tensor.json_format import flat_tensor, tensor_of
 from paperwasp.tensor.literal import parse_tensor

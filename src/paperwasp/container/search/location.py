@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.container.search.settings import PositionParameters
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.items import AndItem, GeoBoundingBoxItem, GeoLocationItem, Item, RankItem
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.yql.degrees import DEGREES, read_degrees
 

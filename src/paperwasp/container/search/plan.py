@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from paperwasp.container.search.after import After
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
@@ -13,6 +13,7 @@ from paperwasp.container.search.rules import RuledTree
 from paperwasp.errors import PaperwaspError
 from paperwasp.grouping.request import Layout
 from paperwasp.query.items import Item
+from paperwasp.records import dataclass
 from paperwasp.search.query import Query, SortKey
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -27,6 +27,7 @@ from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.grouping.request import GroupingRequest
 from paperwasp.query.items import Item
+from paperwasp.records import dataclass
 from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
 from paperwasp.yql.statement import StatementTemplate
 

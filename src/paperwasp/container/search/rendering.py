@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 from math import isfinite
 from typing import Any, Final
@@ -21,6 +21,7 @@ from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
 from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.records import dataclass
 from paperwasp.search.query import Hit, HitExplanation
 from paperwasp.tensor.json_output import result_json
 from paperwasp.tensor.value import Tensor

@@ -10,7 +10,7 @@ a query with two mistakes has the error that it would have if each request were 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -24,6 +24,7 @@ from paperwasp.container.search.significance import significances, uses_model, w
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.linguistics.languages import CJK, language_of
 from paperwasp.query.items import AndItem, Item, OrItem, PhraseItem, TermItem, TrueItem, WeakAndItem, WordItem
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.yql import parse_recall
 from paperwasp.yql.canonical import canonical

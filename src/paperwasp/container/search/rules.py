@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html#semantic-rules
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.container.search.config import SearchConfig
@@ -18,6 +17,7 @@ from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.items import Item, TermItem
+from paperwasp.records import dataclass
 from paperwasp.semantics import Rewriting, RuleBase, rewrite
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.query_type import type_of

@@ -6,13 +6,14 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search.values import PRESENT, Now
 from paperwasp.ranking.query_expressions import RankExpressions
+from paperwasp.records import dataclass
 from paperwasp.search.query import (
     NO_PROFILING,
     DiversityOverride,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
@@ -19,6 +18,7 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, Q
 from paperwasp.container.search.parameter_setters import Setter
 from paperwasp.container.search.parameter_table import full_name, value_setter
 from paperwasp.container.search.settings import RequestValues
+from paperwasp.records import dataclass
 from paperwasp.yql.lifting import Outline, Values, outline_of, value_of
 
 Pairs = Sequence[tuple[str, str]]

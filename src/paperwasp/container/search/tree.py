@@ -5,13 +5,13 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html#query-model
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
 from paperwasp.query.items import Item, TermItem
+from paperwasp.records import dataclass
 from paperwasp.yql import QueryType, UserText, YqlQuery
 from paperwasp.yql.field_names import renamed
 from paperwasp.yql.indexes import Indexes

@@ -8,7 +8,6 @@ taken. A group without a key shows null. Vespa: argmax_aggregation_result.cpp
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from paperwasp.grouping.picked import PickedState, picked_rows, picked_state
 from paperwasp.grouping.ragged import lengths_of
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.records import dataclass
 
 _NUMBERS = frozenset({Kind.BOOL, Kind.LONG, Kind.DOUBLE})
 Mask = NDArray[np.bool_]

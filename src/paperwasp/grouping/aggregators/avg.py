@@ -6,7 +6,6 @@ Where the values are integers so is their sum, which wraps. Vespa: AverageAggreg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from paperwasp.grouping.elements import as_numbers, spread
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 
 @written_as("avg")

@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#group-
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from paperwasp.grouping.column_state import WHOLE, ColumnState, added, number_va
 from paperwasp.grouping.node import Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 
 @written_as("count")

@@ -7,7 +7,6 @@ answer has their number instead. Vespa: expressioncountaggregationresult.cpp, Ex
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
@@ -31,6 +30,7 @@ from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.ragged import check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 _FEW: Final = -1
 """Instead of the number of a row of buckets: the group keeps hashes."""

@@ -6,7 +6,6 @@ the value is what is empty in its type: 0, the empty string. Vespa: first_aggreg
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from paperwasp.grouping.picked import PickedState, empty_of, picked_rows, picked
 from paperwasp.grouping.ragged import lengths_of
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 
 @written_as("first")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from paperwasp.grouping.aggregator import Binder, aggregates, argument, written_as
 from paperwasp.grouping.extremes import Extreme, ExtremeState
 from paperwasp.grouping.request import Aggregation
+from paperwasp.records import dataclass
 
 
 @written_as("max")

@@ -7,7 +7,6 @@ In an order all groups are equal, as in Vespa. Vespa: QuantileAggregationResult.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +21,7 @@ from paperwasp.grouping.quantile_sketch import EXACT, QuantileSketch, merged_ske
 from paperwasp.grouping.ragged import check_arrays, check_offsets, lengths_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 _MOST_WEIGHT = 2**48
 """Of the values of all groups together: what is computed of them must not overflow, those of many results together."""

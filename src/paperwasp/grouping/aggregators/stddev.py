@@ -7,7 +7,6 @@ Differs: where rounding leaves less than nothing under the root, as for equal va
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ from paperwasp.grouping.elements import spread, valid_doubles
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 
 @written_as("stddev")

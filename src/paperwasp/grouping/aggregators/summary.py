@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#hit-li
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final, Self
 
@@ -19,6 +18,7 @@ from paperwasp.grouping.node import Rows
 from paperwasp.grouping.ragged import check_arrays, check_offsets, offsets_of, parts_at
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.records import dataclass
 
 UNLIMITED: Final = -1
 

@@ -6,7 +6,6 @@ Floats are rounded, and text is the number that it begins with. Vespa: xoraggreg
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from paperwasp.grouping.elements import as_integers, spread
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Aggregation
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 
 @written_as("xor")

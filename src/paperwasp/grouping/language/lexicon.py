@@ -6,12 +6,12 @@ Vespa: GroupingParser.jj
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, NamedTuple, NoReturn
 
 from paperwasp import grouping_limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
+from paperwasp.records import dataclass
 
 END: Final = "end"
 _KINDS: Final = {

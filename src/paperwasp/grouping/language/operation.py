@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.language.text import expression_text, filter_text, label_text
 from paperwasp.grouping.request import Filter
+from paperwasp.records import dataclass
 
 UNLIMITED: Final = 2**31 - 1
 """`max(inf)`."""

@@ -7,7 +7,6 @@ Differs: raw values and limits are shown as lists of numbers wherever they are; 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from paperwasp.document.float_text import double_text
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.records import dataclass
 
 BUCKETS: Final = frozenset((Kind.LONG_BUCKET, Kind.DOUBLE_BUCKET, Kind.STRING_BUCKET, Kind.RAW_BUCKET))
 

@@ -10,7 +10,7 @@ Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.request import Aggregation, GroupingRequest, Layout
 from paperwasp.grouping.result.ids import GroupIds, ids_of, keys_of, same_ids
 from paperwasp.grouping.values import Values
+from paperwasp.records import dataclass
 
 Rows = NDArray[np.int64]
 

@@ -9,7 +9,6 @@ Vespa: ResultBuilder.java in com.yahoo.search.grouping.vespa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.request import Aggregation, Layout
 from paperwasp.grouping.result.ids import GroupIds
 from paperwasp.grouping.result.joined import Node, Rows, joined
+from paperwasp.records import dataclass
 
 HITS = "summary"
 """The aggregate whose values are lists of hits."""

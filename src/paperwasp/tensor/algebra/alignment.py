@@ -4,10 +4,9 @@ have. Matching is by sorted keys of (hit, labels), never row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from paperwasp.records import dataclass
 from paperwasp.tensor.algebra.cells import Cells
 from paperwasp.tensor.algebra.keys import places
 from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, ranges

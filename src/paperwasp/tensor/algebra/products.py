@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
+from paperwasp.records import dataclass
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.alignment import Alignment, aligned, crossed, picked
 from paperwasp.tensor.algebra.cells import CELL_FUNCTIONS, Cells, converted

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from paperwasp.records import dataclass
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.algebra.cells import Cells, converted
 from paperwasp.tensor.algebra.keys import numbered, ordered, ordered_within
