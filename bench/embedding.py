@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bench.ranking_node import ratio_row
 from bench.report import Report
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.embedders.registry import embedders_of
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
@@ -64,7 +64,7 @@ def run(report: Report, texts_count: int = TEXTS, rounds: int = 3) -> None:
     for name in ("together", "threads"):
         if not np.allclose(vectors[name], vectors["direct"], atol=1e-4):
             report.fail(f"embedding: the vectors of {name} are others than those of the direct calls")
-    said = {"together": "one call", "threads": f"{embedding_limits.DOCUMENT_THREADS} threads, a text each"}
+    said = {"together": "one call", "threads": f"{limits.embedding.DOCUMENT_THREADS} threads, a text each"}
     for name, how in said.items():
         described = f"embed {texts_count:,} short texts, {how}"
         report.add(ratio_row(described, least[name], least["direct"], MOST_RATIO, "tokenizers + onnxruntime"))
@@ -111,7 +111,7 @@ def _together(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _in_threads(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    with ThreadPoolExecutor(embedding_limits.DOCUMENT_THREADS) as pool:
+    with ThreadPoolExecutor(limits.embedding.DOCUMENT_THREADS) as pool:
         made = pool.map(lambda text: embedder.embed([text], TYPE, Context("v"))[0].cells, texts)
         return np.concatenate(list(made))
 

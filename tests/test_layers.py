@@ -15,22 +15,12 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
+    ("records", "limits"),
     (
         "errors",
-        "access_limits",
-        "backup_limits",
-        "doctor_limits",
-        "connection_limits",
-        "embedding_limits",
-        "expression_limits",
-        "grouping_limits",
-        "remote_limits",
-        "limits",
-        "monitoring_limits",
         "env",
         "service_manager",
         "yielding",
-        "frozen",
         "daemon_threads",
         "version",
         "core",
@@ -73,7 +63,9 @@ LATE_IMPORTS = {
     "paperwasp.container.access.gate": "request filters, for containers that have some",
     "paperwasp.container.app": "applications, as above",
     "paperwasp.service.content_clusters": "the same",
+    "paperwasp": "what a service needs, for the first who asks for one: pytest loads the package in every run",
     "paperwasp.testing.plugin": "the service, where a test uses it: pytest loads the plugin in every run",
+    "paperwasp.embedded.progress": "rich, for bars in terminals",
     "paperwasp.embedded.results": "rich, for explanations as text",
     "paperwasp.embedders.text_tokenizer": "tokenizers, for embedders",
     "paperwasp.monitoring.log_files": "zstandard, for files of the access log that are ended",

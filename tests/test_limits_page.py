@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from paperwasp import grouping_limits, limits
+from paperwasp import limits
 
 ROOT = Path(__file__).parent.parent
+LIMITS = Path(limits.__file__).parent
 PAGE = ROOT / "docs" / "limits.md"
 OVER_HTTP = ROOT / "tests" / "service" / "test_limits_over_http.py"
 REQUESTS = OVER_HTTP.with_name("large_requests.py")
@@ -29,10 +31,21 @@ def requests_of(tests: str) -> list[str]:
     return [name.strip().strip("`") for name in found[1].split(",")] if found else []
 
 
+def test_no_name_is_in_two_of_the_files_that_share_theirs() -> None:
+    """The package takes all of these by `*`: one would hide the other."""
+    package = (LIMITS / "__init__.py").read_text()
+    shared = re.findall(r"^from paperwasp\.limits\.(\w+) import \*", package, re.MULTILINE)
+    names = Counter(
+        name for file in shared for name in re.findall(r"^[A-Z]\w+", (LIMITS / f"{file}.py").read_text(), re.M)
+    )
+    assert len(names) > 250
+    assert [name for name, count in names.items() if count > 1] == []
+
+
 def test_every_name_is_a_limit() -> None:
     names = [name for _, cell, *_ in rows() for name in re.findall(r"`(\w+)`", cell)]
     assert len(names) > 50
-    assert [name for name in names if not (hasattr(limits, name) or hasattr(grouping_limits, name))] == []
+    assert [name for name in names if not (hasattr(limits, name) or hasattr(limits.grouping, name))] == []
 
 
 def test_every_row_has_a_test_that_is_there() -> None:

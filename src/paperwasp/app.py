@@ -17,7 +17,6 @@ import resource
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -39,8 +38,9 @@ from paperwasp.env import SYSTEM
 from paperwasp.http.messages import Request
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls, TlsSettings
+from paperwasp.limits.monitoring import TELEMETRY_EXPORT_SECONDS
 from paperwasp.monitoring.api import MetricsSource
-from paperwasp.monitoring_limits import TELEMETRY_EXPORT_SECONDS
+from paperwasp.records import dataclass
 from paperwasp.service.access_logs import AccessLogs, Logged
 from paperwasp.service.applications import Applications
 from paperwasp.service.backup_files import open_served

@@ -9,9 +9,9 @@ import pytest
 
 from paperwasp.access.bearer import bearer_token
 from paperwasp.access.refusals import Refusals
-from paperwasp.access_limits import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
 from paperwasp.env import SYSTEM
 from paperwasp.http.messages import ClientCertificate, Request
+from paperwasp.limits.access import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
 
 SECRET = "pw_aaaaaaaaaaaaaaaa_" + "s" * 43
 REQUEST = Request(

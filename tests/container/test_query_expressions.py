@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
-from paperwasp import expression_limits
+from paperwasp import limits
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
@@ -242,7 +242,7 @@ def test_what_does_not_compile_is_told_with_its_place(said: dict[str, str], told
 def test_of_many_problems_the_first_are_told() -> None:
     (query,) = planned(config_of(), first_phase=" + ".join(f"none{number}" for number in range(1000))).queries
     lines = query.errors[0].message.split("\n")
-    assert len(lines) == expression_limits.PROBLEMS
+    assert len(lines) == limits.expressions.PROBLEMS
 
 
 def test_functions_that_double_each_other_are_bounded() -> None:
@@ -254,7 +254,7 @@ def test_functions_that_double_each_other_are_bounded() -> None:
     config = SearchConfig((ClusterConfig("c", {"s": schema}),))
     (query,) = planned(config, first_phase="f39(now)").queries
     assert "larger than" in query.errors[0].message
-    assert f"{expression_limits.OPERATIONS} operations" in query.errors[0].message
+    assert f"{limits.expressions.OPERATIONS} operations" in query.errors[0].message
     (small,) = planned(config, first_phase="f3(now)").queries
     assert small.query is not None
 
@@ -322,15 +322,15 @@ def test_of_many_expressions_the_last_used_are_kept() -> None:
     before = len(compile_module._served)
     often = RankExpressions(first_phase="attribute(year)")
     kept = served.rank_plan(a, "p", often)
-    for number in range(3 * expression_limits.KEPT_PROFILES):
+    for number in range(3 * limits.expressions.KEPT_PROFILES):
         given = RankExpressions(first_phase=f"attribute(year) + {draw.random()} * {number}")
         assert not config.profile_problem(a, "p", given)
         served.rank_plan(a, "p", given)
         assert config.profile_problem(a, "p", RankExpressions(first_phase=f"none{number}"))
         assert served.rank_plan(a, "p", often) is kept
     gc.collect()
-    assert len(served._of_queries) == len(config._of_queries) == expression_limits.KEPT_PROFILES
-    assert len(compile_module._served) <= before + 2 * expression_limits.KEPT_PROFILES
+    assert len(served._of_queries) == len(config._of_queries) == limits.expressions.KEPT_PROFILES
+    assert len(compile_module._served) <= before + 2 * limits.expressions.KEPT_PROFILES
 
 
 def test_kept_profiles_are_bounded_by_their_bytes_and_of_one_schema() -> None:
@@ -373,7 +373,9 @@ def test_the_size_of_what_is_compiled_counts_its_tensors() -> None:
     cells = 100_000
     assert size(f"reduce(tensor(x[{cells}])(x) * attribute(year), sum)") > cells * 8 > size("attribute(year)")
     many = " + ".join(f"reduce(tensor(x[1000000])(x + {number}) * attribute(year), sum)" for number in range(9))
-    assert expression_limits.FOLDED_CELLS * 8 <= size(many) <= (expression_limits.FOLDED_CELLS + 1_000_000) * 8 + 10**6
+    assert (
+        limits.expressions.FOLDED_CELLS * 8 <= size(many) <= (limits.expressions.FOLDED_CELLS + 1_000_000) * 8 + 10**6
+    )
 
 
 def test_tensors_of_one_document_are_bounded_together(service: Running) -> None:

@@ -381,6 +381,6 @@ def test_settings_of_the_runtime() -> None:
 
 
 def test_the_tokenizer_is_as_large_as_files_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.embedding_limits.TOKENIZER_FILE_BYTES", 100)
+    monkeypatch.setattr("paperwasp.limits.embedding.TOKENIZER_FILE_BYTES", 100)
     (found,) = findings({**FILES, "m/tokenizer.json": tiny_tokenizer() + b" "})
     assert found.message == "component 'e5': m/tokenizer.json has more than 100 bytes"

@@ -98,7 +98,7 @@ def test_a_container_cuts_to_max() -> None:
 
 
 def test_groups_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.grouping_limits.GROUPS", 3)
+    monkeypatch.setattr("paperwasp.limits.grouping.GROUPS", 3)
     request = GroupingRequest(0, 0, levels=(Level(1, attribute("long")),))
     bound = bound_request(request, binding_of({"long": (Kind.LONG, [1, 2, 3, 4])}))
     execute(bound, Hits(np.arange(3, dtype=np.uint32), np.zeros(3)))
@@ -113,9 +113,9 @@ def test_memory_is_limited_over_all_levels(monkeypatch: pytest.MonkeyPatch) -> N
     levels = (Level(1, attribute("long"), aggregations=count), Level(2, attribute("long"), aggregations=count))
     bound = bound_request(GroupingRequest(0, 0, levels=levels), binding_of({"long": (Kind.LONG, list(range(100)))}))
     hits = Hits(np.arange(100, dtype=np.uint32), np.zeros(100))
-    monkeypatch.setattr("paperwasp.grouping_limits.MEMORY_BYTES", 5_616)
+    monkeypatch.setattr("paperwasp.limits.grouping.MEMORY_BYTES", 5_616)
     execute(bound, hits)
-    monkeypatch.setattr("paperwasp.grouping_limits.MEMORY_BYTES", 5_615)
+    monkeypatch.setattr("paperwasp.limits.grouping.MEMORY_BYTES", 5_615)
     with pytest.raises(InvalidQuery, match="grouping takes more than 5615 bytes of memory"):
         execute(bound, hits)
 

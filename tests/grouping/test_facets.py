@@ -148,7 +148,7 @@ def test_columns_that_are_left_to_the_general_steps() -> None:
 
 
 def test_groups_of_a_facet_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.grouping_limits.GROUPS", 3)
+    monkeypatch.setattr("paperwasp.limits.grouping.GROUPS", 3)
     year = NumericColumn(INT)
     year.append([1, 2, 3, 4])
     request = with_level(expression=attribute("year"))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp import grouping_limits
+from paperwasp import limits
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, INT, LONG, RAW, STRING, array_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Expression
@@ -209,7 +209,7 @@ def test_texts_that_functions_make_have_a_limit(
     scope: Scope, expression: Expression, is_too_much: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The two texts have 4 and 11 bytes."""
-    monkeypatch.setattr(grouping_limits, "TEXT_BYTES", 1000)
+    monkeypatch.setattr(limits.grouping, "TEXT_BYTES", 1000)
     node = bind(expression, scope)
     if is_too_much:
         with pytest.raises(InvalidQuery, match="more than 1000 bytes of text"):

@@ -230,7 +230,7 @@ def test_buckets_are_those_of_each_hash_alone(most: int, monkeypatch: pytest.Mon
 
 
 def test_memory_of_sketches_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.grouping_limits.MEMORY_BYTES", BUCKETS - 1)
+    monkeypatch.setattr("paperwasp.limits.grouping.MEMORY_BYTES", BUCKETS - 1)
     assert counted(list(range(256))) == 256
     with pytest.raises(InvalidQuery, match="more than 1023 bytes of memory"):
         counted(list(range(257)))

@@ -14,7 +14,7 @@ from typing import Any, cast
 import orjson
 import pytest
 
-from paperwasp import monitoring_limits
+from paperwasp import limits
 from paperwasp.container.search.rendering import Coverage
 from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import ClientCertificate, Request, Response
@@ -122,7 +122,7 @@ def test_long_texts_are_cut(tmp_path: Path) -> None:
     long = "x" * 100_000
     request = Request("GET", "/" + long, long, {"user-agent": long})
     (line,) = logged(tmp_path, (exchange(), request, Response(200)))
-    assert max(map(len, (line["uri"], line["agent"]))) <= 2 * monitoring_limits.ACCESS_LOG_CHARACTERS + 1
+    assert max(map(len, (line["uri"], line["agent"]))) <= 2 * limits.monitoring.ACCESS_LOG_CHARACTERS + 1
 
 
 def test_what_finds_no_room_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

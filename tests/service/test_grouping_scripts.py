@@ -59,7 +59,7 @@ def test_purchases(shop: tuple[Deployed, str], script: Path) -> None:
 
 def test_memory_is_limited(service: Deployed, monkeypatch: pytest.MonkeyPatch) -> None:
     """A group takes 4 bytes for its parent, 4 for its id, 8 for its relevance, 8 for its count; the root takes 16."""
-    monkeypatch.setattr("paperwasp.grouping_limits.MEMORY_BYTES", 3 * 24 + 16 - 1)
+    monkeypatch.setattr("paperwasp.limits.grouping.MEMORY_BYTES", 3 * 24 + 16 - 1)
     assert grouped(f"{service.url}/search/", "all(group(item) each(output(count())) as(limited))") == (
         "400 error 4: grouping takes more than 87 bytes of memory: use filter(), max(), precision() or fewer values"
     )

@@ -12,7 +12,7 @@ import httpx
 import orjson
 import pytest
 
-from paperwasp import embedding_limits, limits
+from paperwasp import limits
 from tests import web
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 from tests.service.in_process import Deployed, active, deployed_service
@@ -196,7 +196,7 @@ def test_a_query_waits_no_longer_than_its_timeout(service: Deployed, model: Stan
 
     model.answer = slow
     try:
-        for number in range(2 * embedding_limits.QUERY_THREADS):
+        for number in range(2 * limits.embedding.QUERY_THREADS):
             text = {"input.query(q)": f"embed(text {number})", "timeout": "20ms"}
             found = search(service, "true", ranking="near", **text)
             (error,) = found.json()["root"]["errors"]
@@ -223,7 +223,7 @@ def test_a_document_waits_no_longer_than_its_timeout(service: Deployed, model: S
         with concurrent.futures.ThreadPoolExecutor(16) as pool:
             asked = [
                 pool.submit(web.put, f"{url}/{number}?timeout=50ms&create=true", json=fields, timeout=30)
-                for number in range(2 * embedding_limits.DOCUMENT_THREADS)
+                for number in range(2 * limits.embedding.DOCUMENT_THREADS)
             ]
             assert {each.result().status_code for each in asked} == {504}
         bulk = web.put(f"{url}/?cluster=c&selection=true&timeout=1s", json=fields, timeout=30)
@@ -277,7 +277,7 @@ def test_documents_that_are_there_are_generated_beside_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two at a time, in three chunks: the first two are only answered together."""
-    monkeypatch.setattr(embedding_limits, "DOCUMENT_THREADS", 2)
+    monkeypatch.setattr(limits.embedding, "DOCUMENT_THREADS", 2)
     monkeypatch.setattr(limits, "REINDEX_SLOW_SECONDS", 0.0)
     both = threading.Barrier(2)
     begun: list[Asked] = []

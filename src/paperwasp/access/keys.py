@@ -3,7 +3,7 @@
     paperwasp key create ──▶ keys/2m4k….json ◀── the service, which looks at the folder for each request with a key
 
 A key is shown once, when it is made: `pw_` + its id + `_` + 256 random bits. The file has the SHA-256 of it, which says
-nothing of the key: of so many random bits there is nothing to guess, so that no slow hash is needed. Keys of one name
+nothing of the key: 256 random bits cannot be guessed, so that no slow hash is needed. Keys of one name
 are versions of it: a new one is made before the old one is revoked.
 
 A file is written under another name, synced and renamed, and never changed; revoking removes it. So commands need no
@@ -23,21 +23,21 @@ import logging
 import os
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
-from paperwasp.access_limits import (
+from paperwasp.env import SYSTEM, Environment, sync_directory
+from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.limits.access import (
     ACCESS_KEY_FILE_BYTES,
     ACCESS_KEY_NAME_CHARACTERS,
     ACCESS_KEYS,
     ACCESS_RACY_NS,
     ACCESS_TOKEN_CHARACTERS,
 )
-from paperwasp.env import SYSTEM, Environment, sync_directory
-from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.records import dataclass
 
 READ: Final = "read"
 WRITE: Final = "write"

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.access_limits import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request
+from paperwasp.limits.access import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
 
 _NOT_KEPT: Final[Mapping[str, str]] = MappingProxyType({"Cache-Control": "must-revalidate,no-cache,no-store"})
 _CHALLENGE: Final[Mapping[str, str]] = MappingProxyType({**_NOT_KEPT, "WWW-Authenticate": 'Bearer realm="paperwasp"'})

@@ -16,9 +16,9 @@ import zstandard
 from paperwasp.backup.manifest import DATA, NAME, BackedUp, DamagedBackup, Manifest
 from paperwasp.backup.reading import drop, read_manifest
 from paperwasp.backup.stream import Note, Readable, compare, read_pieces, unpack
-from paperwasp.backup_limits import BACKUP_ZSTD_LEVEL
 from paperwasp.env import sync_directory
 from paperwasp.errors import Conflict, InvalidInput
+from paperwasp.limits.backup import BACKUP_ZSTD_LEVEL
 
 ARCHIVES: Final = (".tar", ".tar.zst")
 _PARTIAL: Final = ".partial"

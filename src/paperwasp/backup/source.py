@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from paperwasp.backup_limits import BACKUP_PIECE_BYTES
 from paperwasp.errors import Corruption
+from paperwasp.limits.backup import BACKUP_PIECE_BYTES
+from paperwasp.records import dataclass
 
 
 @dataclass(slots=True)

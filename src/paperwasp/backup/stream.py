@@ -10,7 +10,7 @@ from typing import IO, Final, Protocol, cast
 
 from paperwasp.backup.manifest import DATA, NAME, BackedUp, DamagedBackup, Manifest, check_name, decode_manifest
 from paperwasp.backup.source import SourceFile, close_all
-from paperwasp.backup_limits import BACKUP_MANIFEST_BYTES, BACKUP_PIECE_BYTES
+from paperwasp.limits.backup import BACKUP_MANIFEST_BYTES, BACKUP_PIECE_BYTES
 
 Note = Callable[[int], None]
 """Is told how many bytes more have been done."""

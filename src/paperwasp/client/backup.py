@@ -6,7 +6,6 @@ import http.client
 import io
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -21,10 +20,11 @@ from paperwasp.backup.reading import backup_bytes, verify_backup
 from paperwasp.backup.restoring import restore_backup
 from paperwasp.backup.source import SourceFile
 from paperwasp.backup.stream import Note, packed
-from paperwasp.backup_limits import BACKUP_TIMEOUT_SECONDS
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Unreachable
 from paperwasp.errors import InvalidInput
+from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
+from paperwasp.records import dataclass
 
 _SNAPSHOT: Final = "/backup/v1/snapshot"
 

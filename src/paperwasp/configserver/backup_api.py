@@ -16,10 +16,10 @@ import orjson
 
 from paperwasp.backup.source import SourceFile, close_all
 from paperwasp.backup.stream import packed
-from paperwasp.backup_limits import BACKUP_KNOWN_FILES
 from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse
 from paperwasp.http.routing import Router
+from paperwasp.limits.backup import BACKUP_KNOWN_FILES
 
 SNAPSHOT: Final = "/backup/v1/snapshot"
 OpenFiles = Callable[[], list[SourceFile]]

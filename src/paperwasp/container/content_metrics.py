@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.content.messages import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.errors import PaperwaspError
+from paperwasp.limits.monitoring import CONTENT_METRICS_SECONDS
 from paperwasp.monitoring.shapes import Metric
-from paperwasp.monitoring_limits import CONTENT_METRICS_SECONDS
 
 
 class ContentMetrics:

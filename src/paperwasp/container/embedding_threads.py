@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload
 
@@ -20,7 +20,7 @@ _Made = TypeVar("_Made")
 class EmbeddingThreads:
     """A number of threads, made when they are needed. Asked on one event loop."""
 
-    def __init__(self, name: str, threads: int, waiting: int = embedding_limits.WAITING) -> None:
+    def __init__(self, name: str, threads: int, waiting: int = limits.embedding.WAITING) -> None:
         """`waiting`: how much may wait for a thread, or be done by one, before the rest is refused."""
         self.name: Final = name
         self.count: Final = threads

@@ -20,7 +20,7 @@ from threading import Thread
 from time import monotonic
 from typing import Final
 
-from paperwasp import embedding_limits, limits
+from paperwasp import limits
 from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
@@ -229,7 +229,7 @@ class _Answers:
 def _made_in_time(make: Callable[[StoredDocument], Reindex], documents: Sequence[StoredDocument]) -> list[Reindex]:
     """The operations of the first documents: of some at a time, which share runs of models, until the time is over."""
     made: list[Reindex] = []
-    at_once, end = embedding_limits.DOCUMENT_THREADS, monotonic() + limits.REINDEX_SLOW_SECONDS
+    at_once, end = limits.embedding.DOCUMENT_THREADS, monotonic() + limits.REINDEX_SLOW_SECONDS
     with DaemonThreads(at_once, "reindexing") as pool:
         for start in range(0, len(documents), at_once):
             if start and monotonic() >= end:

@@ -16,11 +16,11 @@ std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.siz
 }  // namespace
 
 Http2Connection::Http2Connection(const Http2Limits& limits)
-    : limits_(limits),
+    : Http2Peer({limits.max_frame_bytes, limits.max_header_bytes, limits.max_control_frames, limits.max_continuations,
+                 limits.connection_window, limits.connection_window / 2}),
+      limits_(limits),
       streams_(limits.max_streams),
-      receive_window_(limits.connection_window),
-      resets_left_(limits.max_resets),
-      controls_left_(limits.max_control_frames) {
+      resets_left_(limits.max_resets) {
     if (limits.max_streams == 0 || limits.max_streams > MOST_STREAMS) throw nb::value_error("max_streams is from 1 to 2^20");
     if (limits.stream_window > LARGEST_WINDOW) throw nb::value_error("stream_window is less than 2^31");
     if (limits.connection_window < FIRST_WINDOW || limits.connection_window > LARGEST_WINDOW)
@@ -291,7 +291,7 @@ void Http2Connection::reward(uint32_t resets, uint32_t controls) {
 
 void Http2Connection::refill_budgets() {
     resets_left_ = limits_.max_resets;
-    controls_left_ = limits_.max_control_frames;
+    reward_controls(limits_.max_control_frames);
 }
 
 void Http2Connection::consume(uint32_t stream_id, size_t size) {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from paperwasp import doctor_limits, limits
+from paperwasp import limits
 from paperwasp.doctor.findings import Area, Finding
 
 _AREA: Final = Area("disk")
@@ -41,7 +41,7 @@ def check_room(free: int, total: int, files: int) -> Finding:
     if free < limits.DISK_RESERVE_BYTES:
         least = limits.DISK_RESERVE_BYTES >> 20
         return _AREA.error("room", f"{shown}: feeding is blocked below {least} MiB", "Make room")
-    if free < doctor_limits.DISK_FREE_BYTES:
+    if free < limits.doctor.DISK_FREE_BYTES:
         return _AREA.warning("room", f"{shown}: checkpoints need as much as the documents take", "Make room")
     if 0 < files < limits.OPEN_FILES:
         return _AREA.warning("room", f"{shown}, and {files} more files", "Make room for more files (inodes)")
@@ -76,11 +76,11 @@ def _file_system(directory: Path) -> str:
 def measure_syncs(directory: Path, note: Note = lambda _: None) -> list[float]:
     """The seconds of appending a block and syncing it, as the operation log does, some times over."""
     seconds: list[float] = []
-    end = time.monotonic() + doctor_limits.SYNC_SECONDS
+    end = time.monotonic() + limits.doctor.SYNC_SECONDS
     with tempfile.TemporaryFile(prefix=".doctor-", dir=directory) as file:
-        for _ in range(doctor_limits.SYNCS):
+        for _ in range(limits.doctor.SYNCS):
             started = time.perf_counter()
-            file.write(bytes(doctor_limits.SYNC_BYTES))
+            file.write(bytes(limits.doctor.SYNC_BYTES))
             file.flush()
             os.fdatasync(file.fileno())
             seconds.append(time.perf_counter() - started)
@@ -94,12 +94,12 @@ def judge_syncs(seconds: Sequence[float]) -> Finding:
     """By the median. A thousand operations that wait together share one sync; one that waits alone has its own."""
     median, longest = statistics.median(seconds), max(seconds)
     shown = f"{median * 1000:.2f} ms (longest {longest * 1000:.1f}), {1 / median:.0f} a second"
-    if median < doctor_limits.SYNC_UNLIKELY_SECONDS:
+    if median < limits.doctor.SYNC_UNLIKELY_SECONDS:
         message = f"{shown}: faster than disks are, so it may not sync at all"
         return _AREA.warning("sync", message, "Make sure that the disk, or what it stands for, keeps what is synced")
-    if median > doctor_limits.SYNC_BAD_SECONDS:
+    if median > limits.doctor.SYNC_BAD_SECONDS:
         return _AREA.error("sync", f"{shown}: every batch of operations waits so long", "Use an SSD")
-    if median > doctor_limits.SYNC_GOOD_SECONDS:
+    if median > limits.doctor.SYNC_GOOD_SECONDS:
         message = f"{shown}: clients that send one operation at a time get no more"
         return _AREA.warning("sync", message, "Use an SSD, or feed with more operations in flight")
     return _AREA.ok("sync", shown)

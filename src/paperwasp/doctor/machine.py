@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from paperwasp import doctor_limits, limits
+from paperwasp import limits
 from paperwasp.doctor.findings import Area, Finding
 
 _AREA: Final = Area("machine")
@@ -110,11 +110,11 @@ def check_memory(total: int | None, available: int | None) -> Iterator[Finding]:
         return
     shown = f"{total / _ONE_GIB:.1f} GiB, {available / _ONE_GIB:.1f} GiB of it available"
     share = f"feeding is blocked at {limits.MEMORY_LIMIT:.0%} of memory"
-    if total < doctor_limits.MEMORY_LEAST_BYTES:
+    if total < limits.doctor.MEMORY_LEAST_BYTES:
         yield _AREA.error("memory", f"{shown}; {share}", "Give the service 4 GB of memory, at least 1")
-    elif total < doctor_limits.MEMORY_BYTES * 0.9:  # a machine of 4 GB shows less
+    elif total < limits.doctor.MEMORY_BYTES * 0.9:  # a machine of 4 GB shows less
         yield _AREA.warning("memory", f"{shown}; {share}", "Give the service 4 GB of memory")
-    elif available < doctor_limits.MEMORY_LEAST_BYTES:
+    elif available < limits.doctor.MEMORY_LEAST_BYTES:
         yield _AREA.warning("memory", f"{shown}; {share}", "Stop what else takes memory, or add some")
     else:
         yield _AREA.ok("memory", shown)
@@ -132,7 +132,7 @@ def _cores(system: Path) -> float:
 def check_cores(cores: float) -> Finding:
     """Queries and feeding share one interpreter; kernels, syncing and checkpoints use others."""
     shown = f"{cores:g} for this process"
-    if cores < doctor_limits.CORES:
+    if cores < limits.doctor.CORES:
         return _AREA.warning("cores", shown, "Give it two: checkpoints and large queries delay others on one")
     return _AREA.ok("cores", shown)
 
@@ -163,9 +163,9 @@ def check_settings(system: Path) -> Iterator[Finding]:
         else:
             yield _AREA.ok("overcommit", f"vm.overcommit_memory is {overcommit}")
     if (mapped := _text(system / "proc/sys/vm/max_map_count")).isdigit():
-        if int(mapped) < doctor_limits.MAPPED_FILES:
+        if int(mapped) < limits.doctor.MAPPED_FILES:
             message = f"vm.max_map_count is {mapped}: a large index maps many files"
-            yield _AREA.warning("mapped files", message, f"sysctl vm.max_map_count={doctor_limits.MAPPED_FILES}")
+            yield _AREA.warning("mapped files", message, f"sysctl vm.max_map_count={limits.doctor.MAPPED_FILES}")
         else:
             yield _AREA.ok("mapped files", f"{mapped} at most")
 
@@ -173,7 +173,7 @@ def check_settings(system: Path) -> Iterator[Finding]:
 def check_clock(now: float) -> Finding:
     """Documents expire, and removals are forgotten, by the clock."""
     shown = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now))
-    if time.gmtime(now).tm_year < doctor_limits.YEAR_LEAST:
+    if time.gmtime(now).tm_year < limits.doctor.YEAR_LEAST:
         return _AREA.error("clock", shown, "Set the clock: operations get their times from it")
     return _AREA.ok("clock", shown)
 

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from paperwasp import doctor_limits, limits
+from paperwasp import limits
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.doctor.findings import Area, Finding
@@ -92,7 +92,7 @@ def _resources(metrics: Any) -> Iterator[Finding]:
         shown = ", ".join(f"{name} {usage[name]:.1%}" for name in _LIMITS if name in usage)
         subject = f"content cluster {cluster}"
         near = [
-            name for name, limit in _LIMITS.items() if usage.get(name, 0.0) > limit * doctor_limits.RESOURCE_WARNING
+            name for name, limit in _LIMITS.items() if usage.get(name, 0.0) > limit * limits.doctor.RESOURCE_WARNING
         ]
         if usage.get("feeding_blocked"):
             remedy = "Make room, add memory, or raise resource-limits in services.xml; feeding goes on by itself"
@@ -106,7 +106,7 @@ def _resources(metrics: Any) -> Iterator[Finding]:
 def _get(url: str, path: str, access: Access) -> Any:
     """The JSON of an answer, of any status; None where nobody answers."""
     try:
-        with closing(Connection(url, timeout_seconds=doctor_limits.ANSWER_SECONDS, access=access)) as connection:
+        with closing(Connection(url, timeout_seconds=limits.doctor.ANSWER_SECONDS, access=access)) as connection:
             return connection.json("GET", path)
     except Unreachable:
         return None

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.embedders.batches import Item, Lane, Made, Remembered
 from paperwasp.embedders.settings import Settings
 from paperwasp.errors import Timeout
@@ -41,7 +41,7 @@ class TextEmbedder(ABC, Generic[Item, Made]):
 
     tries_alone: ClassVar[bool] = True
     """Whether the texts of a run that failed are tried again, each by itself."""
-    batch_tokens: ClassVar[int] = embedding_limits.BATCH_TOKENS
+    batch_tokens: ClassVar[int] = limits.embedding.BATCH_TOKENS
     """The tokens of one run, padding included."""
 
     def __init__(self, settings: Settings) -> None:

@@ -18,7 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.daemon_threads import DaemonThreads
 
 Item = TypeVar("Item")
@@ -32,7 +32,7 @@ class Lane(Generic[Item, Made]):
         self,
         run: Callable[[Sequence[Item]], Sequence[Made]],
         length: Callable[[Item], int],
-        batch_length: int = embedding_limits.BATCH_TOKENS,
+        batch_length: int = limits.embedding.BATCH_TOKENS,
         *,
         tries_alone: bool = True,
     ) -> None:
@@ -121,7 +121,7 @@ class Lane(Generic[Item, Made]):
 
 def _most_padding(filled: int) -> float:
     """How much padding a run may have whose texts are so long together."""
-    return embedding_limits.PADDING_TOKENS + embedding_limits.PADDING_SHARE * filled
+    return limits.embedding.PADDING_TOKENS + limits.embedding.PADDING_SHARE * filled
 
 
 class _Waiter:
@@ -183,7 +183,7 @@ class _Job(Generic[Item, Made]):
 class Remembered(Generic[Made]):
     """What was made of the texts that came last, up to a number of bytes. Any thread."""
 
-    def __init__(self, size_of: Callable[[Made], int], size_bytes: int = embedding_limits.CACHE_BYTES) -> None:
+    def __init__(self, size_of: Callable[[Made], int], size_bytes: int = limits.embedding.CACHE_BYTES) -> None:
         self._size_of = size_of
         self._most_bytes = size_bytes
         self._lock = threading.Lock()
@@ -200,7 +200,7 @@ class Remembered(Generic[Made]):
 
     def put(self, key: Hashable, made: Made, text_length: int) -> None:
         """`text_length`: in characters, of which each may take four bytes."""
-        size_bytes = self._size_of(made) + 4 * text_length + embedding_limits.CACHE_ENTRY_BYTES
+        size_bytes = self._size_of(made) + 4 * text_length + limits.embedding.CACHE_ENTRY_BYTES
         if size_bytes > self._most_bytes:
             return
         with self._lock:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.embedders.model_files import ModelFile
 from paperwasp.errors import LanguageError
 from paperwasp.records import dataclass
@@ -39,15 +39,15 @@ class TextTokenizer:
 
         self._name = file.name
         self._adds_special_tokens = adds_special_tokens
-        if len(file.content) > embedding_limits.TOKENIZER_FILE_BYTES:
-            raise LanguageError(f"{file.name} has more than {embedding_limits.TOKENIZER_FILE_BYTES} bytes")
+        if len(file.content) > limits.embedding.TOKENIZER_FILE_BYTES:
+            raise LanguageError(f"{file.name} has more than {limits.embedding.TOKENIZER_FILE_BYTES} bytes")
         try:
             self._tokenizer = _guarded(lambda: Tokenizer.from_str(file.content.decode()))
         except ValueError as error:
             raise LanguageError(f"{file.name} is no tokenizer: {_shown(error)}") from None
         self._tokenizer.no_padding()
         said: dict[str, Any] | None = self._tokenizer.truncation
-        self._most = _most_tokens(said, min(most_tokens or embedding_limits.TOKENS, embedding_limits.TOKENS))
+        self._most = _most_tokens(said, min(most_tokens or limits.embedding.TOKENS, limits.embedding.TOKENS))
         if said is None or said["strategy"] != _LONGEST_FIRST or said["max_length"] != self._most:
             self._tokenizer.enable_truncation(self._most)
 
@@ -72,7 +72,7 @@ def _most_tokens(said: dict[str, Any] | None, wanted: int) -> int:
         return wanted
     own = int(said["max_length"])
     if said["strategy"] == _LONGEST_FIRST:
-        return min(own, embedding_limits.TOKENS)
+        return min(own, limits.embedding.TOKENS)
     return own if 0 < own <= wanted else wanted
 
 

@@ -16,7 +16,7 @@ from typing import Final
 
 import regex
 
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.embedders.model_files import ModelFile
 from paperwasp.errors import LanguageError
 
@@ -30,8 +30,8 @@ class WordPieces:
 
     def __init__(self, file: ModelFile) -> None:
         """Errors: LanguageError for a file that is no vocabulary."""
-        if len(file.content) > embedding_limits.TOKENIZER_FILE_BYTES:
-            raise LanguageError(f"{file.name} has more than {embedding_limits.TOKENIZER_FILE_BYTES} bytes")
+        if len(file.content) > limits.embedding.TOKENIZER_FILE_BYTES:
+            raise LanguageError(f"{file.name} has more than {limits.embedding.TOKENIZER_FILE_BYTES} bytes")
         try:
             lines = file.content.decode().splitlines()
         except UnicodeDecodeError as error:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from threading import Lock
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from paperwasp import expression_limits as limits
+from paperwasp.limits import expressions as limits
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema

@@ -8,14 +8,13 @@ many rows from there on. All of it is done in columns, never hit by hit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp import grouping_limits as limits
 from paperwasp.attribute.elements import numbers_within
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
@@ -30,6 +29,8 @@ from paperwasp.grouping.ragged import Numbers, lengths_of
 from paperwasp.grouping.request import GroupingRequest
 from paperwasp.grouping.value_order import group_keys, ranks_of
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.limits import grouping as limits
+from paperwasp.records import dataclass
 
 _NO_GROUP = np.uint32(0xFFFFFFFF)
 

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from paperwasp import grouping_limits as limits
 from paperwasp.errors import InvalidQuery
+from paperwasp.limits import grouping as limits
 
 _HIT_BYTES: Final = 1024
 """What a hit with its fields takes, about."""

@@ -22,14 +22,14 @@ import orjson
 
 from paperwasp.http.exchange import Exchange, Peer
 from paperwasp.http.messages import Answer, Request
-from paperwasp.monitoring.gathering import Gathering
-from paperwasp.monitoring.log_files import LogFiles
-from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.monitoring_limits import (
+from paperwasp.limits.monitoring import (
     ACCESS_LOG_CHARACTERS,
     ACCESS_LOG_QUEUE_CHARACTERS,
     ACCESS_LOG_QUEUE_LENGTH,
 )
+from paperwasp.monitoring.gathering import Gathering
+from paperwasp.monitoring.log_files import LogFiles
+from paperwasp.monitoring.search_facts import SearchFacts
 
 _SECRET: Final = re.compile(r"(?i)token|secret|passw|credential|authorization|api[-_.]?key|access[-_.]?key|signature")
 _REMOTE_ADDRESSES: Final = ("x-forwarded-for", "y-ra", "yahooremoteip", "client-ip")

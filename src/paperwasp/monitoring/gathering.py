@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from paperwasp.monitoring_limits import GATHERED_AT_ONCE, GATHERING_SECONDS
+from paperwasp.limits.monitoring import GATHERED_AT_ONCE, GATHERING_SECONDS
 
 _LOG: Final = logging.getLogger("paperwasp.monitoring")
 Item = TypeVar("Item")

@@ -26,7 +26,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final, Literal
 
-from paperwasp.monitoring_limits import LOG_FILE_BYTES, LOG_FILES_BYTES
+from paperwasp.limits.monitoring import LOG_FILE_BYTES, LOG_FILES_BYTES
 
 _LOG: Final = logging.getLogger("paperwasp.monitoring")
 _HOUR: Final = 3600

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from paperwasp.env import Environment
-from paperwasp.monitoring_limits import RECENT_SECONDS
+from paperwasp.limits.monitoring import RECENT_SECONDS
 
 _STEPS: Final = (1, 1.2, 1.4, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8.5)
 BOUNDS_MS: Final = tuple(round(step * 10.0**power, 4) for power in range(-2, 5) for step in _STEPS)

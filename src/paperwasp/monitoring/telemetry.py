@@ -3,7 +3,7 @@
     note (event loop) → a bounded queue → a thread (`gathering`): spans → OpenTelemetry's batches → the collector
                                           a thread, once a minute: metrics → the collector
 
-Only a service that is told of a collector imports this, so that for others it costs nothing. A span is made of an
+Only a service that is given a collector imports this, so that for others it costs nothing. A span is made of an
 answer that was sent, with the times that it had. Its parent is the one that the request names (W3C traceparent). The
 usual variables of the environment are in force: `OTEL_TRACES_SAMPLER`, `OTEL_BSP_SCHEDULE_DELAY`,
 `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_RESOURCE_ATTRIBUTES`, `OTEL_EXPORTER_OTLP_HEADERS`.
@@ -18,7 +18,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
@@ -44,15 +43,16 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import Answer, Request
-from paperwasp.monitoring.gathering import Gathering
-from paperwasp.monitoring.numbers import BOUNDS_MS, Latencies
-from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.monitoring.shapes import Metric
-from paperwasp.monitoring_limits import (
+from paperwasp.limits.monitoring import (
     TELEMETRY_CHARACTERS,
     TELEMETRY_EXPORT_SECONDS,
     TELEMETRY_QUEUE_LENGTH,
 )
+from paperwasp.monitoring.gathering import Gathering
+from paperwasp.monitoring.numbers import BOUNDS_MS, Latencies
+from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.monitoring.shapes import Metric
+from paperwasp.records import dataclass
 from paperwasp.version import VERSION
 
 _LOG: Final = logging.getLogger("paperwasp.monitoring")

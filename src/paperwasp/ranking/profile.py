@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
-from paperwasp import expression_limits, limits
+from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.compiler import Constants, ExpressionCompiler, FeatureCatalog
 from paperwasp.ranking.declarations import Declarations, Model, literal
@@ -150,7 +150,7 @@ def compile_profile(
     """Compiles all expressions of `profile`; raises ProfileError with every problem found.
 
     `source` is the path of the schema, for errors. `default_rank_features` must be features of the catalog. `given`:
-    the kinds of expressions, such as `first-phase`, that a query brings: these have the bounds of `expression_limits`,
+    the kinds of expressions, such as `first-phase`, that a query brings: these have the bounds of `limits.expressions`,
     and the rest of the profile was checked before.
     """
     compiler = ProfileCompiler(profile, catalog, source, declarations or Declarations(), frozenset(given))
@@ -253,10 +253,10 @@ class ProfileCompiler:
         """Infers the types of all roots; returns what they use. Functions that nothing calls are checked as well."""
         inference = TypeInference(self.catalog, self.names(), self.around)
         if self.given:
-            inference.most_problems = expression_limits.PROBLEMS
+            inference.most_problems = limits.expressions.PROBLEMS
         total = Uses()
         for root in roots:
-            most = expression_limits.OPERATIONS if root.kind in self.given else limits.RANK_INFERENCE_NODES
+            most = limits.expressions.OPERATIONS if root.kind in self.given else limits.RANK_INFERENCE_NODES
             type_, uses = inference.infer(root.source, most)
             for name in uses.features.keys() & root.unseen:
                 inference.add(LanguageError(f"{root.kind}: {name} is not known in this phase", root.source.position(0)))
@@ -327,7 +327,7 @@ class ProfileCompiler:
         features: dict[str, dict[str, RankValue]] = {}
         for root in roots:
             given = root.kind in self.given
-            compiler.most_visits = expression_limits.OPERATIONS if given else limits.RANK_PROGRAM_OPERATIONS
+            compiler.most_visits = limits.expressions.OPERATIONS if given else limits.RANK_PROGRAM_OPERATIONS
             value = self.runnable(compiler, root.source)
             if isinstance(value, Program) and root.is_number:
                 (sorting if root.kind == _SORT_FEATURES else phases)[_shown_name(root)] = value
@@ -385,7 +385,7 @@ class ProfileCompiler:
 
     def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
         if graph is None and self.given:
-            bounds = TensorBounds(expression_limits.FOLDED_CELLS, expression_limits.BLOCK_CELLS)
+            bounds = TensorBounds(limits.expressions.FOLDED_CELLS, limits.expressions.BLOCK_CELLS)
             graph = TensorGraph(ProgramBuilder(), Labels(), bounds=bounds)
         return ExpressionCompiler(*self._compiler_arguments(), graph, self)
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from paperwasp import expression_limits as limits
 from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.limits import expressions as limits
 from paperwasp.parsing.tokens import position_of
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.schema.model import GlobalPhase, RankProfile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from paperwasp import expression_limits
+from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.ranking.inference import TypeInference
@@ -41,13 +41,13 @@ def type_expression(
     """The type of an expression over a rank profile. What is wrong with it is in the result."""
     compiler = ProfileCompiler(profile, catalog, "", declarations, frozenset((EXPRESSION,)))
     inference = TypeInference(catalog, compiler.names())
-    inference.most_problems = expression_limits.PROBLEMS
+    inference.most_problems = limits.expressions.PROBLEMS
     source = Source(text, EXPRESSION, Position(EXPRESSION, 1, 1))
-    type_, uses = inference.infer(source, expression_limits.OPERATIONS)
+    type_, uses = inference.infer(source, limits.expressions.OPERATIONS)
     problems = inference.problems
     if not problems and not uses.pending:
         expression = compiler.compiler()
-        expression.most_visits = expression_limits.OPERATIONS
+        expression.most_visits = limits.expressions.OPERATIONS
         compiler.runnable(expression, source)
         problems = compiler.problems
     is_number = type_ is not None and type_.is_number and not problems

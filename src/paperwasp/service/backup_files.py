@@ -17,10 +17,10 @@ from typing import Final
 
 from paperwasp.backup.placing import KEPT
 from paperwasp.backup.source import SourceFile, below, close_all, open_file, open_folder
-from paperwasp.backup_limits import BACKUP_CAPTURE_SECONDS, BACKUP_CAPTURES
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.content.node_files import open_stopped_cluster
 from paperwasp.errors import Conflict
+from paperwasp.limits.backup import BACKUP_CAPTURE_SECONDS, BACKUP_CAPTURES
 from paperwasp.service.content_clusters import ContentClusters
 from paperwasp.service.data_directory import DataDirectory
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp import grouping_limits
+from paperwasp import limits
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.grouping.expression import Bucket, Expression, Infinite
 from paperwasp.grouping.language import UNLIMITED, check_levels, expression_text, operation_text, parse_grouping
@@ -270,17 +270,17 @@ def test_statements_are_separated() -> None:
 
 
 def test_depth_and_size_are_bounded() -> None:
-    depth = grouping_limits.EXPRESSION_DEPTH
+    depth = limits.grouping.EXPRESSION_DEPTH
     assert grouped("(" * (depth - 1) + "a" + ")" * (depth - 1)) == Expression("attribute", ("a",))
     assert "Nested deeper" in error_of(f"all(group({'(' * depth}a{')' * depth}))")
     assert "Nested deeper" in error_of(f"all(group(a) filter({'not ' * (depth + 1)}istrue(a)))")
-    most = grouping_limits.OPERATION_DEPTH
+    most = limits.grouping.OPERATION_DEPTH
     assert len(parse_grouping("all(" * most + ")" * most)[0].walk()) == most
     assert "Operations are nested deeper" in error_of("all(" * (most + 1) + ")" * (most + 1))
     doubling = " ".join(f"alias(a{n + 1}, add($a{n}, $a{n}))" for n in range(40))
     assert "More than" in error_of(f"all(alias(a0, b) {doubling} output(sum($a40)))")
     with pytest.raises(LanguageError):
-        parse_grouping(" " * grouping_limits.STATEMENT_CHARACTERS + "all()")
+        parse_grouping(" " * limits.grouping.STATEMENT_CHARACTERS + "all()")
 
 
 SYMBOLS = "( ) , . ; $ = + - * / % { } [ ] < > inf -inf 1 2.5 'a' @p"

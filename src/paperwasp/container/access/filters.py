@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from paperwasp.access_limits import ACCESS_FILTER_SECONDS, ACCESS_FILTER_THREADS, ACCESS_FILTERS_WAITING
 from paperwasp.application.bindings import strictest_first
 from paperwasp.components import ChangedHead, FilterAnswer, RequestHead
 from paperwasp.components.loading import is_python, load
@@ -28,6 +27,7 @@ from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import InternalError, InvalidInput, Overload, Timeout
 from paperwasp.http.messages import Answer, Request, Response, decode, text_response
 from paperwasp.http.pending import Begun, settled
+from paperwasp.limits.access import ACCESS_FILTER_SECONDS, ACCESS_FILTER_THREADS, ACCESS_FILTERS_WAITING
 from paperwasp.schema.files import PackageFiles
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from time import monotonic, monotonic_ns
 from typing import Any, Final
 
-from paperwasp import embedding_limits
+from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import Messenger
@@ -69,7 +69,7 @@ class DocumentApi:
         self._environment = environment
         self._one_large = asyncio.Lock()
         self._turns = Turns()
-        self.embedding: Final = EmbeddingThreads("document-embedding", embedding_limits.DOCUMENT_THREADS)
+        self.embedding: Final = EmbeddingThreads("document-embedding", limits.embedding.DOCUMENT_THREADS)
         self._routes: Routes | None = None
         self._many: ManyDocuments | None = None
 

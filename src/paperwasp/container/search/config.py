@@ -13,7 +13,7 @@ from dataclasses import field
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from paperwasp import expression_limits
+from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.container.search.readings import indexes_of
 from paperwasp.errors import InvalidQuery, LanguageError
@@ -232,7 +232,7 @@ class SearchConfig:
 def _problems(error: LanguageError) -> str:
     """The first problems of an error, each of a bounded length."""
     lines = error.message.split("\n") if isinstance(error, ProfileError) else [error.message]
-    return "\n".join(line[: expression_limits.PROBLEM_CHARACTERS] for line in lines[: expression_limits.PROBLEMS])
+    return "\n".join(line[: limits.expressions.PROBLEM_CHARACTERS] for line in lines[: limits.expressions.PROBLEMS])
 
 
 def _is_repeatable(profile: RankProfile) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, ParamSpec, Protocol, TypeVar
 
-from paperwasp import embedding_limits, limits
+from paperwasp import limits
 from paperwasp.cluster.messenger import Answered
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
@@ -97,7 +97,7 @@ class SearchHandler:
         self._forms = Forms()
         self.prepared: Final = prepared if prepared is not None else KeptQueries()
         self._one_large = asyncio.Lock()
-        self.embedding: Final = EmbeddingThreads("query-embedding", embedding_limits.QUERY_THREADS)
+        self.embedding: Final = EmbeddingThreads("query-embedding", limits.embedding.QUERY_THREADS)
 
     def configure(self, config: SearchConfig) -> None:
         self._config = config

@@ -13,7 +13,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Node, Rows, Scope, bind, inner_constant, inner_expression, register
 from paperwasp.grouping.values import Values
-from paperwasp.grouping_limits import WAIT_SECONDS
+from paperwasp.limits.grouping import WAIT_SECONDS
 
 
 class Delayed(Node):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple, NoReturn
 
-from paperwasp import grouping_limits
+from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
 from paperwasp.records import dataclass
@@ -51,8 +51,8 @@ class Token(NamedTuple):
 
 def tokenize(text: str) -> list[Token]:
     """The tokens, without comments, and one of the kind END. Errors: LanguageError, OutOfTime."""
-    if len(text) > grouping_limits.STATEMENT_CHARACTERS:
-        limit = grouping_limits.STATEMENT_CHARACTERS
+    if len(text) > limits.grouping.STATEMENT_CHARACTERS:
+        limit = limits.grouping.STATEMENT_CHARACTERS
         raise LanguageError(f"The grouping has {len(text)} characters; at most {limit}")
     tokens: list[Token] = []
     at = 0

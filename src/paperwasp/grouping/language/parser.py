@@ -5,7 +5,7 @@ Vespa: GroupingParser.jj, GroupingOperation
 
 from __future__ import annotations
 
-from paperwasp import grouping_limits
+from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.grouping.language.expressions import Aliases, ExpressionParser
 from paperwasp.grouping.language.operation import UNLIMITED, Operation
@@ -26,11 +26,11 @@ def parse_grouping(text: str, parameters: Parameters | None = None) -> list[Oper
         found = [_root(reader)]
         while reader.accept(";"):
             found.append(_root(reader))
-            if len(found) > grouping_limits.STATEMENTS:
-                raise LanguageError(f"More than {grouping_limits.STATEMENTS} grouping statements")
+            if len(found) > limits.grouping.STATEMENTS:
+                raise LanguageError(f"More than {limits.grouping.STATEMENTS} grouping statements")
         reader.expect_end()
     except RecursionError:
-        raise LanguageError(f"Nested deeper than {grouping_limits.EXPRESSION_DEPTH} levels") from None
+        raise LanguageError(f"Nested deeper than {limits.grouping.EXPRESSION_DEPTH} levels") from None
     return found
 
 
@@ -57,8 +57,8 @@ class _OperationParser:
     """Reads one operation, and those in it."""
 
     def __init__(self, reader: Reader, outer: Aliases | None, depth: int) -> None:
-        if depth > grouping_limits.OPERATION_DEPTH:
-            raise LanguageError(f"Operations are nested deeper than {grouping_limits.OPERATION_DEPTH} levels")
+        if depth > limits.grouping.OPERATION_DEPTH:
+            raise LanguageError(f"Operations are nested deeper than {limits.grouping.OPERATION_DEPTH} levels")
         self._reader = reader
         self._depth = depth
         self._aliases = Aliases(outer)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NoReturn
 
-from paperwasp import grouping_limits
+from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError
 from paperwasp.grouping.language.lexicon import END, Token, fail_at, tokenize, unquoted
@@ -156,16 +156,16 @@ class Reader:
     def within(self) -> Iterator[None]:
         """One level deeper in an expression."""
         self._depth += 1
-        if self._depth > grouping_limits.EXPRESSION_DEPTH:
-            raise LanguageError(f"Nested deeper than {grouping_limits.EXPRESSION_DEPTH} levels")
+        if self._depth > limits.grouping.EXPRESSION_DEPTH:
+            raise LanguageError(f"Nested deeper than {limits.grouping.EXPRESSION_DEPTH} levels")
         yield
         self._depth -= 1
 
     def count(self, nodes: int = 1) -> None:
         """Counts functions and values that were made. Errors: LanguageError for too many."""
         self.size += nodes
-        if self.size > grouping_limits.EXPRESSION_NODES:
-            raise LanguageError(f"More than {grouping_limits.EXPRESSION_NODES} functions and values")
+        if self.size > limits.grouping.EXPRESSION_NODES:
+            raise LanguageError(f"More than {limits.grouping.EXPRESSION_NODES} functions and values")
 
 
 def _given_number(name: str, text: str) -> Number:

@@ -9,7 +9,7 @@ MEMORY_BYTES: Final = 4 << 30
 MEMORY_LEAST_BYTES: Final = 1 << 30
 CORES: Final = 2
 MAPPED_FILES: Final = 65_530
-"""What Linux allows a process unless told otherwise."""
+"""What Linux allows a process by default."""
 DISK_FREE_BYTES: Final = 2 << 30
 SYNCS: Final = 64
 SYNC_BYTES: Final = 4096
