@@ -108,7 +108,7 @@ void hpack_field(std::string_view name, std::string_view value, std::string& to)
 // The same, but that a literal is to be added to the decoder's table, which the caller keeps count of. Whether it is one.
 bool hpack_added_field(std::string_view name, std::string_view value, std::string& to);
 
-// Appends a number whose first byte begins with a pattern and has so many bits of it: RFC 7541, section 5.1.
+// Appends a number whose first byte begins with a pattern and has `prefix_bits` bits of it: RFC 7541, section 5.1.
 void hpack_number(uint64_t number, uint8_t pattern, int prefix_bits, std::string& to);
 
 }  // namespace paperwasp

@@ -5,9 +5,10 @@
 //     respond, send_data, consume, reset, go_away → bytes to send
 //     take_output → all bytes that may go now
 //
-// Files: http2_protocol.hpp has the words and the table of states, http2_streams.hpp the open streams,
-// http2_request.hpp the heads of requests, http2_receive.cpp what comes in, http2.cpp what is answered to it by the
-// protocol alone, http2_send.cpp what goes out, http2_module.cpp what Python sees.
+// Files: http2_protocol.hpp has the words and the table of states, http2_peer.hpp what the client's end does as well,
+// http2_streams.hpp the open streams, http2_request.hpp the heads of requests, http2_receive.cpp what comes in,
+// http2.cpp what is answered to it by the protocol alone, http2_send.cpp what goes out, http2_module.cpp what Python
+// sees.
 //
 // Nothing that a peer sends throws or grows without bound. What is broken makes RST_STREAM (an error of one stream), or
 // GOAWAY and the event "over" (of the connection). What is allowed but can be abused has a budget (Http2Limits); who
@@ -39,7 +40,7 @@
 
 #include "core.hpp"
 #include "hpack.hpp"
-#include "http2_protocol.hpp"
+#include "http2_peer.hpp"
 #include "http2_request.hpp"
 #include "http2_streams.hpp"
 
@@ -61,12 +62,10 @@ struct Http2Limits {
     uint32_t max_unread_bytes;
 };
 
-class Http2Connection {
+class Http2Connection final : public Http2Peer {
   public:
     // Throws ValueError for limits that the protocol does not allow. The settings are in the output from the beginning.
     explicit Http2Connection(const Http2Limits& limits);
-    Http2Connection(const Http2Connection&) = delete;
-    Http2Connection& operator=(const Http2Connection&) = delete;
 
     bool upgrade(const nb::bytes& settings);
     nb::list receive(nb::handle data);
@@ -85,7 +84,6 @@ class Http2Connection {
 
     uint32_t open_streams() const { return streams_.count(); }
     bool is_over() const { return has_failed_ || ((is_leaving_ || is_peer_leaving_) && streams_.count() == 0); }
-    const char* failure() const { return failure_; }
 
   private:
     enum class EventKind : uint8_t { NONE, REQUEST, DATA, RESET };
@@ -108,19 +106,16 @@ class Http2Connection {
     };
 
     // http2_receive.cpp
-    void take_bytes(const uint8_t* data, size_t size);
-    size_t unit_bytes(const uint8_t* data, size_t size);
-    void take_unit(const uint8_t* data);
-    void take_frame(Frame frame);
-    void take_data(Frame& frame);
+    size_t unit_bytes(const uint8_t* data, size_t size) override;
+    void take_unit(const uint8_t* data) override;
+    void take_data(Frame& frame) override;
     void take_body(Stream& stream, const Frame& frame, size_t padding_bytes);
-    void take_headers(Frame& frame);
-    void take_continuation(const Frame& frame);
-    void take_block(const uint8_t* block, size_t size);
+    const char* refusal_of_headers(uint32_t stream_id) const override;
+    void take_block(const uint8_t* block, size_t size) override;
     bool read_block(const uint8_t* block, size_t size);
     void open_stream(bool has_ended);
     void take_trailers(Stream& stream, bool has_ended);
-    bool is_allowed(StreamFrame kind, const Frame& frame, Stream*& stream);
+    bool is_allowed(StreamFrame kind, uint32_t stream_id, Stream*& stream);
     void end_request(Stream& stream);
     size_t event_of(Stream& stream, EventKind kind);
     void add_piece(Event& event, const uint8_t* bytes, size_t size);
@@ -129,18 +124,16 @@ class Http2Connection {
     nb::bytes make_body(const Event& event);
 
     // http2.cpp
-    void take_priority(const Frame& frame);
-    void take_reset(const Frame& frame);
-    void take_settings(const Frame& frame);
-    void take_ping(const Frame& frame);
-    void take_go_away(const Frame& frame);
-    void take_window_update(const Frame& frame);
-    void write_settings();
-    const char* apply_settings(const uint8_t* settings, size_t size, Http2Error& error);
-    bool change_send_windows(int64_t change);
-    void acknowledge_window();
+    void take_priority(const Frame& frame) override;
+    void take_reset(const Frame& frame) override;
+    void take_go_away(const Frame& frame) override;
+    void take_stream_window(uint32_t stream_id, int64_t more) override;
+    const char* apply_setting(Setting setting, uint32_t value) override;
+    bool change_send_windows(int64_t change) override;
+    void settings_acknowledged() override;
+    void wrote(size_t bytes) override { spend_unread(bytes); }
+    uint32_t last_stream() const override { return last_stream_; }
     StreamState state_of(uint32_t stream_id, Stream*& stream);
-    void fail(Http2Error error, const char* message);
     void fail_stream(uint32_t stream_id, Http2Error error);
     void cut(uint32_t stream_id, Stream* stream, uint32_t code);
     void note_reset(Stream& stream, uint32_t code);
@@ -148,12 +141,9 @@ class Http2Connection {
     void close_stream(Stream& stream, StreamState how);
     void drop_streams();
     void spend_reset();
-    void spend_control();
     void spend_unread(size_t bytes);
     void reward(uint32_t resets, uint32_t controls);
     void give_back(Stream& stream, size_t bytes);
-    void give_back_to_connection(size_t bytes);
-    void write_frame(FrameType type, uint32_t stream, uint32_t word);
 
     // http2_send.cpp
     Stream* stream_to_answer(uint32_t stream_id);
@@ -170,25 +160,15 @@ class Http2Connection {
     RequestHead head_;
 
     // What comes in.
-    std::string carried_;        // the beginning of a frame whose end has not come
-    std::string used_;           // a frame that came in parts and is taken, for the pieces in it
     std::vector<Event> events_;  // of this call of `receive`
     size_t event_count_ = 0;
     std::vector<Piece> pieces_;
-    uint64_t received_ = 0;      // calls of `receive`
-    std::string block_;          // of headers whose end has not come
-    uint32_t block_stream_ = 0;  // 0: there are none
-    uint8_t block_flags_ = 0;
-    uint32_t continuations_ = 0;
+    uint64_t received_ = 0;     // calls of `receive`
     uint32_t last_stream_ = 0;  // the highest that the peer has opened
     bool has_preface_ = false;
-    bool has_settings_ = false;
     bool is_acknowledged_ = false;  // the peer knows our settings
-    int64_t receive_window_;        // of the connection: what the peer may still send
-    int64_t owed_bytes_ = 0;        // consumed, but not given back to that window yet
 
     // What goes out.
-    std::string output_;
     std::string ahead_;           // what goes before the data, while data is taken
     std::deque<uint32_t> turns_;  // the streams that have data and a window, in the order in which they send
     std::vector<uint32_t> drained_;
@@ -206,21 +186,14 @@ class Http2Connection {
     std::vector<Part> parts_;
     std::vector<nb::bytes> sent_;  // whose last bytes are in the plan
     size_t unsent_bytes_ = 0;
-    int64_t send_window_ = FIRST_WINDOW;
-    int64_t first_send_window_ = FIRST_WINDOW;  // of a new stream
-    uint32_t peer_frame_bytes_ = SMALLEST_MAX_FRAME;
     bool has_sent_headers_ = false;
     bool is_leaving_ = false;
     bool is_peer_leaving_ = false;
 
     // What is left of the budgets.
     uint32_t resets_left_;
-    uint32_t controls_left_;
     size_t unread_bytes_ = 0;
     bool is_receiving_ = false;
-    bool has_failed_ = false;
-    const char* failure_ = nullptr;
-    Http2Error failure_code_ = Http2Error::NO_ERROR;
 };
 
 }  // namespace paperwasp

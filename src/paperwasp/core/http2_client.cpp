@@ -14,6 +14,7 @@ constexpr size_t KEPT_OUTPUT_BYTES = 1 << 18;    // of the room for output
 constexpr size_t COPIED_BYTES = 1 << 18;         // a body goes to the output at once while that has less
 constexpr size_t TURN_BYTES = 65536;             // what a stream sends before others do
 constexpr uint32_t CONNECTION_WINDOW = 1 << 24;  // what the server may send of all answers before they are read
+constexpr int64_t WINDOW_STEP = 1 << 20;         // bytes that are given back to it at once
 constexpr uint8_t INDEXED = 0x80;
 constexpr int INDEXED_BITS = 7, TABLE_SIZE_BITS = 5;
 
@@ -33,26 +34,16 @@ bool is_value(std::string_view value) {
 }  // namespace
 
 Http2Client::Http2Client(const Http2ClientLimits& limits)
-    : limits_(limits), receive_window_(CONNECTION_WINDOW), controls_left_(limits.max_control_frames) {
+    : Http2Peer({SMALLEST_MAX_FRAME, limits.max_header_bytes, limits.max_control_frames, limits.max_continuations, CONNECTION_WINDOW,
+                 WINDOW_STEP}),
+      limits_(limits) {
     if (limits.max_body_bytes == 0 || limits.max_body_bytes > LARGEST_WINDOW) throw nb::value_error("max_body_bytes is from 1 to 2^31 - 1");
-    write_settings();
-}
-
-void Http2Client::write_settings() {
-    const std::pair<Setting, uint32_t> settings[] = {
+    output_.append(HTTP2_PREFACE);
+    write_settings({
         {Setting::ENABLE_PUSH, 0},
         {Setting::INITIAL_WINDOW_SIZE, limits_.max_body_bytes},
         {Setting::MAX_HEADER_LIST_SIZE, limits_.max_header_bytes},
-    };
-    output_.append(HTTP2_PREFACE);
-    append_head(std::size(settings) * SETTING_BYTES, FrameType::SETTINGS, 0, 0, output_);
-    for (const auto& [setting, value] : settings) {
-        const auto number = static_cast<uint16_t>(setting);
-        output_.push_back(static_cast<char>(number >> 8));
-        output_.push_back(static_cast<char>(number));
-        append_32(value, output_);
-    }
-    write_frame(FrameType::WINDOW_UPDATE, 0, CONNECTION_WINDOW - static_cast<uint32_t>(FIRST_WINDOW));
+    });
 }
 
 uint32_t Http2Client::add_head(const nb::list& fields) {
@@ -191,32 +182,11 @@ void Http2Client::fail_stream(Streams::iterator found, Http2Error error) {
     spend_control();
 }
 
-// An error of the connection: GOAWAY, and nothing more comes in or goes out.
-void Http2Client::fail(Http2Error error, const char* message) {
-    if (has_failed_) return;
-    const std::string_view text(message);
-    append_head(8 + text.size(), FrameType::GOAWAY, 0, 0, output_);
-    append_32(0, output_);
-    append_32(static_cast<uint32_t>(error), output_);
-    output_.append(text);
-    has_failed_ = true;
-    failure_ = message;
+void Http2Client::failed() {
     turns_.clear();
     streams_.clear();
     unsent_bytes_ = buffered_bytes_ = 0;
-    events_.append(nb::make_tuple("over", static_cast<uint32_t>(error), message));
-}
-
-void Http2Client::spend_control() {
-    if (controls_left_ == 0) return fail(Http2Error::ENHANCE_YOUR_CALM, "too many frames that ask for nothing");
-    --controls_left_;
-}
-
-// A frame whose payload is one number.
-void Http2Client::write_frame(FrameType type, uint32_t stream, uint32_t word) {
-    if (has_failed_) return;
-    append_head(4, type, 0, stream, output_);
-    append_32(word, output_);
+    events_.append(nb::make_tuple("over", static_cast<uint32_t>(failure_code_), failure_));
 }
 
 }  // namespace paperwasp

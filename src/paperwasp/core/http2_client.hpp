@@ -5,8 +5,8 @@
 //     bytes of the server → events for Python             receive
 //     take_output → all bytes that may go now
 //
-// Files: http2_protocol.hpp has the words, http2_client_receive.cpp what comes in, http2_client.cpp what goes out,
-// http2_client_module.cpp what Python sees. The server's end is http2.hpp.
+// Files: http2_protocol.hpp has the words, http2_peer.hpp what the server's end (http2.hpp) does as well,
+// http2_client_receive.cpp what comes in, http2_client.cpp what goes out, http2_client_module.cpp what Python sees.
 //
 // Nothing that a server sends throws or grows without bound. What is broken on one stream makes RST_STREAM, what is
 // broken of the connection GOAWAY and the event "over". The limits:
@@ -33,7 +33,7 @@
 
 #include "core.hpp"
 #include "hpack.hpp"
-#include "http2_protocol.hpp"
+#include "http2_peer.hpp"
 
 namespace paperwasp {
 
@@ -45,13 +45,11 @@ struct Http2ClientLimits {
     uint32_t max_continuations;
 };
 
-class Http2Client {
+class Http2Client final : public Http2Peer {
   public:
     // Throws ValueError for limits that the protocol does not allow. Preface and settings are in the output from the
     // beginning.
     explicit Http2Client(const Http2ClientLimits& limits);
-    Http2Client(const Http2Client&) = delete;
-    Http2Client& operator=(const Http2Client&) = delete;
 
     // Fields that many requests have in common, pseudo-header fields first, without :path and content-length. Gives the
     // number of the head. Throws ValueError for fields that HTTP/2 does not have.
@@ -68,7 +66,6 @@ class Http2Client {
     size_t open_streams() const { return streams_.size(); }
     size_t unsent_bytes() const { return unsent_bytes_; }
     bool is_leaving() const { return is_leaving_ || has_failed_; }
-    const char* failure() const { return failure_; }
 
   private:
     struct Field {
@@ -102,76 +99,52 @@ class Http2Client {
     using Streams = std::unordered_map<uint32_t, Request>;
 
     // http2_client_receive.cpp
-    void take_bytes(const uint8_t* data, size_t size);
-    size_t unit_bytes(const uint8_t* data, size_t size);
-    void take_frame(Frame frame);
-    void take_data(Frame& frame);
+    size_t unit_bytes(const uint8_t* data, size_t size) override;
+    void take_data(Frame& frame) override;
     void take_body(Streams::iterator found, const Frame& frame);
-    void take_headers(Frame& frame);
-    void take_continuation(const Frame& frame);
-    void take_block(const uint8_t* block, size_t size);
+    const char* refusal_of_headers(uint32_t stream_id) const override;
+    void take_block(const uint8_t* block, size_t size) override;
     const char* read_block(const uint8_t* block, size_t size, Answer& answer, bool& is_damaged);
     void take_answer_head(Streams::iterator found, const Answer& head, const char* problem, bool has_ended);
-    void take_reset(const Frame& frame);
-    void take_settings(const Frame& frame);
-    const char* apply_settings(const uint8_t* settings, size_t size, Http2Error& error);
-    void take_ping(const Frame& frame);
-    void take_go_away(const Frame& frame);
-    void take_window_update(const Frame& frame);
+    void take_priority(const Frame&) override { spend_control(); }
+    void take_reset(const Frame& frame) override;
+    const char* apply_setting(Setting setting, uint32_t value) override;
+    bool change_send_windows(int64_t change) override;
+    void take_go_away(const Frame& frame) override;
+    void take_stream_window(uint32_t stream_id, int64_t more) override;
     void end_answer(Streams::iterator found);
-    void give_back(size_t bytes);
+    void failed() override;
+    uint32_t last_stream() const override { return 0; }
     bool is_idle(uint32_t stream_id) const { return stream_id % 2 == 0 || stream_id >= next_stream_; }
 
     // http2_client.cpp
-    void write_settings();
     void write_block(uint32_t stream_id, bool ends);
     void encode_field(Field& field);
     void send_body(uint32_t stream_id, Request& request);
     void queue(uint32_t stream_id, Request& request);
-    void write_frame(FrameType type, uint32_t stream, uint32_t word);
-    void fail(Http2Error error, const char* message);
     void fail_stream(Streams::iterator found, Http2Error error);
     void drop(Streams::iterator found);
-    void spend_control();
 
     Http2ClientLimits limits_;
     Streams streams_;
     HpackDecoder decoder_;
     nb::list events_;  // of this call of `receive`
 
-    // What comes in.
-    std::string carried_;  // the beginning of a frame whose end has not come
-    std::string used_;     // a frame that came in parts and is taken
-    std::string block_;    // of headers whose end has not come
-    uint32_t block_stream_ = 0;
-    uint8_t block_flags_ = 0;
-    uint32_t continuations_ = 0;
-    bool has_settings_ = false;
-    int64_t receive_window_;
-    int64_t owed_bytes_ = 0;     // read, but not given back to that window yet
     size_t buffered_bytes_ = 0;  // of answers that have not ended
 
     // What goes out.
     std::vector<Head> heads_;
     std::string block_out_;
-    std::string output_;
     std::deque<uint32_t> turns_;  // streams that have data and a window, in the order in which they send
     uint32_t next_stream_ = 1;
-    uint32_t last_taken_ = STREAM_BITS;  // the highest stream that the server will work on
-    uint32_t peer_max_streams_ = 100;    // until its settings say otherwise
-    uint32_t peer_frame_bytes_ = SMALLEST_MAX_FRAME;
+    uint32_t last_taken_ = STREAM_BITS;         // the highest stream that the server will work on
+    uint32_t peer_max_streams_ = 100;           // until its settings say otherwise
     uint32_t table_limit_ = HPACK_TABLE_BYTES;  // of our table at the server
     size_t table_bytes_ = 0;
     int64_t entries_ = 0;             // that we have added to it; none is ever pushed out
     bool has_table_changed_ = false;  // the next block must say so
-    int64_t send_window_ = FIRST_WINDOW;
-    int64_t first_send_window_ = FIRST_WINDOW;
     size_t unsent_bytes_ = 0;
     bool is_leaving_ = false;
-
-    uint32_t controls_left_;
-    bool has_failed_ = false;
-    const char* failure_ = nullptr;
 };
 
 }  // namespace paperwasp

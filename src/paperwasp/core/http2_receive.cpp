@@ -8,29 +8,7 @@ namespace paperwasp {
 namespace {
 
 constexpr size_t NO_PIECE = ~size_t{0};
-constexpr size_t KEPT_BYTES = 4096;   // of the room for frames that come in parts, of a connection that rests
-constexpr size_t KEPT_ELEMENTS = 64;  // and of that for events
-
-// What gives its bytes: bytes, bytearray, memoryview.
-class View {
-  public:
-    explicit View(nb::handle object) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) nb::raise_python_error();
-    }
-    ~View() { PyBuffer_Release(&view_); }
-    View(const View&) = delete;
-    View& operator=(const View&) = delete;
-    const uint8_t* data() const { return static_cast<const uint8_t*>(view_.buf); }
-    size_t size() const { return static_cast<size_t>(view_.len); }
-
-  private:
-    Py_buffer view_;
-};
-
-void release_room(std::string& bytes) {
-    bytes.clear();
-    if (bytes.capacity() > KEPT_BYTES) bytes = std::string();
-}
+constexpr size_t KEPT_ELEMENTS = 64;  // of the room for events, of a connection that rests
 
 template <typename T>
 void keep_some(std::vector<T>& room) {
@@ -55,7 +33,7 @@ const Words& words() {
 }  // namespace
 
 nb::list Http2Connection::receive(nb::handle data) {
-    const View view(data);
+    const BytesView view(data);
     ++received_;
     event_count_ = 0;
     pieces_.clear();
@@ -68,54 +46,18 @@ nb::list Http2Connection::receive(nb::handle data) {
     if (has_failed_) drop_streams();
     nb::list events = make_events();
     if (has_failed_ && !had_failed) events.append(nb::make_tuple(words().over, static_cast<uint32_t>(failure_code_), failure_));
-    release_room(used_);
-    if (carried_.empty()) release_room(carried_);
+    release_rooms();
     return events;
 }
 
-// Units are the preface and frames. One that is whole is taken where it is; what has only begun is carried to the next
-// call.
-void Http2Connection::take_bytes(const uint8_t* data, size_t size) {
-    const uint8_t *at = data, *end = data + size;
-    while (!carried_.empty() && !has_failed_) {
-        const auto* carried = reinterpret_cast<const uint8_t*>(carried_.data());
-        const size_t unit = unit_bytes(carried, carried_.size());
-        if (has_failed_) return;
-        if (carried_.size() == unit) {
-            used_.swap(carried_);
-            carried_.clear();
-            take_unit(reinterpret_cast<const uint8_t*>(used_.data()));
-            break;
-        }
-        if (at == end) return;
-        const size_t more = std::min(unit - carried_.size(), static_cast<size_t>(end - at));
-        carried_.append(reinterpret_cast<const char*>(at), more);
-        at += more;
-    }
-    while (!has_failed_) {
-        const size_t left = static_cast<size_t>(end - at);
-        const size_t unit = unit_bytes(at, left);
-        if (has_failed_) return;
-        if (unit > left) {
-            carried_.assign(reinterpret_cast<const char*>(at), left);
-            return;
-        }
-        take_unit(at);
-        at += unit;
-    }
-}
-
-// How large the unit is that begins here, or how much of it must be there to say so.
+// The first unit is the preface.
 size_t Http2Connection::unit_bytes(const uint8_t* data, size_t size) {
     if (!has_preface_) {
         const size_t compared = std::min(size, HTTP2_PREFACE.size());
         if (std::memcmp(data, HTTP2_PREFACE.data(), compared) != 0) fail(Http2Error::PROTOCOL_ERROR, "no HTTP/2 preface");
         return HTTP2_PREFACE.size();
     }
-    if (size < FRAME_HEAD_BYTES) return FRAME_HEAD_BYTES;
-    const uint32_t length = read_24(data);
-    if (length > limits_.max_frame_bytes) fail(Http2Error::FRAME_SIZE_ERROR, "a frame is larger than SETTINGS_MAX_FRAME_SIZE");
-    return FRAME_HEAD_BYTES + length;
+    return Http2Peer::unit_bytes(data, size);
 }
 
 void Http2Connection::take_unit(const uint8_t* data) {
@@ -123,41 +65,10 @@ void Http2Connection::take_unit(const uint8_t* data) {
     has_preface_ = true;
 }
 
-void Http2Connection::take_frame(Frame frame) {
-    const auto type = static_cast<FrameType>(frame.type);
-    if (!has_settings_ && (type != FrameType::SETTINGS || frame.has(flag::ACK)))
-        return fail(Http2Error::PROTOCOL_ERROR, "the first frame is not SETTINGS");
-    if (block_stream_ != 0 && (type != FrameType::CONTINUATION || frame.stream != block_stream_))
-        return fail(Http2Error::PROTOCOL_ERROR, "a frame stands between HEADERS and CONTINUATION");
-    switch (type) {
-        case FrameType::DATA:
-            return take_data(frame);
-        case FrameType::HEADERS:
-            return take_headers(frame);
-        case FrameType::PRIORITY:
-            return take_priority(frame);
-        case FrameType::RST_STREAM:
-            return take_reset(frame);
-        case FrameType::SETTINGS:
-            return take_settings(frame);
-        case FrameType::PUSH_PROMISE:
-            return fail(Http2Error::PROTOCOL_ERROR, "PUSH_PROMISE of a client");
-        case FrameType::PING:
-            return take_ping(frame);
-        case FrameType::GOAWAY:
-            return take_go_away(frame);
-        case FrameType::WINDOW_UPDATE:
-            return take_window_update(frame);
-        case FrameType::CONTINUATION:
-            return take_continuation(frame);
-    }
-    spend_control();
-}
-
 // Looks up the rule for a frame in this state of its stream, and follows it. True: the frame is to be taken; `stream`
 // is null for a new one.
-bool Http2Connection::is_allowed(StreamFrame kind, const Frame& frame, Stream*& stream) {
-    const Rule rule = stream_rule(kind, state_of(frame.stream, stream));
+bool Http2Connection::is_allowed(StreamFrame kind, uint32_t stream_id, Stream*& stream) {
+    const Rule rule = stream_rule(kind, state_of(stream_id, stream));
     switch (rule) {
         case Rule::TAKE:
             return true;
@@ -165,7 +76,7 @@ bool Http2Connection::is_allowed(StreamFrame kind, const Frame& frame, Stream*& 
             spend_control();
             return false;
         case Rule::STREAM_CLOSED:
-            fail_stream(frame.stream, Http2Error::STREAM_CLOSED);
+            fail_stream(stream_id, Http2Error::STREAM_CLOSED);
             return false;
         case Rule::ENDED_TWICE:
             fail(Http2Error::STREAM_CLOSED, "a frame for a stream that has ended");
@@ -184,7 +95,7 @@ void Http2Connection::take_data(Frame& frame) {
     if (whole > receive_window_) return fail(Http2Error::FLOW_CONTROL_ERROR, "more DATA than the window of the connection");
     receive_window_ -= whole;
     Stream* stream = nullptr;
-    if (!is_allowed(StreamFrame::DATA, frame, stream)) return give_back_to_connection(whole);
+    if (!is_allowed(StreamFrame::DATA, frame.stream, stream)) return give_back_to_connection(whole);
     if (whole > stream->receive_window) {
         give_back_to_connection(whole);
         return fail_stream(frame.stream, Http2Error::FLOW_CONTROL_ERROR);
@@ -206,32 +117,7 @@ void Http2Connection::take_body(Stream& stream, const Frame& frame, size_t paddi
     if (has_ended) end_request(stream);
 }
 
-void Http2Connection::take_headers(Frame& frame) {
-    if (frame.stream == 0) return fail(Http2Error::PROTOCOL_ERROR, "HEADERS without a stream");
-    if (!frame.drop_padding()) return fail(Http2Error::PROTOCOL_ERROR, "more padding than frame");
-    block_flags_ = frame.flags;
-    if (frame.has(flag::PRIORITY)) {
-        if (frame.length < PRIORITY_BYTES) return fail(Http2Error::FRAME_SIZE_ERROR, "HEADERS too short for their priority");
-        const bool is_own = (read_32(frame.payload) & STREAM_BITS) == frame.stream;
-        if (is_own) return fail(Http2Error::PROTOCOL_ERROR, "a stream depends on itself");
-        frame.payload += PRIORITY_BYTES;
-        frame.length -= PRIORITY_BYTES;
-    }
-    block_stream_ = frame.stream;
-    continuations_ = 0;
-    if (frame.has(flag::END_HEADERS)) return take_block(frame.payload, frame.length);
-    block_.assign(reinterpret_cast<const char*>(frame.payload), frame.length);
-}
-
-void Http2Connection::take_continuation(const Frame& frame) {
-    if (block_stream_ == 0) return fail(Http2Error::PROTOCOL_ERROR, "CONTINUATION without HEADERS");
-    if (++continuations_ > limits_.max_continuations || block_.size() + frame.length > limits_.max_header_bytes)
-        return fail(Http2Error::ENHANCE_YOUR_CALM, "headers that do not end");
-    block_.append(reinterpret_cast<const char*>(frame.payload), frame.length);
-    if (!frame.has(flag::END_HEADERS)) return;
-    take_block(reinterpret_cast<const uint8_t*>(block_.data()), block_.size());
-    release_room(block_);
-}
+const char* Http2Connection::refusal_of_headers(uint32_t stream_id) const { return stream_id == 0 ? "HEADERS without a stream" : nullptr; }
 
 // A whole block of headers: of a new stream, of trailers, or of a stream that is closed, whose block must be decoded
 // all the same.
