@@ -54,11 +54,12 @@ def accepts_gzip(accept_encoding: str) -> bool:
 async def compressed(body: bytes) -> bytes:
     """`body` as gzip; a large one is compressed outside the event loop."""
     if len(body) > limits.HTTP_INLINE_GZIP_BYTES:
-        return await asyncio.to_thread(_compress, body)
-    return _compress(body)
+        return await asyncio.to_thread(compress, body)
+    return compress(body)
 
 
-def _compress(body: bytes) -> bytes:
+def compress(body: bytes) -> bytes:
+    """`body` as gzip, compressed here and now."""
     return isal_zlib.compress(body, _LEVEL, _GZIP)
 
 

@@ -28,6 +28,7 @@ from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.http.bodies import BodyBudget, is_too_slow, too_slow
 from paperwasp.http.compression import (
     accepts_gzip,
+    compress,
     compressed,
     compressed_stream,
     inflated,
@@ -279,9 +280,11 @@ class Exchange:
         """Sends a whole answer."""
         answer = self._failure(request, given) if isinstance(given, Exception) else given
         if _is_compressed(request, answer):
-            self._context.running.add(self)
-            self._task = self._context.loop.create_task(self._serve(request, answer))
-            return
+            if len(answer.body) > limits.HTTP_INLINE_GZIP_BYTES:
+                self._context.running.add(self)
+                self._task = self._context.loop.create_task(self._serve(request, answer))
+                return
+            answer = _as_gzip(answer, compress(answer.body))
         try:
             sent = self._respond(request, answer)
         finally:
@@ -356,7 +359,7 @@ class Exchange:
         if isinstance(answer, StreamedResponse):
             return await self._stream(request, answer)
         if _is_compressed(request, answer):
-            answer = replace(answer, body=await compressed(answer.body), headers={**answer.headers, **_GZIPPED})
+            answer = _as_gzip(answer, await compressed(answer.body))
         return self._respond(request, answer)
 
     def _respond(self, request: Request, answer: Response) -> Response:
@@ -475,3 +478,7 @@ def _takes_gzip(request: Request, answer: Answer) -> bool:
 
 def _is_compressed(request: Request, answer: Response) -> bool:
     return len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer)
+
+
+def _as_gzip(answer: Response, body: bytes) -> Response:
+    return replace(answer, body=body, headers={**answer.headers, **_GZIPPED})
