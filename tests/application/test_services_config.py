@@ -9,7 +9,7 @@ from paperwasp.application.build import build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage
-from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
+from paperwasp.schema.teaser_settings import HI_TAGS, Tags, Teasers, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
 
 JUNIPER = '<config name="vespa.config.search.summary.juniperrc">{}</config>'
@@ -21,12 +21,14 @@ SERVICES = """<services version="1.0">{root}
   </content>
 </services>"""
 
+MUSIC = "schema music { document music { field title type string { indexing: index } } }"
+
 
 def model_of(**said: str) -> ApplicationModel:
     texts = {place: said.get(place, "") for place in ("root", "container", "content", "document")}
     files = {
         "services.xml": SERVICES.format(**texts),
-        "schemas/music.sd": "schema music { document music { field title type string { indexing: index } } }",
+        "schemas/music.sd": MUSIC,
         "schemas/book.sd": "schema book { document book { } }",
     }
     package = ApplicationPackage({path: text.encode() for path, text in files.items()})
@@ -195,3 +197,35 @@ def test_what_is_wrong_with_the_switch_of_expressions(text: str, told: str) -> N
     (finding,) = caught.value.findings
     assert told in finding.message
     assert finding.position is not None and finding.position.source == "services.xml"
+
+
+TAGS = '<config name="container.qr-searchers"><tag>{}</tag></config>'
+BOLD = "<bold><open>&lt;b&gt;</open><close>&lt;/b&gt;</close></bold>"
+
+
+@pytest.mark.parametrize(
+    ("root", "container", "tags"),
+    [
+        ("", "", HI_TAGS),
+        (BOLD, "", Tags("<b>", "</b>")),
+        ("", BOLD, Tags("<b>", "</b>")),
+        (BOLD, "<bold><open>[</open></bold><separator>...</separator>", Tags("[", "</b>", "...")),
+        ("", "<separator></separator>", Tags(separator="")),
+    ],
+)
+def test_marks_of_words_of_queries(root: str, container: str, tags: Tags) -> None:
+    said = {"root": root, "container": container}
+    model = model_of(**{place: TAGS.format(value) for place, value in said.items() if value})
+    assert [each.tags for each in model.containers] == [tags]
+    assert not model.findings
+
+
+def test_marks_may_be_said_in_search_where_other_settings_have_no_effect() -> None:
+    other = TAGS.format(BOLD).replace("</config>", "<com><yahoo/></com></config>")
+    text = SERVICES.format(root="", container="", content="", document="")
+    text = text.replace("<search/>", f"<search>{other}<config name='a.b'/></search>")
+    files = {"services.xml": text, "schemas/music.sd": MUSIC, "schemas/book.sd": "schema book { document book { } }"}
+    model = build_model(ApplicationPackage({path: text.encode() for path, text in files.items()}), lambda *_: ())
+    assert [each.tags for each in model.containers] == [Tags("<b>", "</b>")]
+    assert len(model.findings) == 2
+    assert all("element 'config' in 'search' has no effect" in finding.message for finding in model.findings)

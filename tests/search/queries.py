@@ -19,6 +19,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "summary": ("show", "summary"),
     "summary_fields": ("show", "fields"),
     "bolding": ("show", "bolding"),
+    "tags": ("show", "tags"),
     "list_features": ("show", "list_features"),
     "deadline_ns": ("deadline", "at_ns"),
     "language": ("match", "language"),

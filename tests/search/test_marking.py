@@ -18,13 +18,12 @@ from paperwasp.linguistics import TextProfile, index_terms, profile_of
 from paperwasp.linguistics.vocabulary import word_forms
 from paperwasp.query import Item, OrItem, PhraseItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
-from paperwasp.schema.teaser_settings import TeaserSettings
+from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
 from paperwasp.search import summary
 from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord
 from paperwasp.search.marking import Marking, Style
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.teaser import HI_TAGS, NO_TAGS
 from tests.content.nodes import started
 from tests.search.queries import query_of
 

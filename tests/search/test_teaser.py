@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.schema.teaser_settings import TeaserSettings
-from paperwasp.search.teaser import NO_TAGS, Occurrence, Tags, annotated, teaser
+from paperwasp.schema.teaser_settings import NO_TAGS, Tags, TeaserSettings
+from paperwasp.search.teaser import Occurrence, annotated, teaser
 
 FILL = "abcde fghij " * 40
 """480 bytes, 80 words of five letters."""

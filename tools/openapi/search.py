@@ -78,7 +78,6 @@ _BOUNDS: Final[Mapping[str, int]] = {"hits": limits.MAX_HITS, "offset": limits.M
 _SHOWN_DEFAULTS: Final = {"timeout": f"{limits.QUERY_TIMEOUT_MS}ms", "ranking.softtimeout.factor": 0.5}
 _OF_SETTERS: Final[Mapping[Any, Json]] = {
     table.PARAMETERS[[names[0] for names, *_ in table.PARAMETERS].index("model.type")][1]: STRING,
-    table.PARAMETERS[[names[0] for names, *_ in table.PARAMETERS].index("searchChain")][1]: enum(*table.SEARCH_CHAINS),
 }
 _OPEN: Final = {
     "input": r"^input\.query\(.+\)$",

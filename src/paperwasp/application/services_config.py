@@ -3,8 +3,8 @@
 `vespa.config.search.summary.juniperrc` may stand in `services`, `content` and the `document` of a cluster; what is
 further in counts more. Its `override` is an array of `item`, each for the summary field `fieldname`; what an item does
 not say has its default. `ai.vespa.opennlp.open-nlp` and `paperwasp.search.ranking-expressions`, which Vespa does not
-know and leaves alone, may stand in `services` and `container`. Every other configuration is reported as one without
-effect.
+know and leaves alone, may stand in `services` and `container`, and `container.qr-searchers` there and in `search`.
+Every other configuration is reported as one without effect.
 
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration and
 https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html
@@ -13,7 +13,7 @@ https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -24,13 +24,15 @@ from paperwasp.application.values import VALUES, boolean
 from paperwasp.application.xml import Element
 from paperwasp.errors import Finding
 from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, Teasers, TeaserSettings
+from paperwasp.records import dataclass
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, Teasers, TeaserSettings
 
 _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
 _OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"
 EXPRESSIONS: Final = "paperwasp.search.ranking-expressions"
 _ENABLED: Final = "enabled"
-_OF_CONTAINERS: Final = (_OPEN_NLP, EXPRESSIONS)
+_SEARCHERS: Final = "container.qr-searchers"
+_OF_CONTAINERS: Final = (_OPEN_NLP, EXPRESSIONS, _SEARCHERS)
 """Those that hold for containers, wherever they stand."""
 _SNOWBALL_ENGLISH: Final = "snowballStemmingForEnglish"
 _OPEN_NLP_SETTINGS: Final = {
@@ -102,6 +104,34 @@ def allows_expressions(root: Element, container: Element, findings: Findings) ->
             else:
                 found = boolean(child.text)
     return found
+
+
+def highlight_tags(root: Element, container: Element, findings: Findings) -> Tags:
+    """How a container marks words of queries in bolded texts and teasers. What has no effect is reported.
+
+    Vespa: qr-searchers.def in configdefinitions, JuniperSearcher.java in container-search
+    """
+    found = HI_TAGS
+    search = container.first("search")
+    for element in (root, container, *([search] if search else [])):
+        for config in element.all("config"):
+            if _name_of(config) == _SEARCHERS:
+                found = _tags(config, element, findings, found)
+            elif element is search:
+                note_unused(config, element, findings)
+    return found
+
+
+def _tags(config: Element, element: Element, findings: Findings, otherwise: Tags) -> Tags:
+    said: dict[str, str] = {}
+    for child in config.children:
+        if child.tag != "tag":
+            note_unused(config, element, findings)
+            continue
+        bold = child.first("bold")
+        said |= {each.tag: each.text for each in (bold.children if bold else ()) if each.tag in ("open", "close")}
+        said |= {each.tag: each.text for each in child.all("separator")}
+    return replace(otherwise, **said)
 
 
 def _open_nlp(config: Element, findings: Findings, otherwise: bool) -> bool:

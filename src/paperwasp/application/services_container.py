@@ -8,7 +8,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts
 from paperwasp.application.services_access import read_access, read_tls
 from paperwasp.application.services_components import read_components
-from paperwasp.application.services_config import allows_expressions, snowball_english
+from paperwasp.application.services_config import allows_expressions, highlight_tags, snowball_english
 from paperwasp.application.services_filtering import read_filtering
 from paperwasp.application.services_model import AccessLogSettings, Container, EvaluatedNetwork, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
@@ -42,9 +42,11 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
         nodes=_nodes(element, hosts),
         components=read_components(element, findings),
         search_chains=_search_chains(search),
+        searching_chains=_searching_chains(search),
         significance_models=_significance_models(search),
         snowball_english=snowball_english(root, element, findings),
         allows_expressions=allows_expressions(root, element, findings),
+        tags=highlight_tags(root, element, findings),
         ignore_undefined_fields=boolean(_text(api, "ignore-undefined-fields")),
         max_document_size_bytes=size_bytes(_text(api, "max-document-size")),
         access_log=_access_log(element),
@@ -133,3 +135,8 @@ def _evaluated_networks(evaluation: Element | None) -> tuple[EvaluatedNetwork, .
 def _search_chains(search: Element | None) -> tuple[str, ...]:
     chains = [child for child in search.children if child.tag in ("chain", "provider")] if search is not None else []
     return tuple(_id(chain) for chain in chains)
+
+
+def _searching_chains(search: Element | None) -> tuple[str, ...]:
+    chains = search.all("chain") if search is not None else ()
+    return tuple(_id(chain) for chain in chains if chain.attributes.get("inherits"))

@@ -15,7 +15,7 @@ from paperwasp.application.bindings import Binding
 from paperwasp.errors import Position
 from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
-from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
+from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, HI_TAGS, Tags, Teasers
 
 Mode = Literal["index", "streaming", "store-only"]
 
@@ -107,6 +107,8 @@ class Container:
     components: tuple[Component, ...] = ()
     search_chains: tuple[str, ...] = ()
     """Ids of the chains that the package declares, beside the built-in ones."""
+    searching_chains: tuple[str, ...] = ()
+    """Ids of those of them that inherit another, and so in the end one of Vespa's, which search."""
     significance_models: tuple[tuple[str, Position | None], ...] = ()
     """Paths of files in the package, and where they are named."""
     ignore_undefined_fields: bool = False
@@ -114,6 +116,8 @@ class Container:
     """Whether its linguistics stems English by Snowball's algorithm."""
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
+    tags: Tags = HI_TAGS
+    """How the words of queries are marked."""
     max_document_size_bytes: int | None = None
     access_log: AccessLogSettings | None = None
     """None: its answers are not logged, unless the command line says otherwise."""

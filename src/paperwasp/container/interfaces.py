@@ -73,8 +73,18 @@ class Interfaces:
         load_models(embedders.values())
         self.documents.configure(model, running.container)
         self.evaluation.configure(evaluated_models(running.container, model.files))
-        allowed = running.container.allows_expressions
-        self.search.configure(SearchConfig(clusters, model.query_profiles, model.rules, models, embedders, allowed))
+        self.search.configure(
+            SearchConfig(
+                clusters,
+                model.query_profiles,
+                model.rules,
+                models,
+                embedders,
+                running.container.allows_expressions,
+                running.container.tags,
+                running.container.searching_chains,
+            )
+        )
 
 
 def error_response(request: Request, error: PaperwaspError) -> Response:

@@ -1,4 +1,5 @@
-"""How dynamic summaries are made: what the configuration `vespa.config.search.summary.juniperrc` may say.
+"""How dynamic summaries are made: what the configuration `vespa.config.search.summary.juniperrc` may say, and how the
+words of a query are marked in them and in bolded texts, which `container.qr-searchers` may say.
 
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration
 """
@@ -52,3 +53,16 @@ class Teasers:
 
 
 DEFAULT_TEASERS: Final = Teasers()
+
+
+@dataclass(frozen=True, slots=True)
+class Tags:
+    """What stands around a word of the query, and where text is left out."""
+
+    open: str = "<hi>"
+    close: str = "</hi>"
+    separator: str = "<sep />"
+
+
+HI_TAGS: Final = Tags()
+NO_TAGS: Final = Tags("", "", "...")

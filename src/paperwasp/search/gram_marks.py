@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from paperwasp.linguistics.grams import is_in_word
-from paperwasp.search.teaser import Tags
+from paperwasp.schema.teaser_settings import Tags
 
 _MARK: Final = "\x1f"
 _LEFT_OUT: Final = "\x1e"

@@ -39,10 +39,10 @@ from paperwasp.query import (
 )
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
-from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.gram_marks import GRAM_TAGS, text_of_grams
-from paperwasp.search.teaser import HI_TAGS, Occurrence, Span, Tags, annotated, marked, teaser
+from paperwasp.search.teaser import Occurrence, Span, annotated, marked, teaser
 
 _ASCII: Final = "A-Za-z0-9"
 _ASCII_WORDS: Final = re.compile(f"[{_ASCII}]+")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Final
 
 from paperwasp.core import _core
 from paperwasp.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
@@ -19,12 +19,13 @@ from paperwasp.linguistics.detection import FOREIGN
 from paperwasp.linguistics.vocabulary import vocabulary_of
 from paperwasp.operators import SearchSpace
 from paperwasp.query import Item
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.summary_model import SummaryField
-from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord, names_of, query_parts
-from paperwasp.search.teaser import HI_TAGS, NO_TAGS, Tags
+from paperwasp.search.query import Show
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +40,13 @@ class Style:
     """Whether teasers measure words with what they are indexed as."""
 
 
+_PLAIN: Final = Style()
+
+
 class Marking:
     """Marks the words of one query in texts of one field: a function of a text and the language its document says."""
 
-    def __init__(self, parts: Sequence[QueryPart], profile: TextProfile, style: Style = Style()) -> None:
+    def __init__(self, parts: Sequence[QueryPart], profile: TextProfile, style: Style = _PLAIN) -> None:
         self._parts = parts
         self._profile = profile
         self._style = style
@@ -130,10 +134,11 @@ class Markings:
     """How one query marks its words in the fields of a document type. Fields that are searched by the same names, and
     whose texts become terms the same way, share what is made of the query."""
 
-    def __init__(self, tree: Item, space: SearchSpace, bolding: bool) -> None:
+    def __init__(self, tree: Item, space: SearchSpace, show: Show) -> None:
         self._tree = tree
         self._space = space
-        self._bolding = bolding
+        self._bolding = show.bolding
+        self._tags = show.marks
         self._known: dict[object, Marking | None] = {}
 
     def of(self, field: SummaryField, source: Field, together: Sequence[Field] = ()) -> Marking | None:
@@ -155,10 +160,9 @@ class Markings:
         return self._known[key]
 
     def _style(self, field: SummaryField) -> Style:
-        tags = HI_TAGS if self._bolding else NO_TAGS
         if not field.dynamic:
-            return Style(tags)
-        return Style(tags, self._space.schema.teasers.of(field.name), True, not self._space.streamed)
+            return Style(self._tags)
+        return Style(self._tags, self._space.schema.teasers.of(field.name), True, not self._space.streamed)
 
     def _made(self, searched: Sequence[Field], profile: TextProfile, style: Style) -> Marking | None:
         found = chain.from_iterable(query_parts(self._tree, each, self._space) for each in searched)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from paperwasp.content.records import Mutate
@@ -12,6 +12,8 @@ from paperwasp.grouping.request import GroupingRequest
 from paperwasp.query.items import Item
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.ranking.query_expressions import RankExpressions
+from paperwasp.records import dataclass
+from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, Tags
 from paperwasp.tensor.value import Tensor
 
 
@@ -197,6 +199,7 @@ class Show:
     fields: tuple[str, ...] = ()
     """Empty: all of the summary class, with sddocname and documentid."""
     bolding: bool = True
+    """False: words of the query are not marked; `marks` says how they are."""
     list_features: bool = False
     tensor_form: str = "short"
     """Of tensors in summaries: one of `tensor.json_output.FORMS`."""
@@ -207,6 +210,13 @@ class Show:
     source: str = ""
     """The content cluster that the hits name as their source, where the answer may have them rendered as JSON; empty:
     it may not."""
+    tags: Tags = HI_TAGS
+    """How the application marks the words of a query."""
+
+    @property
+    def marks(self) -> Tags:
+        """What stands around words of the query, and where a teaser leaves text out."""
+        return self.tags if self.bolding else NO_TAGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
 from paperwasp.search.summary_languages import TextLanguage, TextLanguages
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
 from paperwasp.search.summary_values import has_float_tensors, pairing_of, predicate_text, raw_text, widening_of
-from paperwasp.search.teaser import HI_TAGS, NO_TAGS
 from paperwasp.tensor.json_output import result_json
 
 _NEXT_SOURCE: Final = "\x1e"
@@ -212,7 +211,7 @@ class SummaryForms:
         key = (id(schema), query.show.summary, query.show.fields, tensors, space.streamed)
         known = self._known.get(key)
         fields = partial(_shown_fields, query, space, elements, self._languages.of(schema))
-        change_of = Markings(query.match.tree, space, query.show.bolding).of
+        change_of = Markings(query.match.tree, space, query.show).of
         if known is not None:
             return SummaryWriter(known[1], fields, change_of, space.columns)
         shown = fields()
@@ -352,9 +351,9 @@ def _joined(field: SummaryField, query: Query, space: SearchSpace) -> _Shown | N
     sources = [source for path in paths if (source := space.schema.fields.get(path[0])) is not None]
     if len(paths) < 2 or not any(field.dynamic or field.bolding or source.bolding for source in sources):
         return None
-    markings = Markings(query.match.tree, space, query.show.bolding)
+    markings = Markings(query.match.tree, space, query.show)
     changes = [change for source in sources if (change := markings.of(field, source, sources))][:1]
-    separator = (HI_TAGS if query.show.bolding else NO_TAGS).separator if field.dynamic else ""
+    separator = query.show.marks.separator if field.dynamic else ""
 
     def join(_: Any, __: int, fields: Mapping[str, Any]) -> str | None:
         text = _NEXT_SOURCE.join(chain.from_iterable(_texts(fields, path) for path in paths))
@@ -439,7 +438,7 @@ def _steps(
         tokens = tokens_of(source)
         yield lambda value, _, fields: shown_tokens(value, said(fields), tokens)
     elif field.dynamic or field.bolding or source.bolding:
-        change = Markings(query.match.tree, space, query.show.bolding).of(field, source)
+        change = Markings(query.match.tree, space, query.show).of(field, source)
         if change is not None:
             yield _Marking(change, language)
     if source.type == PREDICATE:

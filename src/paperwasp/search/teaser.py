@@ -19,13 +19,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from paperwasp.core.clock import check_time
-from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, TeaserSettings
+from paperwasp.records import dataclass
+from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 
 Span = tuple[int, int]
 """Where something begins and ends."""
@@ -42,19 +43,6 @@ _SEPARATOR: Final = "\ufffa"
 _TERMINATOR: Final = "\ufffb"
 _UNIT_END: Final = "\x1f"
 _ANNOTATION: Final = re.compile(f"{_ANCHOR}([^{_SEPARATOR}]*){_SEPARATOR}[^{_TERMINATOR}]*{_TERMINATOR}|{_UNIT_END}")
-
-
-@dataclass(frozen=True, slots=True)
-class Tags:
-    """What stands around a word of the query, and where text is left out."""
-
-    open: str = "<hi>"
-    close: str = "</hi>"
-    separator: str = "<sep />"
-
-
-HI_TAGS: Final = Tags()
-NO_TAGS: Final = Tags("", "", "...")
 
 
 class Occurrence(NamedTuple):

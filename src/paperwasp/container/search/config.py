@@ -26,6 +26,7 @@ from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, RankProfile, Schema
+from paperwasp.schema.teaser_settings import HI_TAGS, Tags
 from paperwasp.semantics import NO_RULES, RuleBases
 from paperwasp.yql.indexes import Indexes
 
@@ -94,6 +95,10 @@ class SearchConfig:
     """Those of the container, by id."""
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
+    tags: Tags = HI_TAGS
+    """How the words of queries are marked in bolded texts and teasers."""
+    search_chains: tuple[str, ...] = ()
+    """Ids of the chains that the container declares, and that search."""
     _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
     _profiles: dict[tuple[str, str, str], ServedProfile] = field(
         default_factory=dict, init=False, repr=False, compare=False

@@ -13,7 +13,6 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Final, ParamSpec, Protocol, TypeVar
 
 from paperwasp import limits
@@ -42,6 +41,8 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.messages import Request, Response
+from paperwasp.records import dataclass
+from paperwasp.schema.teaser_settings import HI_TAGS
 from paperwasp.search.query import Query, SearchResponse
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
@@ -366,7 +367,7 @@ def _response(result: SearchResult, format_: str, callback: str, config: SearchC
     if format_ not in XML_FORMATS:
         return respond(result, format_, callback)
     schemas = (schema for cluster in config.clusters for schema in cluster.schemas.values()) if config else ()
-    return respond_xml(result, format_, types_of(schemas))
+    return respond_xml(result, format_, types_of(schemas), config.tags if config else HI_TAGS)
 
 
 def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:

@@ -7,7 +7,7 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
 
@@ -42,14 +42,15 @@ def _type(parameters: SearchParameters, value: str) -> None:
     parameters.text.type = query_type(value)
 
 
-def _search_chain(parameters: SearchParameters, value: str) -> None:
-    name = value.partition(":")[0]
-    if name not in SEARCH_CHAINS:
-        raise InvalidQuery(f"No search chain named '{value}' was found")
-
-
 SEARCH_CHAINS: Final = ("default", "vespa", "native", "service")
-"""All of them do the same: there are no components between which they could choose."""
+"""All of them do the same, and so do those of an application that inherit one: there are no components between which
+they could choose."""
+
+
+def check_search_chain(name: str, declared: Collection[str]) -> None:
+    """Errors: InvalidQuery for a search chain that is neither Vespa's own nor one of the container."""
+    if name and name.partition(":")[0] not in (*SEARCH_CHAINS, *declared):
+        raise InvalidQuery(f"No search chain named '{name}' was found")
 
 
 def or_default(text: str) -> str:
@@ -86,7 +87,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("searchAfter",), to("search_after", str), VALUE),
     (("timeout",), to("timeout_ms", values.timeout_ms), VALUE),
     (("queryProfile",), _TEXT, SHAPE),
-    (("searchChain",), _search_chain, SHAPE),
+    (("searchChain",), to("search_chain", str), SHAPE),
     (("maxHits",), number("max_hits", values.count), SHAPE),
     (("maxOffset",), number("max_offset", values.count), SHAPE),
     (("noCache",), to("no_cache", values.boolean), SHAPE),

@@ -19,7 +19,7 @@ from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
 from paperwasp.container.search.parameter_setters import Setter
-from paperwasp.container.search.parameter_table import is_full_name, value_setter
+from paperwasp.container.search.parameter_table import check_search_chain, is_full_name, value_setter
 from paperwasp.container.search.plan import Answering, SearchPlan
 from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
 from paperwasp.container.search.rewrites import (
@@ -39,6 +39,7 @@ from paperwasp.features.kept_profiles import ENTRY_BYTES
 from paperwasp.query.items import FalseItem, Item
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
+from paperwasp.schema.teaser_settings import Tags
 from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
 from paperwasp.yql import YqlQuery
 from paperwasp.yql.indexes import Indexes
@@ -59,6 +60,8 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     """
     if parameters.expressions and not config.allows_expressions:
         raise IllegalQuery(SWITCHED_OFF)
+    if parameters.search_chain:
+        check_search_chain(parameters.search_chain, config.search_chains)
     template = read_statement(parameters)
     statement = None if template is None else template.statement
     targets = config.targets(_sources(parameters, statement), parameters.restrict)
@@ -71,7 +74,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     tree = tree_template(parameters, template, indexes) if rules is None else None
     schemas = [schema for target in targets for schema in target.schemas]
     answering = _answering(config, parameters, statement, targets, order_by, rules)
-    show, failure = _show(parameters, answering, schemas)
+    show, failure = _show(parameters, answering, schemas, config.tags)
     clusters = tuple(_cluster(config, parameters, answering, target, place) for place, target in enumerate(targets))
     try:
         clusters = _ranked_globally(config, parameters, answering, targets, clusters)
@@ -177,7 +180,9 @@ def _inputs(config: SearchConfig, parameters: SearchParameters, schemas: Sequenc
         return Failing(error)
 
 
-def _show(parameters: SearchParameters, answering: Answering, schemas: Sequence[Schema]) -> tuple[Show, Failing | None]:
+def _show(
+    parameters: SearchParameters, answering: Answering, schemas: Sequence[Schema], tags: Tags
+) -> tuple[Show, Failing | None]:
     shown, failure = parameters.presentation, None
     prefetch: tuple[str, ...] = ()
     if parameters.collapse.fields:
@@ -193,6 +198,7 @@ def _show(parameters: SearchParameters, answering: Answering, schemas: Sequence[
         shown.tensor_form,
         shown.format == "cbor",
         prefetch,
+        tags=tags,
     )
     return show, failure
 

@@ -197,6 +197,8 @@ class SearchParameters:
     select_where: str = ""
     select_fields: tuple[str, ...] = ()
     is_estimate: bool = False
+    search_chain: str = ""
+    """Empty: `default`."""
     soft_timeout: bool = True
     soft_timeout_factor: float | None = None
     sources: tuple[str, ...] = ()

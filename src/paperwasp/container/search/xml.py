@@ -42,6 +42,7 @@ from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
 from paperwasp.monitoring.search_facts import SearchFacts
 from paperwasp.schema.model import Schema
+from paperwasp.schema.teaser_settings import HI_TAGS, Tags
 from paperwasp.search.query import Hit
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.types import TensorType
@@ -78,9 +79,12 @@ def _type_in(schema: Schema, name: str) -> DataType | None:
     return part_of(field.type, below) if below else field.type
 
 
-def respond_xml(result: SearchResult, format_: str, type_of: TypeOf) -> Response:
-    """The whole answer, `xml` or `page`."""
+def respond_xml(result: SearchResult, format_: str, type_of: TypeOf, tags: Tags = HI_TAGS) -> Response:
+    """The whole answer, `xml` or `page`. `tags`, which the application says, are markup in it."""
     body = (render_page if format_ == "page" else render_xml)(result, type_of)
+    if tags != HI_TAGS:
+        for mark in {tags.open, tags.close, tags.separator} - {""}:
+            body = body.replace(escaped(mark).encode(), mark.encode())
     code = result.errors[0].code if result.errors else -1
     about: SearchFacts = (result.total_count, result.hit_count, result.coverage, code, result.summary_ns)
     return Response(status_of(result), body, XML_TYPE, about=about)
