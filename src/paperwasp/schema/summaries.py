@@ -2,6 +2,8 @@
 
 The summary `default` always exists. It holds every field that says `summary` and, as in Vespa, what other summaries
 show of fields that are no attributes. The document id and type of a hit are not listed here: the search adds them.
+`attributeprefetch` exists where there are attributes of single values, and holds these, also those that do not say
+`summary`; one that an application declares holds them besides (ImplicitSummaries.java in Vespa's config-model).
 
 A field that one summary shows dynamic, bold or as tokens is shown so by all that name it and say nothing else.
 
@@ -12,16 +14,26 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
 from paperwasp.document.parts import part_of
-from paperwasp.document.types import ArrayType, DataType, MapType, StructType, WeightedSetType
+from paperwasp.document.types import (
+    POSITION,
+    PREDICATE,
+    ArrayType,
+    DataType,
+    MapType,
+    StructType,
+    WeightedSetType,
+)
 from paperwasp.errors import Position
-from paperwasp.schema.data_types import holds_struct, is_text
+from paperwasp.records import dataclass
+from paperwasp.schema.data_types import holds_struct, is_single, is_text
 from paperwasp.schema.model import Field
+from paperwasp.schema.pending import Z_CURVE_SUFFIX
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.summary_fields import summary_of
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
@@ -30,6 +42,7 @@ from paperwasp.schema.tree import Node
 DOCUMENT_ID: Final = "documentid"
 """A source that is no field: the id of the document."""
 DEFAULT: Final = "default"
+PREFETCHED: Final = "attributeprefetch"
 _TRANSFORMS: Final = ("dynamic", "bolding", "tokens")
 
 
@@ -101,7 +114,25 @@ class _Resolution:
         summaries = {DEFAULT: default, **found}
         self.agree_on_sources(summaries)
         self.check(summaries)
+        if attributes := self.single_attributes(summaries):
+            summaries.setdefault(PREFETCHED, _Draft(PREFETCHED)).fields |= attributes
         return summaries
+
+    def single_attributes(self, summaries: Mapping[str, _Draft]) -> dict[str, SummaryField]:
+        """The attributes of single values as they are: those whose words some summary marks are left out."""
+        marked = {
+            name
+            for summary in summaries.values()
+            for name, shown in summary.fields.items()
+            if shown.dynamic or shown.bolding
+        }
+        return {
+            each.name: SummaryField(each.name, (each.name,))
+            for each in self.fields.values()
+            if each.attribute is not None and not each.imported and is_single(each.type)
+            if each.type not in (POSITION, PREDICATE) and each.name not in marked and not each.bolding
+            if each.name.removesuffix(Z_CURVE_SUFFIX) == each.name
+        }
 
     def effective(self, name: str) -> _Draft:
         """The summary with what it inherits first, then what fields say, then its own."""
