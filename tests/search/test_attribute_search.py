@@ -318,12 +318,20 @@ def test_patterns_that_cannot_be_matched() -> None:
             (RegexItem("text", "(a"), "no regular expression"),
             (RegexItem("text", "(?=a)"), "no regular expression"),
             (RegexItem("text", "(((a{100}){100}){100}){100}"), "no regular expression"),
-            (RegexItem("int", "a"), "field 'int' is of type int"),
+            (FuzzyItem("int", "1"), "field 'int' is of type int"),
             (FuzzyItem("text", "a" * 2000), "at most 1024 characters"),
         ):
             with pytest.raises(InvalidQuery, match=message):
                 found(item, space)
         assert found(RegexItem("text", "(a*)*$" * 50), space) == [0]
+
+
+@pytest.mark.parametrize("kind", [PrefixItem, SuffixItem, SubstringItem, RegexItem])
+def test_numbers_have_no_parts(kind: type[PrefixItem | SuffixItem | SubstringItem | RegexItem]) -> None:
+    """A text is compared with a number as one, whatever is to be done with it."""
+    with space_with(thing(0, int=1), thing(1, int=12)) as space:
+        assert found(kind("int", "1"), space) == [0]
+        assert found(kind("int", "a"), space) == []
 
 
 # ------------------------------------------------------------------------------------------------ weighted tokens

@@ -158,8 +158,11 @@ def test_summaries(node: TestNode) -> None:
 
 
 def test_what_is_not_searched_by_values_says_so(node: TestNode) -> None:
-    for name in ("vector", "place"):
-        with pytest.raises(InvalidQuery, match=f"Field '{name}' of type .* is not searched by values"):
+    for name, message in (
+        ("vector", "Cannot search for terms in 'vector': It is a tensor field"),
+        ("place", "Field 'place' of type .* is not searched by values"),
+    ):
+        with pytest.raises(InvalidQuery, match=message):
             ask(node, WordItem(name, "1"))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
-from paperwasp.document.types import PREDICATE
+from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
 from paperwasp.operators.field_match import Bitmap, FieldMatch
@@ -98,9 +98,11 @@ class SearchSpace:
         if field.attribute is not None and (found is None or not found.is_searched):
             if found is None or field.type == PREDICATE:
                 raise self._not_searched(field)
+            if isinstance(field.type, TensorFieldType):  # Vespa: QueryValidator.java
+                raise InvalidQuery(f"Cannot search for terms in '{field.name}': It is a tensor field")
             raise InvalidQuery(
                 f"Field '{field.name}' of type '{field.type}' is not searched by values: there are geoLocation and"
-                " geoBoundingBox for positions, and nearestNeighbor for tensors"
+                " geoBoundingBox for positions"
             )
         return found
 

@@ -33,7 +33,17 @@ def pattern_of(item: TermItem) -> TextPattern:
         case RegexItem():
             compiled(item.expression, cased=True)
             return RegexPattern(item.expression)
-    raise InternalError(f"{type(item).__name__} is no pattern")
+    raise InternalError(f"{type(item).__name__} is not a pattern")
+
+
+def _written(item: TermItem) -> str:
+    """The text of an item of parts or of a regular expression."""
+    match item:
+        case PrefixItem() | SuffixItem() | SubstringItem():
+            return item.word
+        case RegexItem():
+            return item.expression
+    raise InternalError(f"{type(item).__name__} is not a pattern")
 
 
 def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatch | None:
@@ -43,6 +53,9 @@ def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatc
     column = space.column(field)
     if column is None:
         return None
+    if not column.is_string and not isinstance(item, FuzzyItem):
+        # Numbers have no parts: the text is compared as a number, as search contexts of numeric attributes do in Vespa.
+        return match_word(WordItem(item.index, _written(item), annotations=item.annotations), field, space)
     if not column.is_string:
         raise InvalidQuery(f"{_name(item)} is matched against text, and field '{field.name}' is of type {field.type}")
     return AttributeMatch(space, field.name, column, column.like(pattern_of(item), space.check_time))

@@ -71,7 +71,7 @@ def advanced_terms(reader: Reader, depth: int = 0) -> Item | None:
         if depth and reader.text[start] == ")":
             reader.at += 1
             break
-        reader.in_group = depth > 0
+        reader.depth = depth
         item = reader.term()[0] or _parentheses(reader, depth)
         if item is None:
             if reader.at == start:

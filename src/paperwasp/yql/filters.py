@@ -45,7 +45,7 @@ def parse_filter(text: str, default_index: str | None = None, indexes: Indexes =
         start = reader.at
         if (item := read_included(reader)) is not None:
             required.append(item)
-        elif (item := read_excluded(reader, AndItem, signed_numbers=False)) is not None:
+        elif (item := read_excluded(reader)) is not None:
             forbidden.append(item)
         elif (item := reader.term()[0]) is not None:
             ranking.append(item)

@@ -21,7 +21,6 @@ from paperwasp.query.items import (
     NotItem,
     OrItem,
     PhraseItem,
-    RankItem,
     TrueItem,
     WeakAndItem,
     WordItem,
@@ -31,9 +30,13 @@ from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QueryType, type_of
+from paperwasp.yql.simple_groups import Part, built, read_side_by_side
 from paperwasp.yql.simple_terms import DEFAULT_INDEX, TOKEN, Reader, is_number, too_many_items
 
 Compose = Callable[[tuple[Item, ...]], Item]
+
+_DEPTH: Final = 100
+"""Groups within groups; deeper parentheses mean nothing."""
 
 
 def _all_terms(reader: Reader, compose: Compose) -> Item | None:
@@ -42,108 +45,110 @@ def _all_terms(reader: Reader, compose: Compose) -> Item | None:
     negatives: list[Item] = []
     while reader.skip_spaces():
         start = reader.at
-        if (item := read_excluded(reader, compose)) is not None:
+        if (item := _read_excluded(reader, compose)) is not None:
             negatives.append(item)
-        elif (item := read_included(reader) or _term_or_group(reader)) is not None:
-            positives.append(item)
+        elif (part := _included(reader, compose) or _term_or_group(reader, compose)) is not None:
+            positives.append(built(part))
         elif reader.at == start:
             reader.skip()
-    return _without(compose(tuple(positives)), negatives) if positives else None
+    return _without(compose(tuple(positives)) if positives else None, negatives)
 
 
-def _term_or_group(reader: Reader) -> Item | None:
-    return reader.term()[0] or _group(reader)
+def _term_or_group(reader: Reader, compose: Compose | None) -> Part | None:
+    return reader.term()[0] or _group(reader, compose)
 
 
-def read_included(reader: Reader) -> Item | None:
-    """An item after `+`."""
+def _included(reader: Reader, compose: Compose | None) -> Part | None:
+    """What comes after `+`. `compose` is that of the type, None: type any."""
     start = reader.at
     if not reader.prefix("+"):
         return None
-    item = _term_or_group(reader)
-    if item is None and reader.at == start + 1:
+    part = _term_or_group(reader, compose)
+    if part is None:
+        reader.at = start
+    return part
+
+
+def read_included(reader: Reader) -> Item | None:
+    """An item after `+`, by the rules of type any."""
+    part = _included(reader, None)
+    return None if part is None else built(part)
+
+
+def read_excluded(reader: Reader) -> Item | None:
+    """An item after `-`, or more of them, by the rules of type any."""
+    start = reader.at
+    if not reader.prefix("-"):
+        return None
+    while reader.prefix("-"):
+        pass
+    item = reader.term()[0] or _excluded_group(reader, None)
+    if item is None:
         reader.at = start
     return item
 
 
-def read_excluded(reader: Reader, compose: Compose, *, signed_numbers: bool = True) -> Item | None:
-    """An item after `-`. With `signed_numbers`, `-5` without a field is a number below zero instead."""
+def _read_excluded(reader: Reader, compose: Compose) -> Item | None:
+    """An item after `-`; but `-5` without a field is a number below zero."""
     start = reader.at
     if not reader.prefix("-"):
         return None
     item, names_index = reader.term()
     if item is None:
-        item = _group(reader)
-        if item is None and reader.at == start + 1:
-            reader.at = start
-        return compose(item.children) if isinstance(item, OrItem) else item
-    if signed_numbers and not names_index and isinstance(item, WordItem) and _is_unsigned_number(item.word):
+        item = _excluded_group(reader, compose)
+    elif not names_index and isinstance(item, WordItem) and _is_unsigned_number(item.word):
+        item = None
+    if item is None:
         reader.at = start
-        return None
     return item
+
+
+def _excluded_group(reader: Reader, compose: Compose | None) -> Item | None:
+    """A group after `-`: of several terms without signs in it, all together."""
+    group = _group(reader, compose)
+    item = None if group is None else built(group)
+    return (compose or AndItem)(item.children) if isinstance(item, OrItem) else item
 
 
 def _is_unsigned_number(word: str) -> bool:
     return is_number(word) and not word.startswith("-")
 
 
-def _without(item: Item, negatives: list[Item]) -> Item:
-    return NotItem((item, *negatives)) if negatives else item
+def _without(item: Item | None, negatives: list[Item]) -> Item | None:
+    """What is found, but for what is excluded: of all documents where nothing else is said."""
+    return NotItem((item or TrueItem(), *negatives)) if negatives else item
 
 
-def _group(reader: Reader) -> Item | None:
-    """`(…)`: terms as of type any. Parentheses inside mean nothing. Moves past a group that holds nothing."""
-    if reader.in_group or not reader.text.startswith("(", reader.at):
+def _group(reader: Reader, compose: Compose | None) -> Part | None:
+    """`(…)`, with parentheses in it. The cursor stays before one that holds nothing. The last may be left out."""
+    start = reader.at
+    if reader.depth >= _DEPTH or not reader.text.startswith("(", start) or start in reader.empty_groups:
         return None
     reader.at += 1
-    reader.in_group = True
-    item = _any_terms(reader)
-    reader.in_group = False
-    return item
+    reader.depth += 1
+    part = _side_by_side(reader, compose)
+    reader.depth -= 1
+    if part is None:
+        reader.empty_groups.add(start)
+        reader.at = start
+    elif reader.skip_spaces() and reader.text[reader.at] == ")":
+        reader.at += 1
+    return part
+
+
+def _side_by_side(reader: Reader, compose: Compose | None) -> Part | None:
+    return read_side_by_side(
+        reader,
+        lambda reader: _included(reader, compose),
+        read_excluded if compose is None else lambda reader: _read_excluded(reader, compose),
+        lambda reader: _group(reader, compose),
+        is_any=compose is None,
+    )
 
 
 def _any_terms(reader: Reader) -> Item | None:
-    """`+` is required and `-` excluded; the rest are alternatives, or only rank when something is required."""
-    required: list[Item] = []
-    negatives: list[Item] = []
-    optional: list[tuple[Item, bool]] = []
-    while reader.skip_spaces():
-        start = reader.at
-        if reader.in_group and reader.text[start] == ")":
-            reader.at += 1
-            break
-        if (item := read_included(reader)) is not None:
-            required.append(item)
-        elif (item := read_excluded(reader, AndItem, signed_numbers=False)) is not None:
-            negatives.append(item)
-        elif (item := reader.term()[0]) is not None:
-            optional.append((item, False))
-        elif (item := _group(reader)) is not None:
-            optional.append((item, True))
-        elif reader.at == start:
-            reader.skip()
-    return _combine(required, negatives, _alternatives(optional))
-
-
-def _combine(required: list[Item], negatives: list[Item], optional: Item | None) -> Item | None:
-    if not required:
-        return None if optional is None else _without(optional, negatives)
-    must = _without(AndItem(tuple(required)), negatives)
-    return must if optional is None else RankItem((must, *_parts(optional)))
-
-
-def _alternatives(items: list[tuple[Item, bool]]) -> Item | None:
-    """One of the items; but a single term right before a group only ranks what the group finds."""
-    if not items:
-        return None
-    if [is_group for _, is_group in items[:2]] == [False, True]:
-        groups = [item for item, is_group in items if is_group]
-        return RankItem((*reversed(groups), *(item for item, is_group in items if not is_group)))
-    return OrItem(tuple(item for item, _ in items))
-
-
-def _parts(item: Item) -> tuple[Item, ...]:
-    return item.children if isinstance(item, OrItem | RankItem) else (item,)
+    part = _side_by_side(reader, None)
+    return None if part is None else built(part)
 
 
 def _web_terms(reader: Reader) -> Item | None:
@@ -151,10 +156,11 @@ def _web_terms(reader: Reader) -> Item | None:
     alternatives: list[list[Item]] = [[]]
     negatives: list[Item] = []
     while reader.skip_spaces():
-        if (item := read_excluded(reader, AndItem)) is not None:
+        if (item := _read_excluded(reader, AndItem)) is not None:
             negatives.append(item)
             continue
-        item = read_included(reader) or reader.term()[0]
+        part = _included(reader, AndItem) or reader.term()[0]
+        item = None if part is None else built(part)
         if item is None:
             reader.skip()
         elif alternatives[-1] and isinstance(item, WordItem) and item.word == "OR":
@@ -162,7 +168,7 @@ def _web_terms(reader: Reader) -> Item | None:
         else:
             alternatives[-1].append(item)
     sides = tuple(AndItem(tuple(side)) for side in alternatives if side)
-    return _without(OrItem(sides), negatives) if sides else None
+    return _without(OrItem(sides) if sides else None, negatives)
 
 
 def _simple_terms(reader: Reader, composite: str) -> Item | None:

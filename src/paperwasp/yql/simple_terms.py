@@ -74,7 +74,10 @@ class Reader:
         """Without a default index words are searched in `default`, and read as text, however its fields match."""
         self.text = text
         self.at = 0
-        self.in_group = False
+        self.depth = 0
+        """How many parentheses are open."""
+        self.empty_groups: set[int] = set()
+        """Where parentheses begin that hold nothing, which is found out once."""
         self.default_index = DEFAULT_INDEX if default_index is None else default_index
         self._indexes = indexes
         self._is_plain = default_index is not None and indexes.reading(default_index).is_whole
@@ -147,7 +150,7 @@ class Reader:
             item, self.at = terminated(index, self.text, self.at, reading.terminator)
             return item
         self.skip_spaces()
-        item, self.at = whole_word(index, self.text, self.at, self.in_group)
+        item, self.at = whole_word(index, self.text, self.at, self.depth > 0)
         return item
 
     def _range(self, index: str) -> Item | None:

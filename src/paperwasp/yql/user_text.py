@@ -116,9 +116,9 @@ def _not_empty(item: NonEmptyItem, user: UserText) -> Item:
 
 
 def _user_query(user: UserText) -> Item | None:
-    if user.query is None:
-        return None
-    parsed = _read(user.query, type_of(user.type), user.default_index, user.indexes, user)
+    parsed = None
+    if user.query is not None:
+        parsed = _read(user.query, type_of(user.type), user.default_index, user.indexes, user)
     return filtered(parsed, user.filter, user.default_index, user.indexes) if user.filter else parsed
 
 

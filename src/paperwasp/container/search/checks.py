@@ -17,6 +17,7 @@ from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, DataType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.items import FuzzyItem, InItem, Item, PhraseItem, SameElementItem, WordItem
+from paperwasp.schema.data_types import is_text
 from paperwasp.schema.model import Field, Schema
 from paperwasp.yql.lexicon import parse_number
 from paperwasp.yql.simple_terms import TOKEN
@@ -33,8 +34,8 @@ def check_items(item: Item, schemas: Sequence[Schema], outer: str = "") -> None:
     if isinstance(item, PhraseItem):
         if len(item.words) > _IN_A_ROW:
             _check_phrase(item)
-    elif isinstance(item, FuzzyItem) and not item.word:
-        raise IllegalQuery(f"fuzzy in '{item.index}': fuzzy query must be non-empty")
+    elif isinstance(item, FuzzyItem):
+        _check_fuzzy(item, ".".join(name for name in (outer, item.index) if name), schemas)
     elif isinstance(item, InItem):
         _check_values(item, ".".join(name for name in (outer, item.index) if name), schemas)
     elif isinstance(item, SameElementItem):
@@ -42,6 +43,15 @@ def check_items(item: Item, schemas: Sequence[Schema], outer: str = "") -> None:
     for child in item.children_of():
         if type(child) is not WordItem:  # most are, and nothing is wrong with them
             check_items(child, schemas, outer)
+
+
+def _check_fuzzy(item: FuzzyItem, name: str, schemas: Sequence[Schema]) -> None:
+    """A fieldset is looked at field by field where it is searched."""
+    found = [field for schema in schemas if name not in schema.fieldsets and (field := schema.field_named(name))]
+    if found and not any(field.attribute is not None and is_text(field.type) for field in found):
+        raise IllegalQuery(f"Fuzzy items require a string attribute field, but '{name}' is not")
+    if not item.word:
+        raise IllegalQuery(f"fuzzy in '{name}': fuzzy query must be non-empty")
 
 
 def _check_values(item: InItem, name: str, schemas: Sequence[Schema]) -> None:

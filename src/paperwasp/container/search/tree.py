@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
-from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
+from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
 from paperwasp.query.items import Item, TermItem
 from paperwasp.records import dataclass
@@ -72,10 +72,11 @@ def _foreign(text: str) -> str:
 
 
 def read_statement(parameters: SearchParameters) -> StatementTemplate | None:
-    """Reads `yql` or `select.where`; None: there is neither. Errors: IllegalQuery, InvalidQuery."""
-    if parameters.select_where:
-        if parameters.yql:
-            raise IllegalQuery("Both 'yql' and 'select.where' are given: a query has one of them")
+    """Reads `yql` or else `select.where`; None: there is neither. Errors: InvalidQuery.
+
+    Where both are given, perhaps one by a query profile, `yql` counts, as in Vespa: MinimalQueryInserter.java.
+    """
+    if parameters.select_where and not parameters.yql:
         try:
             return StatementTemplate(parse_select(parameters.select_where, parameters.values.given))
         except LanguageError as error:
@@ -127,7 +128,7 @@ class TreeTemplate:
 
 def tree_template(parameters: SearchParameters, statement: StatementTemplate | None, indexes: Indexes) -> TreeTemplate:
     """Errors: IllegalQuery, InvalidQuery."""
-    source = "select" if parameters.select_where else "YQL"
+    source = "select" if parameters.select_where and not parameters.yql else "YQL"
     tree: Item = _USER_QUERY
     if statement is not None:
         tree = _with_known_fields(statement.statement, indexes, source)

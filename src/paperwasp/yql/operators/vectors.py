@@ -23,16 +23,16 @@ _TUNING: Final = (
 
 @condition("nearestNeighbor")
 def nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
-    """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`."""
+    """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`.
+
+    That there are target hits is checked where it is executed, as in Vespa.
+    """
     tokens = parser.tokens
-    start = tokens.current
     field = parser.field_or_quoted()
     tokens.expect(",")
     named = tokens.current.kind == "string" or tokens.at("@")
     tensor = parser.text("the name of a query tensor") if named else dotted_name(tokens)
     hits = _target_hits(scope)
-    if hits < 1:
-        tokens.fail(f"nearestNeighbor on '{field}' has invalid targetHits {hits}: Must be >= 1", start)
     approximate = scope.get("approximate", bool)
     threshold = scope.get("distanceThreshold", float)
     tuning = ((name, scope.get(name, float)) for name in _TUNING)
