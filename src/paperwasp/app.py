@@ -71,6 +71,8 @@ class Settings:
     """Go on after damage to the operation log: what follows the damage is put aside."""
     allow_python_components: bool = False
     """Whether applications may have components that are written in Python, which do here whatever they want."""
+    query_expressions: bool = True
+    """Whether queries may bring ranking expressions, where services.xml does not say otherwise."""
     authenticates: bool = False
     """Whether clients of containers that do not say otherwise must tell who they are."""
     authenticates_deployments: bool = False
@@ -242,6 +244,7 @@ def _model_of(package: ApplicationPackage, application: ApplicationId, *, settin
         properties,
         allow_python=settings.allow_python_components,
         authenticates=settings.authenticates,
+        query_expressions=settings.query_expressions,
     )
 
 

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import web
-from tests.service.in_process import Deployed, active, deployed_service
+from tests.service.in_process import ZIP, Deployed, active, deployed_service
+from tests.service.music import package as zipped
+from tests.service.running import running_service
 
 SERVICES = """<services version="1.0">{0}
   <container id="default" version="1.0"><search/><document-api/></container>
@@ -74,6 +77,35 @@ def test_a_deployment_changes_the_functions_and_another_switches_it_off(service:
     assert best(service, "") == 3 * (DOCUMENTS - 1)
     active(service.deploy(package()))
     assert best(service, "f(attribute(a)) + 1") == DOCUMENTS
+
+
+@pytest.mark.parametrize("more", ["", OFF.replace("false", "true")])
+def test_who_serves_may_switch_it_off_for_all_applications(tmp_path: Path, more: str) -> None:
+    """Also for one whose services.xml asks for it, and after a restart."""
+    for start in range(2):
+        with deployed_service(tmp_path, query_expressions=False) as service:
+            if start == 0:
+                active(service.deploy(package(more=more)))
+            status, root = asked(service, "1")
+            (error,) = root["errors"]
+            assert (status, error["code"]) == (400, 3)
+            assert "or by 'paperwasp serve --no-query-expressions'" in error["message"]
+            assert asked(service, "")[0] == 200
+
+
+def test_the_flag_of_the_command_line(tmp_path: Path) -> None:
+    with running_service(tmp_path / "data", "--no-query-expressions") as service:
+        answer = web.post(
+            f"{service.config_url}/application/v2/tenant/default/prepareandactivate",
+            content=zipped(package()),
+            headers=ZIP,
+            timeout=60,
+        )
+        assert answer.status_code == 200, answer.text
+        body = {"yql": "select * from t where true", FIRST: "1"}
+        refused = web.post(f"{service.url}/search/", json=body, timeout=60)
+        assert refused.status_code == 400
+        assert "--no-query-expressions" in refused.json()["root"]["errors"][0]["message"]
 
 
 def test_many_at_once_are_each_ranked_by_their_own(service: Deployed) -> None:

@@ -48,6 +48,13 @@ AllowPython = Annotated[
         help="Run components that are written in Python and come with an application: they may do whatever you may.",
     ),
 ]
+QueryExpressions = Annotated[
+    bool,
+    typer.Option(
+        " /--no-query-expressions",
+        help="Refuse queries that bring ranking expressions, whatever services.xml says: they cost what they say.",
+    ),
+]
 Token = Annotated[
     str | None,
     typer.Option(
@@ -94,6 +101,9 @@ ConfigClients = Annotated[
     Path | None,
     typer.Option(help="Certificates (PEM) of clients that may deploy, or of authorities that have signed theirs."),
 ]
+
+_JUDGED_HITS: Final = "Documents of each query that count; above 400, a query profile has to say maxHits."
+JudgedHits = Annotated[int, typer.Option("--hits", "-n", min=1, help=_JUDGED_HITS)]
 
 
 def make_access(

@@ -33,6 +33,7 @@ from paperwasp.cli.options import (
     ConfigCertificate,
     ConfigClients,
     ConfigKey,
+    QueryExpressions,
 )
 from paperwasp.daemon_threads import is_any_busy
 from paperwasp.env import limit_arenas
@@ -57,6 +58,7 @@ def serve(
         bool, typer.Option("--repair", help="Start in spite of a damaged operation log; what follows is put aside.")
     ] = False,
     allow_python_components: AllowPython = False,
+    query_expressions: QueryExpressions = True,
     authenticate: Authenticate = False,
     authenticate_deployments: AuthenticateDeployments = False,
     config_tls_certificate: ConfigCertificate = None,
@@ -91,8 +93,9 @@ def serve(
         notify(READY)
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
-    settings = replace(settings, authenticates=authenticate, authenticates_deployments=authenticate_deployments)
-    settings = replace(settings, config_tls=config_tls, access_log=access_log.value, otlp_endpoint=otlp_endpoint)
+    settings = replace(settings, query_expressions=query_expressions, authenticates=authenticate)
+    settings = replace(settings, authenticates_deployments=authenticate_deployments, config_tls=config_tls)
+    settings = replace(settings, access_log=access_log.value, otlp_endpoint=otlp_endpoint)
     asyncio.run(serve_until_signal(settings, application, say_ready))
     if is_any_busy():  # a component that does not return; what it returned to would be half gone
         logging.shutdown()

@@ -11,7 +11,10 @@ from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, LanguageError
 from paperwasp.ranking.query_expressions import PARAMETERS, check_text
 
-SWITCHED_OFF: Final = f"Ranking expressions in queries are switched off by '{EXPRESSIONS}' in services.xml"
+SWITCHED_OFF: Final = (
+    f"Ranking expressions in queries are switched off by '{EXPRESSIONS}' in services.xml, or by "
+    "'paperwasp serve --no-query-expressions'"
+)
 
 
 def put_expression(field: str, convert: Convert, parameters: SearchParameters, value: str) -> None:
