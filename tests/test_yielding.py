@@ -5,8 +5,11 @@ from __future__ import annotations
 import gc
 import sys
 import threading
+from collections.abc import Iterator
 
-from paperwasp.yielding import SWITCH_SECONDS, yielding_to_requests
+import pytest
+
+from paperwasp.yielding import SWITCH_SECONDS, without_collections, yielding_to_requests
 
 
 def settings() -> tuple[float, tuple[int, int, int]]:
@@ -51,3 +54,21 @@ def test_an_error_leaves_nothing_behind() -> None:
     except ValueError:
         pass
     assert settings() == before
+
+
+@pytest.fixture(params=[True, False], ids=["on", "off"])
+def is_collecting(request: pytest.FixtureRequest) -> Iterator[bool]:
+    before = gc.isenabled()
+    (gc.enable if request.param else gc.disable)()
+    yield request.param
+    (gc.enable if before else gc.disable)()
+
+
+def test_nothing_is_collected_until_the_last_has_left_and_the_choice_comes_back(
+    is_collecting: bool,
+) -> None:
+    with without_collections():
+        with without_collections():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled() is is_collecting

@@ -19,8 +19,15 @@ __all__ = ["QueryResult", "Service", "__version__"]
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+        return _import(name)
     raise AttributeError(f"module 'paperwasp' has no attribute '{name}'")
+
+
+def _import(name: str) -> Any:
+    from paperwasp.yielding import without_collections
+
+    with without_collections():
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

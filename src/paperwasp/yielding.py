@@ -66,16 +66,19 @@ class _Collector:
     def __init__(self) -> None:
         self._asking = 0
         self._lock = threading.Lock()
+        self._was_enabled = True
 
     def begin(self) -> None:
         with self._lock:
+            if not self._asking:
+                self._was_enabled = gc.isenabled()
+                gc.disable()
             self._asking += 1
-            gc.disable()
 
     def end(self) -> None:
         with self._lock:
             self._asking -= 1
-            if not self._asking:
+            if not self._asking and self._was_enabled:
                 gc.enable()
 
 
@@ -83,15 +86,22 @@ _COLLECTOR: Final = _Collector()
 
 
 @contextmanager
+def without_collections() -> Iterator[None]:
+    """The work inside starts no garbage collection, which would look at all of the many objects that it makes to keep.
+    Any number of threads may be inside."""
+    _COLLECTOR.begin()
+    try:
+        yield
+    finally:
+        _COLLECTOR.end()
+
+
+@contextmanager
 def yielding_if_large(size_bytes: int) -> Iterator[None]:
-    """As `yielding_to_requests` for the work on a large request, and no collection at all is started: each would look
-    at all of the millions of objects that are being made. Work on smaller requests goes on as usual."""
+    """As `yielding_to_requests` and `without_collections` for the work on a large request, which makes millions of
+    objects. Work on smaller requests goes on as usual."""
     if size_bytes < limits.LARGE_REQUEST_BYTES:
         yield
         return
-    _COLLECTOR.begin()
-    try:
-        with yielding_to_requests():
-            yield
-    finally:
-        _COLLECTOR.end()
+    with without_collections(), yielding_to_requests():
+        yield

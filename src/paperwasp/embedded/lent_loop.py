@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
 import selectors
 import threading
 import time
+import weakref
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -32,6 +34,7 @@ Given = Answer | Exception
 Take = Callable[[Given], None]
 _FAIR_SECONDS: Final = 20e-6
 _STOP_SECONDS: Final = 60.0
+_ADVICE: Final = "give that one a port and ask it over HTTP, or start processes by spawn"
 
 
 class Closed(Conflict):
@@ -92,9 +95,14 @@ class LentLoop:
     """The loop and its thread, from when it is made until `close`. Any thread may call, but for the loop's own."""
 
     def __init__(self, name: str = "paperwasp") -> None:
+        """Errors: Closed in a fork of a process that has had a loop."""
+        _check_process()
         self._turn = _Turn()
         self._loop = _Loop(_Selector(self._turn))
         self._is_closed = False
+        self.is_copy = False
+        """Whether this process is a fork of the one that has the thread."""
+        _LOOPS.add(self)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
@@ -110,6 +118,8 @@ class LentLoop:
     def _lent(self) -> Iterator[_Loop]:
         """The loop is this thread's. Errors: Closed."""
         turn, loop = self._turn, self._loop
+        if self.is_copy:  # the lock may be held for ever
+            self.refuse_copy()
         turn.waiting += 1  # a count that is wrong by a race costs a moment, and nothing else
         turn.lock.acquire()
         turn.waiting -= 1
@@ -126,6 +136,11 @@ class LentLoop:
                 loop.call_soon_threadsafe(_do_nothing)
             turn.lock.release()
 
+    def refuse_copy(self) -> None:
+        """Errors: Closed in a fork of the process, which has neither the thread nor the right to the files."""
+        if self.is_copy:
+            raise Closed(f"This process is a fork of the one that has the service: {_ADVICE}")
+
     def answer(self, begin: Callable[[], Begun]) -> Answer:
         """The answer of a handler, for which this thread waits. Errors: those of the handler; Closed."""
         box = Box()
@@ -140,6 +155,11 @@ class LentLoop:
         with self._lent() as loop:
             for begin, take in begins:
                 start(loop, begin, take)
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Runs on this thread what belongs on the loop, and does not wait there. Errors: its own; Closed."""
+        with self._lent():
+            work()
 
     async def answer_later(self, begin: Callable[[], Begun]) -> Answer:
         """As `answer`, for a coroutine of another event loop."""
@@ -159,13 +179,39 @@ class LentLoop:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def close(self) -> None:
-        """Ends the thread. Calls that come later raise Closed; those that wait now raise it too."""
+        """Ends the thread. Calls that come later raise Closed; those that wait now raise it too. A fork has none."""
+        if self.is_copy:
+            return
         with self._turn.lock:
             if self._is_closed:
                 return
             self._is_closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_STOP_SECONDS)
+
+
+_LOOPS: Final[weakref.WeakSet[LentLoop]] = weakref.WeakSet()
+
+
+_of_process: int | None = None
+"""The process that made the first loop; None: there has been none."""
+
+
+def _check_process() -> None:
+    """Refuses a fork, where writing to disk would never end: it waits for threads of RocksDB that fork leaves out."""
+    global _of_process
+    if _of_process not in (None, os.getpid()):
+        raise Closed(f"This process is a fork of one that has had a service, and can have none: {_ADVICE}")
+    _of_process = os.getpid()
+
+
+def _note_fork() -> None:
+    """Runs in a new process that is a copy of this one."""
+    for loop in list(_LOOPS):
+        loop.is_copy = True
+
+
+os.register_at_fork(after_in_child=_note_fork)
 
 
 def start(loop: asyncio.AbstractEventLoop, begin: Callable[[], Begun], take: Take) -> None:
