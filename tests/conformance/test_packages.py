@@ -145,7 +145,7 @@ def test_an_interface_is_there_where_its_element_is(served: Served, element: str
     files = {**SMALL, "services.xml": SERVICE.replace(interfaces, "<search/><document-api/><model-evaluation/>")}
     ok(deploy(served, "without", files))
     answer = web.get(served.service.container_url(name="default.without.default") + path)
-    assert "No handler" not in answer.text
+    assert "No binding" not in answer.text
 
 
 @pytest.mark.parametrize(

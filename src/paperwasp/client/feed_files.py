@@ -36,7 +36,7 @@ class FeedPolicy:
     keep_going: bool = False
     """Whether reading goes on behind what cannot be read."""
     max_errors: int = 0
-    """Nothing more is sent once so many operations have failed; 0: whatever fails."""
+    """Nothing more is sent once this number of operations has failed; 0: whatever fails."""
     errors_to: Path | None = None
     """A file that failed operations are written to, so that they can be fed again."""
     verbose: bool = False
@@ -103,7 +103,7 @@ class Tally:
 def feed_files(
     files: Sequence[str], options: ReadOptions, sender: Sender, policy: FeedPolicy, *, as_json: bool = False
 ) -> bool:
-    """Feeds files, one after the other, `-` for standard input. Prints what fails, and a summary. True: all was done.
+    """Feeds files in their order, `-` for standard input. Prints what fails, and a summary. True: all was done.
 
     What could be read is sent, whatever stands behind it.
     """

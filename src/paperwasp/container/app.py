@@ -28,6 +28,7 @@ from paperwasp.http.routing import Router
 from paperwasp.monitoring.api import MetricsApi
 
 if TYPE_CHECKING:
+    from paperwasp.container.document.decoded import DecodedPuts
     from paperwasp.container.interfaces import Interfaces
 
 
@@ -110,6 +111,13 @@ class ContainerApp:
         """Begins to answer what may be asked: what filters let pass, and what this process asks itself."""
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
+    def decoded_puts(self) -> DecodedPuts | None:
+        """What takes puts of this process that have no JSON; None: there is no application with documents here."""
+        running, interfaces = self.state.running, self._interfaces
+        if running is None or interfaces is None or not running.container.document_api:
+            return None
+        return interfaces.documents.decoded_puts
+
     async def _answer_cbor(self, request: Request) -> Answer:
         request = await as_json_request(request)
         answer = await settled(self._begin(request))
@@ -152,7 +160,7 @@ def _interface_error(request: Request, error: PaperwaspError) -> Response:
 
 
 def _not_found(request: Request) -> Response:
-    return json_response(404, {"message": f"No handler is bound to '{request.raw_path}'"})
+    return json_response(404, {"message": f"No binding for URI '{request.url}'."})
 
 
 def _method_not_allowed(request: Request, allowed: tuple[str, ...]) -> Response:

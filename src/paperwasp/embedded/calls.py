@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from paperwasp.embedded.addresses import path_of, place_of
+from paperwasp.client.feeding.operations import document_path
+from paperwasp.embedded.addresses import place_of
 from paperwasp.embedded.requests import (
     Document,
     assignments,
@@ -47,7 +48,7 @@ class Named:
     @property
     def path(self) -> str:
         """Errors: InvalidInput."""
-        return path_of(place_of(self.known, self.schema, self.namespace).id_of(self.id))
+        return document_path(place_of(self.known, self.schema, self.namespace).id_of(self.id))
 
 
 def query_call(

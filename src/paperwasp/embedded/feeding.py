@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Set
+from dataclasses import field
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from paperwasp.client.sources.operations import SourceOperation
-from paperwasp.embedded.addresses import path_of
-from paperwasp.embedded.lent_loop import Given, Take
+from paperwasp.client.feeding.operations import document_path
+from paperwasp.client.sources.operations import DecodedPuts, SourceOperation
+from paperwasp.container.app import ContainerApp
+from paperwasp.document.ids import DocumentId
+from paperwasp.embedded.lent_loop import Given, LentLoop, Take
 from paperwasp.embedded.requests import json_text_request
+from paperwasp.embedded.sources import TakesDecoded
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
+from paperwasp.records import dataclass
+
+if TYPE_CHECKING:
+    from paperwasp.container.document.decoded import DecodedPuts as Taker
 
 _BATCH: Final = 256
 _IN_FLIGHT: Final = 4096
@@ -25,12 +32,6 @@ _METHODS: Final = {"put": "POST", "update": "PUT", "remove": "DELETE"}
 
 Begin = Callable[[], Begun]
 Report = Callable[["FeedResult"], None]
-
-
-class Starter(Protocol):
-    """What begins many requests: `LentLoop.start_all`."""
-
-    def __call__(self, begins: list[tuple[Begin, Take]]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,39 +67,30 @@ def request_of(operation: SourceOperation) -> Request:
     if operation.create:
         options["create"] = True
     body = b"" if operation.fields is None else b'{"fields":%s}' % operation.fields
-    return json_text_request(_METHODS[operation.kind], path_of(operation.document_id), body, options)
+    return json_text_request(_METHODS[operation.kind], document_path(operation.document_id), body, options)
 
 
 def feed(
-    start_all: Starter,
-    begin: Callable[[Request], Begun],
-    operations: Iterable[SourceOperation],
+    loop: LentLoop,
+    container: ContainerApp,
+    operations_of: Callable[[TakesDecoded], Iterable[SourceOperation | DecodedPuts]],
     report: Report | None = None,
 ) -> FeedResult:
     """Does all operations, and waits until each is done. `report` is called now and then.
 
     Errors: what reading the operations raises, after those before it are done.
     """
-    run = _Run()
+    run = _Run(loop, container, report)
     started = time.monotonic()
-    batch: list[tuple[Begin, Take]] = []
-
-    def send() -> None:
-        run.wait_for_room(_IN_FLIGHT - _BATCH)
-        start_all(batch)
-        run.note_begun(len(batch))
-        batch.clear()
-        if report is not None:
-            report(run.result)
-
     try:
         try:
-            for each in operations:
-                batch.append((_bound(begin, request_of(each)), run.taker(each.id)))
-                if len(batch) == _BATCH:
-                    send()
+            for each in operations_of(run.takes_decoded):
+                if isinstance(each, DecodedPuts):
+                    run.send_decoded(each)
+                else:
+                    run.add(each)
         finally:
-            send()
+            run.send()
     finally:
         run.wait_for_room(0)
         run.result.seconds = time.monotonic() - started
@@ -107,35 +99,76 @@ def feed(
     return run.result
 
 
-def _bound(begin: Callable[[Request], Begun], request: Request) -> Begin:
-    return lambda: begin(request)
-
-
 class _Run:
     """What is under way. Answers come on the loop's thread, one at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, loop: LentLoop, container: ContainerApp, report: Report | None) -> None:
         self.result = FeedResult()
+        self._loop = loop
+        self._container = container
+        self._report = report
+        self._batch: list[tuple[Begin, Take]] = []
+        self._taker: Taker | None = None
         self._begun = 0
         self._ended = 0
         self._room = threading.Condition()
         self._wanted: int | None = None
 
-    def taker(self, identity: str) -> Take:
-        return lambda given: self._take(identity, given)
+    def add(self, operation: SourceOperation) -> None:
+        """Sends an operation with those that follow it, or now."""
+        request, identity = request_of(operation), operation.id
+        self._batch.append((lambda: self._container.admit(request), lambda given: self._take(identity, given)))
+        if len(self._batch) == _BATCH:
+            self.send()
 
-    def note_begun(self, count: int) -> None:
-        """So many more are under way."""
+    def send(self) -> None:
+        """Sends what is left."""
+        self.wait_for_room(_IN_FLIGHT - _BATCH)
+        self._loop.start_all(self._batch)
+        self._note_begun(len(self._batch))
+        self._batch.clear()
+
+    def takes_decoded(self, document_types: Set[str]) -> bool:
+        """Whether `send_decoded` takes puts of these types next."""
+        self._taker = self._container.decoded_puts()
+        return self._taker is not None and self._taker.can_take(document_types)
+
+    def send_decoded(self, decoded: DecodedPuts) -> None:
+        """Sends puts, behind what was added before, of types that were found to be taken."""
+        if self._batch:
+            self.send()
+        self.wait_for_room(_IN_FLIGHT - len(decoded.puts))
+        taker = self._taker
+        assert taker is not None
+        self._loop.call(lambda: taker.send(decoded.puts, self._take_put))
+        self._note_begun(len(decoded.puts))
+
+    def _note_begun(self, count: int) -> None:
         self._begun += count
+        if self._report is not None:
+            self._report(self.result)
+
+    def _take_put(self, document_id: DocumentId, error: Exception | None) -> None:
+        if error is None:
+            self.result.ok += 1
+        else:
+            self._note_failure(document_id.text, error)
+        self._end_one()
 
     def _take(self, identity: str, given: Given) -> None:
-        result = self.result
         if isinstance(given, Response) and given.status == 200:
-            result.ok += 1
+            self.result.ok += 1
         else:
-            result.failed += 1
-            if len(result.problems) < _ERRORS_KEPT:
-                result.problems.append(_problem(identity, given))
+            self._note_failure(identity, given)
+        self._end_one()
+
+    def _note_failure(self, identity: str, given: Given) -> None:
+        result = self.result
+        result.failed += 1
+        if len(result.problems) < _ERRORS_KEPT:
+            result.problems.append(_problem(identity, given))
+
+    def _end_one(self) -> None:
         self._ended += 1
         if self._wanted is not None and self._begun - self._ended <= self._wanted:
             with self._room:

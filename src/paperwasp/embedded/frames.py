@@ -48,6 +48,12 @@ def arrow_rows() -> Any:
     return import_module("paperwasp.client.sources.arrow_table")
 
 
+def table_fitting() -> Any:
+    """The module that makes tables fit a schema. Errors: MissingLibrary."""
+    import_optional("pyarrow", "rows of a table")
+    return import_module("paperwasp.embedded.tables")
+
+
 def _column(library: Any, values: list[Any]) -> Any:
     try:
         return library.array(values)

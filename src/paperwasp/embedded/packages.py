@@ -1,4 +1,4 @@
-"""Application packages as people have them at hand in Python, made into the archive that is deployed."""
+"""Application packages in the forms that Python programs have, made into the archive that is deployed."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Zippable(Protocol):
 
 
 Application = str | os.PathLike[str] | bytes | Mapping[str, str | bytes] | Zippable
-"""A folder or zip file by its path; the bytes of a zip file; the files of a package by their paths in it; the text of
-one schema; or pyvespa's ApplicationPackage."""
+"""A folder, zip file or schema file by its path; the bytes of a zip file; the files of a package by their paths in it;
+the text of one schema; or pyvespa's ApplicationPackage."""
 
 
 def archive_of(application: Application) -> bytes:
@@ -46,7 +46,10 @@ def archive_of(application: Application) -> bytes:
     if isinstance(application, str) and (schema := _SCHEMA_NAME.match(application)):
         return _zipped({f"schemas/{schema[1]}.sd": application})
     if isinstance(application, str | os.PathLike):
-        return load_package(Path(application)).to_zip()
+        path = Path(application)
+        if path.suffix == ".sd" and path.is_file():
+            return _zipped({f"schemas/{path.name}": path.read_bytes()})
+        return load_package(path).to_zip()
     if isinstance(application, Zippable):
         return application.to_zip().getvalue()
     raise InvalidInput(
@@ -56,7 +59,13 @@ def archive_of(application: Application) -> bytes:
 
 
 def _zipped(files: Mapping[str, str | bytes]) -> bytes:
-    """Where there is no services.xml, all schemas are indexed in one content cluster."""
+    """Where there is no services.xml, all schemas are indexed in one content cluster. Errors: InvalidInput."""
+    for path, content in files.items():
+        if not isinstance(path, str) or not isinstance(content, str | bytes):
+            raise InvalidInput(
+                f"The files of an application are texts or bytes by their paths: '{path}' is of type "
+                f"{type(content).__name__}"
+            )
     if not any(path.startswith("schemas/") for path in files) and "services.xml" not in files:
         raise InvalidInput("An application has at least one file schemas/<name>.sd")
     buffer = io.BytesIO()

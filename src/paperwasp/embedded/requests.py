@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, KeysView, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
 
+from paperwasp.client.query_text import parameters_of_text
+from paperwasp.client.sources.python_values import plain_value
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
+from paperwasp.records import dataclass
 
-USER_QUERY: Final = "select * from sources * where userQuery()"
 _JSON: Final = MappingProxyType({"content-type": "application/json"})
 _SHOWN_CHARACTERS: Final = 500
+_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
+_PLAIN: Final = plain_value("s")
 _UPDATES: Final = frozenset(
     ("add", "assign", "decrement", "divide", "increment", "match", "modify", "multiply", "remove")
 )
@@ -41,23 +44,28 @@ class Document:
     def __getitem__(self, name: str) -> Any:
         return self.fields[name]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.fields
+
+    def keys(self) -> KeysView[str]:
+        """The names of the fields: `dict(document)` has them with their values."""
+        return self.fields.keys()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A field, or `default` where the document does not have it."""
+        return self.fields.get(name, default)
+
 
 def to_json(content: object) -> bytes:
-    """JSON, also of NumPy arrays and numbers. Errors: InvalidInput."""
+    """JSON, also of NumPy arrays and numbers, sets, decimals and times, which are seconds as in rows. Errors:
+    InvalidInput."""
     try:
-        return orjson.dumps(content, _plain, orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS)
+        return orjson.dumps(content, _PLAIN, _OPTIONS)
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"A value that is not JSON: {error}") from None
-
-
-def _plain(value: object) -> object:
-    """What is like a list or a number to Python, but not to orjson: arrays that are not contiguous, tuples, sets."""
-    for name in ("tolist", "as_py"):
-        if (make := getattr(value, name, None)) is not None:
-            return make()
-    if isinstance(value, set | frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} {value!r}"[:_SHOWN_CHARACTERS])
+        raise InvalidInput(f"A value that is not JSON: {error.__cause__ or error}"[:_SHOWN_CHARACTERS]) from None
 
 
 def json_request(method: str, path: str, content: object = None, **parameters: object) -> Request:
@@ -85,8 +93,7 @@ def query_parameters(query: str | Mapping[str, object] | None, more: Mapping[str
     if isinstance(query, Mapping):
         asked.update(query)
     elif query is not None:
-        is_yql = query.lstrip()[:7].lower() == "select "
-        asked.update({"yql": query} if is_yql else {"yql": USER_QUERY, "query": query})
+        asked.update(parameters_of_text(query))
     asked.update((name, value) for name, value in more.items() if value is not None)
     return asked
 

@@ -14,6 +14,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -38,13 +39,15 @@ from paperwasp.embedded.calls import (
 from paperwasp.embedded.feeding import FeedResult, Report, feed
 from paperwasp.embedded.lent_loop import Closed, LentLoop
 from paperwasp.embedded.packages import Application, archive_of
+from paperwasp.embedded.progress import shown_progress
 from paperwasp.embedded.requests import Document
 from paperwasp.embedded.results import QueryResult
-from paperwasp.embedded.sources import Source, operations_of
+from paperwasp.embedded.sources import Source, fitted, operations_of
 from paperwasp.embedded.temporary import TemporaryDirectory
 from paperwasp.embedded.visits import Pages, Visit, walk_later
 from paperwasp.errors import Conflict, NotFound
 from paperwasp.http.messages import Request, Response
+from paperwasp.yielding import without_collections
 
 if TYPE_CHECKING:
     from paperwasp.application.model import ApplicationModel
@@ -78,7 +81,7 @@ class Service:
         has_ports = self._has_ports = port is not None or config_port is not None
         self._ending = threading.Lock()
         self._is_closed = False
-        with ExitStack() as closing:
+        with without_collections(), ExitStack() as closing:
             if data_dir is None:
                 temporary = TemporaryDirectory()
                 closing.callback(temporary.close)
@@ -108,11 +111,16 @@ class Service:
         self.loop.run(self._running.stop)
 
     def close(self) -> None:
-        """Ends the service. All that is acknowledged stays on disk, unless in a temporary directory, which goes."""
+        """Ends the service. All that is acknowledged stays on disk, unless in a temporary directory, which goes. In a
+        fork of the process, nothing ends: the service is the other process's."""
         with self._ending:
             if not self._is_closed:
                 self._is_closed = True
-                self._closing.close()
+                if not self.loop.is_copy:
+                    self._closing.close()
+
+    def __repr__(self) -> str:
+        return f"<paperwasp.Service {'that has ended' if self._is_closed else 'in'} {self.data_dir}>"
 
     def __enter__(self) -> Self:
         return self
@@ -147,6 +155,14 @@ class Service:
         """
         self._check_open()
         self._running.applications.clear(_APPLICATION)
+
+    def undeploy(self) -> None:
+        """Forgets the application with its documents, as if none had been deployed. Ports that were asked for stay.
+
+        Errors: NotFound where no application is deployed.
+        """
+        self._check_open()
+        self._running.config.deployments.delete_application(_APPLICATION)
 
     @property
     def schemas(self) -> tuple[str, ...]:
@@ -203,6 +219,7 @@ class Service:
     def _check_open(self) -> None:
         if self._is_closed:
             raise Closed("The service has ended")
+        self.loop.refuse_copy()
 
     def container(self, cluster: str | None = None) -> ContainerApp:
         """What answers the requests to a container cluster; None: the first one. Errors: NotFound, Closed."""
@@ -270,17 +287,31 @@ class Service:
         columns: Mapping[str, str] | None = None,
         operation: Kind = "put",
         report: Report | None = None,
+        progress: bool = False,
     ) -> FeedResult:
         """Feeds many documents, and waits until all are searchable.
 
         `source`: rows, operations of Vespa's feed format, a frame of pandas or polars, an Arrow table, or a file by its
         path (JSON, JSONL, CSV, Parquet, Arrow). `id` is the column of ids, or a text with columns in braces; `columns`
-        names fields otherwise than their columns, or leaves columns out (`""`). `report` is called with the result so
-        far. What a document is refused for is in the result. Errors: InvalidInput for a row that cannot be read, after
-        those before it are fed.
+        names fields otherwise than their columns, or leaves columns out (`""`). `progress` shows a bar, and `report` is
+        called with the result so far. What a document is refused for is in the result. Errors: InvalidInput for a
+        column of a table that is no field, before anything is fed, and for a row that cannot be read, after those
+        before it are fed.
         """
-        options = RowOptions(self._schema_of_rows(schema), namespace, id, columns or {}, operation=operation)
-        return feed(self.loop.start_all, self.container().admit, operations_of(source, options), report)
+        names = self._schema_of_rows(schema), namespace, id, columns or {}
+        options = RowOptions(*names, operation=operation, in_python=True)
+        source = fitted(source, options, self._field_types(options.document_type))
+        read = partial(operations_of, source, options)
+        if not progress:
+            return feed(self.loop, self.container(), read, report)
+        with shown_progress(source, report) as shown:
+            return feed(self.loop, self.container(), read, shown)
+
+    def _field_types(self, schema: str | None) -> Mapping[str, str] | None:
+        """The types of a document's fields by name; None where the document type is not known."""
+        if schema is None:
+            return None
+        return {name: kind.name for name, kind in self._model().schemas[schema].document.fields.items()}
 
     def _schema_of_rows(self, named: str | None) -> str | None:
         """The document type of rows that do not say theirs; None: there are several. Errors: InvalidInput."""

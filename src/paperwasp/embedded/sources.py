@@ -6,14 +6,14 @@ Rows become documents by the same mapping as those of files (`client/sources`).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any, Protocol, runtime_checkable
 
-from paperwasp.client.sources.operations import KINDS, BadInput, Item, Kind, SourceOperation
+from paperwasp.client.sources.operations import KINDS, BadInput, DecodedPuts, Item, Kind, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.client.sources.rows import RowMapping, RowOptions
 from paperwasp.document.ids import DocumentId
-from paperwasp.embedded.frames import arrow_rows
+from paperwasp.embedded.frames import arrow_rows, table_fitting
 from paperwasp.embedded.requests import to_json
 from paperwasp.errors import InvalidInput
 
@@ -25,34 +25,53 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
 
 
+TakesDecoded = Callable[[Set[str]], bool]
 Row = Mapping[str, Any]
 Source = Iterable[Row] | ArrowStream | str | os.PathLike[str]
 """Rows, operations of Vespa's feed format, a table in Arrow's form, or a file by its path."""
 
 
-def operations_of(source: Source, options: RowOptions) -> Iterator[SourceOperation]:
-    """The operations of a source, in its order. Errors: InvalidInput, when the place that is wrong is reached."""
-    for item in _items(source, options):
+def fitted(source: Source, options: RowOptions, fields: Mapping[str, str] | None) -> Source:
+    """The source; a table so that it fits a document type with these fields, name → type, before anything is fed. None:
+    the ids say which types there are. Errors: InvalidInput for a column, or a row of it, that does not fit."""
+    if isinstance(source, str | os.PathLike) or not isinstance(source, ArrowStream):
+        return source
+    table: Source = table_fitting().fit_table(source, options, fields)
+    return table
+
+
+def operations_of(
+    source: Source, options: RowOptions, takes_decoded: TakesDecoded
+) -> Iterator[SourceOperation | DecodedPuts]:
+    """The operations of a source, in its order. `takes_decoded`: whether puts of such document types may come without
+    their JSON. Errors: InvalidInput, when the place that is wrong is reached."""
+    for item in _items(source, options, takes_decoded):
         if isinstance(item, BadInput):
             raise InvalidInput(item.message)
         yield item
 
 
-def _items(source: Source, options: RowOptions) -> Iterator[Item]:
+def _items(source: Source, options: RowOptions, takes_decoded: TakesDecoded) -> Iterator[Item | DecodedPuts]:
     if isinstance(source, str | os.PathLike):
         return read_file(os.fspath(source), ReadOptions(rows=options))
     if isinstance(source, ArrowStream):
-        return _of_table(source, options)
+        return _of_table(source, options, takes_decoded)
     if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
         raise InvalidInput(
             f"A feed is a sequence of rows or operations, a frame, an Arrow table, or a file by its path; this is one "
-            f"{type(source).__name__}"
+            f"{type(source).__name__}{_advice(source)}"
         )
     return _of_rows(source, options)
 
 
-def _of_table(source: ArrowStream, options: RowOptions) -> Iterator[Item]:
-    yield from arrow_rows().read_table("the table", source, RowMapping(options), options.time_unit)
+def _advice(source: object) -> str:
+    if isinstance(source, Mapping):
+        return ": put a single row into a list"
+    return ": collect() it first" if hasattr(source, "collect") else ""
+
+
+def _of_table(source: ArrowStream, options: RowOptions, takes_decoded: TakesDecoded) -> Iterator[Item | DecodedPuts]:
+    yield from arrow_rows().read_table("the table", source, RowMapping(options), options.time_unit, takes_decoded)
 
 
 def _of_rows(source: Iterable[Row], options: RowOptions) -> Iterator[Item]:

@@ -70,6 +70,8 @@ def _bytes(column: Any, _unit: str) -> Sequence[Any]:
 
 
 def _decoded(column: Any, unit: str) -> Sequence[Any]:
+    if column.type.value_type == pa.string_view():  # Arrow cannot decode these: categories of polars
+        column = pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.large_string()))
     return column_values(column.dictionary_decode(), unit)
 
 

@@ -1,4 +1,4 @@
-"""Operations in Vespa's JSON: `{"put": "id:…", "fields": {…}}`, in lines, in an array, or one after the other."""
+"""Operations in Vespa's JSON: `{"put": "id:…", "fields": {…}}`, on lines, in an array, or without separators."""
 
 from __future__ import annotations
 

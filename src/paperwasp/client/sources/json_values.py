@@ -34,7 +34,7 @@ class JsonValue(NamedTuple):
 
 
 class JsonValues:
-    """The values of a stream, one after the other."""
+    """The values of a stream, in their order."""
 
     def __init__(self, name: str, stream: io.BufferedReader, most_bytes: int = OPERATION_BYTES) -> None:
         self._name = name

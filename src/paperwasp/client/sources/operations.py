@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from paperwasp.document.ids import DocumentId
+from paperwasp.records import dataclass
 
 Kind = Literal["put", "update", "remove"]
 KINDS: Final[tuple[Kind, ...]] = ("put", "update", "remove")
@@ -54,3 +55,21 @@ class BadInput:
 
 
 Item = SourceOperation | BadInput
+
+
+class DecodedPut(NamedTuple):
+    """A put without condition, whose values are those that its JSON would have."""
+
+    document_id: DocumentId
+    fields: Mapping[str, Any]
+    """Without those that have no value."""
+    size_bytes: int
+    """About that of its JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedPuts:
+    """Puts of rows that follow each other."""
+
+    puts: Sequence[DecodedPut]
+    document_types: frozenset[str]

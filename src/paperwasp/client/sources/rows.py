@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from paperwasp.client.sources.operations import Kind, SourceOperation
+from paperwasp.client.sources.python_values import plain_value
 from paperwasp.client.sources.values import Convert, converter, shown
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 DOCUMENT_ID: Final = "documentid"
 """The column in which `paperwasp visit` writes whole document ids."""
-_DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
+DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
+"""The columns that are the id where nobody says which is, the first one of them that is there."""
 _ALL: Final = "*"
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
 _WHOLE_ID: Final = "id:"
-_JSON_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+_ARGUMENTS: Final = {"--id": "id=", "--map": "columns=", "--schema": "schema="}
+_JSON_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,21 @@ class RowOptions:
     separator: str = ";"
     time_unit: str = "s"
     operation: Kind = "put"
+    in_python: bool = False
+    """Errors name the arguments of `Service.feed`, and not the options of the command."""
+
+
+class PlainColumns(NamedTuple):
+    """Columns of which puts are made as they stand there, and how."""
+
+    id: int
+    """The place of the column with the ids, or the last parts of ids of the type and namespace."""
+    document_type: str | None
+    namespace: str
+    places: tuple[int, ...]
+    """Of the columns that are fields."""
+    fields: tuple[str, ...]
+    """The name of each field."""
 
 
 class RowMapping:
@@ -51,6 +70,7 @@ class RowMapping:
             for name, type_name in options.types.items()
         }
         self._default = self._converters.get(_ALL)
+        self._plain_value = plain_value(options.time_unit)
 
     def check_columns(self, name: str, columns: Iterable[str]) -> None:
         """Refuses a table that lacks what the options name. Errors: InvalidInput that says which columns there are."""
@@ -63,7 +83,37 @@ class RowMapping:
         unknown = [("--map", column) for column in self._options.fields if column not in there]
         unknown += [("--field-type", each) for each in self._options.types if each not in fields and each != _ALL]
         for option, column in unknown:
-            raise InvalidInput(f"{name}: {option} names '{column}', and the columns are {', '.join(there)}")
+            raise InvalidInput(f"{name}: {self._option(option)} names '{column}', and {_columns(there)}")
+
+    def is_named(self, column: str) -> bool:
+        """Whether the options say something of a column."""
+        template = self._options.id
+        return column in self._options.fields or (
+            template is not None and (column == template or column in _PLACEHOLDER.findall(template))
+        )
+
+    def leaving_out(self, column: str) -> str:
+        """The option that leaves a column out."""
+        return f"columns={{'{column}': ''}}" if self._options.in_python else f"--map {column}="
+
+    def _option(self, name: str) -> str:
+        return _ARGUMENTS.get(name, name) if self._options.in_python else name
+
+    def plain_columns(self, columns: Sequence[str]) -> PlainColumns | None:
+        """The columns of puts whose ids are not composed and whose texts are not converted; None: they are."""
+        options, plain = self._options, self._plain_id(columns)
+        namespace = options.namespace or options.document_type or ""
+        is_composed = plain not in columns or not _is_plain(namespace) or not _is_plain(options.document_type or "")
+        if options.operation != "put" or self._converters or is_composed or plain is None:
+            return None
+        names = {
+            place: options.fields.get(column, column)
+            for place, column in enumerate(columns)
+            if column != plain or column in options.fields
+        }
+        named = {place: name for place, name in names.items() if name}
+        document_type = options.document_type
+        return PlainColumns(columns.index(plain), document_type, namespace, tuple(named), tuple(named.values()))
 
     def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
         """The operation of a row, column → value; what is None is left out. Errors: InvalidInput naming the place."""
@@ -75,7 +125,7 @@ class RowMapping:
         if kind == "update":
             fields = {name: {"assign": value} for name, value in fields.items()}
         try:
-            text = orjson.dumps(fields, option=_JSON_OPTIONS)
+            text = orjson.dumps(fields, self._plain_value, _JSON_OPTIONS)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"{place}: cannot be written as JSON: {error}") from None
         return SourceOperation(kind, document_id, text, None, False, place)
@@ -100,7 +150,7 @@ class RowMapping:
         """The column that is the id and nothing else; those of a template are fields, too."""
         template = self._options.id
         if template is None:
-            return next((name for name in _DEFAULT_IDS if name in columns), None)
+            return next((name for name in DEFAULT_IDS if name in columns), None)
         return None if _PLACEHOLDER.search(template) else template
 
     def _id_columns(self, there: Collection[str], place: str) -> list[str]:
@@ -112,8 +162,11 @@ class RowMapping:
             needed = [template or self._plain_id(there) or ""]
         for name in needed:
             if name not in there:
-                what = f"--id names '{name}'" if name else "say with --id which column or template makes the id"
-                raise InvalidInput(f"{place}: {what}, and the columns are {', '.join(there)}")
+                option = self._option("--id")
+                what = (
+                    f"{option} names '{name}'" if name else f"say with {option} which column or template makes the id"
+                )
+                raise InvalidInput(f"{place}: {what}, and {_columns(there)}")
         return needed
 
     def _document_id(self, row: Mapping[str, Any], place: str) -> DocumentId:
@@ -136,8 +189,17 @@ class RowMapping:
     def _id_prefix(self, place: str) -> str:
         document_type = self._options.document_type
         if document_type is None:
-            raise InvalidInput(f"{place}: say with --schema of which document type the rows are")
+            raise InvalidInput(f"{place}: say with {self._option('--schema')} of which document type the rows are")
         return f"id:{self._options.namespace or document_type}:{document_type}::"
+
+
+def _is_plain(part: str) -> bool:
+    """Whether a part of an id can stand there as it is."""
+    return part.isascii() and part.isprintable() and ":" not in part
+
+
+def _columns(there: Collection[str]) -> str:
+    return f"the columns are {', '.join(there)}" if there else "there are no columns"
 
 
 def _convert(convert: Convert, text: str, place: str) -> Any:

@@ -15,7 +15,8 @@ from typing import Final
 import orjson
 
 from paperwasp.document.ids import DocumentId
-from paperwasp.errors import Overload, PaperwaspError, Timeout
+from paperwasp.document.operations import Refusal
+from paperwasp.errors import ConditionNotMet, InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
 
 JSON: Final = "application/json; charset=UTF-8"
@@ -61,3 +62,10 @@ def other_method(request: Request, methods: tuple[str, ...]) -> Response:
     known = ", ".join(methods)
     message = f"'{request.method}' not allowed at '{request.raw_path}'. Allowed methods are: {known}"
     return message_response(405, request, message, allowed)
+
+
+def error_of(refusal: Refusal) -> PaperwaspError:
+    """Why an operation was not applied, as clients meet it."""
+    if refusal is Refusal.TOO_LARGE:
+        return InvalidInput(refusal.value)
+    return ConditionNotMet(f"TEST_AND_SET_CONDITION_FAILED: {refusal.value}")

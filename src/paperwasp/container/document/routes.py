@@ -153,6 +153,13 @@ class Routes:
     def has_type(self, document_type: str) -> bool:
         return document_type in self._routes
 
+    def is_direct(self, document_type: str) -> bool:
+        """Whether all puts of the type go to one content cluster, and reading their fields takes little time."""
+        route = self._routes.get(document_type)
+        if route is None or route.is_selective or route.is_slow or self._ignores_undefined:
+            return False
+        return len(route.targets) == 1
+
     def ignores(self, document_type: str, cluster: str | None) -> bool:
         """Whether a remove goes to no cluster, since none selects documents of a type that there is not."""
         return cluster is None and bool(self._clusters) and document_type not in self._routes

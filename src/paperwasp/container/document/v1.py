@@ -26,10 +26,12 @@ from paperwasp.container.document.answer import (
     IGNORED_OPERATION,
     NO_HEADERS,
     document_response,
+    error_of,
     error_response,
     message_response,
     other_method,
 )
+from paperwasp.container.document.decoded import DecodedPuts
 from paperwasp.container.document.many import ManyDocuments
 from paperwasp.container.document.operation import METHODS, Call, read_call
 from paperwasp.container.document.queue import DocumentQueue
@@ -40,9 +42,9 @@ from paperwasp.container.document.turns import Turn, Turns
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
-from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.document.operations import Outcome
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import ConditionNotMet, InvalidInput, PaperwaspError, Timeout
+from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.indexing.context import TimeLeft, no_end
@@ -72,14 +74,17 @@ class DocumentApi:
         self.embedding: Final = EmbeddingThreads("document-embedding", limits.embedding.DOCUMENT_THREADS)
         self._routes: Routes | None = None
         self._many: ManyDocuments | None = None
+        self.decoded_puts: DecodedPuts | None = None
+        """What takes puts that have no JSON; None: there is no application."""
 
     def configure(self, model: ApplicationModel | None, container: Container | None = None) -> None:
         """Serves the documents of `model` from now on, as the container says; None: there is no application."""
         if model is None:
-            self._routes = self._many = None
+            self._routes = self._many = self.decoded_puts = None
             return
         routes = Routes(model, self._address_of, container)
         self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self.embedding, self._environment)
+        self.decoded_puts = DecodedPuts(routes, self.queue)
         self._routes = routes
 
     async def handle(self, request: Request) -> Answer:
@@ -207,7 +212,7 @@ class _Asking:
         """The response to what was found, or to an error."""
         request, call = self._request, self._call
         if isinstance(found, Outcome) and found.refusal is not None:
-            found = _error_of(found.refusal)
+            found = error_of(found.refusal)
         trace = trace_member(call, found, self._since_ns) if call.options.trace_level else b""
         if isinstance(found, PaperwaspError):
             return error_response(request, found, call.id, trace)
@@ -228,12 +233,6 @@ def _slow_id(request: Request, routes: Routes) -> str:
     except PaperwaspError:
         return ""  # whoever reads the request tells it
     return found.text if found is not None and found.document_type in routes.slow_types else ""
-
-
-def _error_of(refusal: Refusal) -> PaperwaspError:
-    if refusal is Refusal.TOO_LARGE:
-        return InvalidInput(refusal.value)
-    return ConditionNotMet(f"TEST_AND_SET_CONDITION_FAILED: {refusal.value}")
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome | None:
