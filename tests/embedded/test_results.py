@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from paperwasp.embedded.html_cells import marked, value_html
 from paperwasp.embedded.results import Explanation, QueryResult
 
 
@@ -31,6 +35,8 @@ class Table(HTMLParser):
         assert not self.open, "all that was opened is closed"
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "br":
+            return
         self.open.append(tag)
         if tag == "tr":
             self.rows.append([])
@@ -45,7 +51,7 @@ class Table(HTMLParser):
             self.rows[-1][-1] += "]"
 
     def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] in ("td", "th", "mark"):
+        if self.rows and any(tag in ("td", "th") for tag in self.open):
             self.rows[-1][-1] += data
 
 
@@ -53,19 +59,80 @@ def test_hits_are_a_table_with_what_matched_marked_and_all_else_escaped() -> Non
     html = _result(children=HITS)._repr_html_()
     assert "2 of 9 hits" in html
     assert Table(html).rows == [
-        ["id", "relevance", "source", "title", "year", "tags"],
-        ["a", "0.5", "s", "[Blue] & <b>", "1", ""],
-        ["b", "0.25", "s", "x", "", '["p","q"]'],
+        ["id", "relevance", "title", "year", "tags"],
+        ["a", "0.5", "[Blue] & <b>", "1", ""],
+        ["b", "0.25", "x", "", '["p","q"]'],
     ]
 
 
-@pytest.mark.parametrize("at", [280, 290, 294, 296, 299, 300, 301, 305, 310])
-def test_a_long_text_is_cut_and_marks_stay_whole(at: int) -> None:
+@pytest.mark.parametrize("at", [220, 240, 241, 280, 296, 299, 300, 301, 305, 3000])
+def test_of_a_long_text_the_part_around_the_first_mark_is_shown(at: int) -> None:
     text = "x" * at + "<hi>blue</hi>" + "y" * 300
     (_, row) = Table(_result(children=[{"id": "a", "relevance": 1.0, "fields": {"t": text}}])._repr_html_()).rows
-    assert row[3].endswith("…") and len(row[3]) <= 301
-    assert row[3].count("[") == row[3].count("]")
-    assert "hi" not in row[3]
+    assert row[2].endswith("…") and len(row[2]) <= 302
+    assert "[blue]" in row[2]
+    assert row[2].startswith("…") == (at > 240)
+
+
+@pytest.mark.parametrize("at", [270, 280, 285, 287, 289, 290, 291, 292, 294, 296, 299, 300])
+def test_a_mark_at_the_end_of_what_is_shown_is_whole_or_left_out(at: int) -> None:
+    text = "<hi>a</hi>" + "x" * (at - 10) + "<hi>blue</hi>" + "y" * 300
+    (_, row) = Table(_result(children=[{"id": "a", "relevance": 1.0, "fields": {"t": text}}])._repr_html_()).rows
+    assert row[2].removesuffix("…").replace("y", "") in ("[a]" + "x" * (at - 10), "[a]" + "x" * (at - 10) + "[blue]")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<hi>", "</hi>", "<sep />", "x" * 97, " ", "<b>", "&amp;", "\n", "<h", "<hi"]), max_size=12
+    )
+)
+def test_any_text_is_a_cell_in_which_nothing_but_marks_is_a_tag(parts: list[str]) -> None:
+    text = "".join(parts)
+    shown = marked(text)
+    (_, row) = Table(f"<table><tr></tr><tr><td>{shown}</td></tr></table>").rows
+    assert set(re.findall("<[^>]*>?", shown)) <= {"<mark>", "</mark>"}
+    if len(text) <= 300:
+        plain = text.replace("<sep />", " … ")
+        assert row[0] == re.sub("<hi>(.*?)</hi>", r"[\1]", plain, flags=re.DOTALL)
+
+
+def test_vectors_objects_and_ids_are_shown_short() -> None:
+    fields = {
+        "vector": {"type": "tensor<float>(x[6])", "values": [0.123456789, 1, 2, 3, 4, 5]},
+        "sparse": {"type": "tensor(x{})", "cells": {"a": 1}},
+        "matchfeatures": {"bm25(title)": 1.23456789, "x": 2.0},
+        "flag": True,
+        "none": None,
+    }
+    rows = [{"id": f"index:content/0/{name}", "relevance": 1.0, "source": "s", "fields": fields} for name in "ab"]
+    table = Table(_result(children=rows)._repr_html_()).rows
+    assert table[0] == ["relevance", *fields], "ids that say nothing, and what all have in common, are left out"
+    assert value_html(fields["vector"]) == (
+        '<span class="line" title="tensor&lt;float&gt;(x[6])">[0.123457, 1, 2, 3, … 6 values]</span>'
+    )
+    assert value_html(fields["sparse"]) == '<span class="line" title="tensor(x{})">{&quot;a&quot;:1}</span>'
+    assert re.sub("<(?!br)[^>]*>", "", value_html(fields["matchfeatures"])) == "bm25(title) 1.23457<br>x 2"
+    assert (value_html(True), value_html(None)) == ("true", "")
+    assert value_html({str(number): number for number in range(20)}).endswith("<br>… 12 more")
+
+
+def test_ids_of_several_types_are_shown_whole() -> None:
+    hits: list[dict[str, object]] = [
+        {"id": f"id:n:{name}::1", "relevance": 1.0, "source": name, "fields": {}} for name in ("music", "film")
+    ]
+    assert Table(_result(children=hits)._repr_html_()).rows[1:] == [
+        ["id:n:music::1", "1", "music"],
+        ["id:n:film::1", "1", "film"],
+    ]
+    grouped = [{**hits[0], "id": f"id:n:t:g=u:{number}:x"} for number in range(2)]
+    assert [row[0] for row in Table(_result(children=grouped)._repr_html_()).rows[1:]] == ["0:x", "1:x"]
+
+
+def test_long_tables_say_what_they_leave_out() -> None:
+    hits = [{"id": f"id:n:t::{number}", "relevance": 1.0, "source": "s", "fields": {}} for number in range(150)]
+    html = _result(children=hits)._repr_html_()
+    assert len(Table(html).rows) == 101
+    assert "150 of 9 hits; ids begin with id:n:t::; the first 100 of 150 rows" in html
 
 
 def test_problems_are_shown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import io
 import signal
 import subprocess
@@ -12,6 +13,7 @@ import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
+from decimal import Decimal
 from pathlib import Path
 
 import httpx
@@ -19,6 +21,7 @@ import numpy
 import orjson
 import pandas
 import pyarrow
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -86,6 +89,19 @@ def test_documents_are_written_read_changed_and_removed() -> None:
         ]
         service.remove("1")
         assert [each.id for each in service.visit("music", selection="music.year == 1")] == ["id:music:music::2"]
+
+
+def test_values_of_python_that_json_has_not_are_written_as_in_rows() -> None:
+    with paperwasp.Service(SCHEMA) as service:
+        moment = datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)
+        service.put("1", {"year": moment, "tags": {"b", "a"}})
+        service.put("2", {"year": datetime.date(1970, 1, 3), "place": numpy.array([1.5, 2.0], dtype=numpy.float32)})
+        service.update("2", {"title": Decimal("1.50")})
+        one, two = service.get("1"), service.get("2")
+        assert one is not None and two is not None
+        assert (one["year"], one["tags"], two["year"], two["title"]) == (86_400, ["a", "b"], 172_800, "1.50")
+        with pytest.raises(InvalidInput, match="a value of type object"):
+            service.put("3", {"year": object()})
 
 
 def test_a_feed_takes_rows_and_operations_and_says_what_failed() -> None:
@@ -337,3 +353,91 @@ def test_coroutines_have_all_methods() -> None:
 def test_an_explanation_shows_each_phase(service: paperwasp.Service) -> None:
     shown = str(service.query("blue", ranking="by_year").explain())
     assert "bm25(title) + attribute(year)" in shown and "1959" in shown
+
+
+def test_an_application_is_forgotten() -> None:
+    with paperwasp.Service(SCHEMA, port=0) as service:
+        port = service.port
+        service.feed(ROWS)
+        service.undeploy()
+        with pytest.raises(NotFound):
+            service.query("blue")
+        with pytest.raises(NotFound):
+            service.undeploy()
+        service.deploy(SCHEMA.replace("music", "books"))
+        assert (service.schemas, service.port) == (("books",), port)
+        assert service.query("blue").total == 0
+
+
+@pytest.mark.parametrize("ports", [{"port": 65_536}, {"port": -1}, {"config_port": 99_999}])
+def test_what_is_no_port_is_refused(ports: dict[str, int]) -> None:
+    (number,) = ports.values()
+    with pytest.raises(InvalidInput, match=f"A port is a number from 0 to 65535, and here is {number}"):
+        paperwasp.Service(**ports)  # type: ignore[arg-type]
+
+
+def test_a_second_service_of_this_process_cannot_have_the_same_directory(tmp_path: Path) -> None:
+    with (
+        paperwasp.Service(SCHEMA, data_dir=tmp_path),
+        pytest.raises(DataLocked, match="in use by another service of this process: close that one, or use another"),
+    ):
+        paperwasp.Service(SCHEMA, data_dir=tmp_path)
+
+
+def test_a_service_shows_where_it_is(tmp_path: Path) -> None:
+    with paperwasp.Service(data_dir=tmp_path) as service:
+        assert repr(service) == f"<paperwasp.Service in {tmp_path}>"
+    assert repr(service) == f"<paperwasp.Service that has ended {tmp_path}>"
+
+
+def test_hits_and_documents_are_made_into_dictionaries(service: paperwasp.Service) -> None:
+    hit = service.query("select title, year from music where title contains 'train'")[0]
+    document = service.get("1")
+    assert document is not None
+    assert ("title" in hit, "absent" in hit, list(hit)) == (True, False, list(hit.fields))
+    assert ("title" in document, "absent" in document, list(document)) == (True, False, list(document.fields))
+    assert (dict(hit), dict(document)) == (hit.fields, document.fields)
+    assert (document.get("title"), document.get("absent", 7)) == (document["title"], 7)
+
+
+def test_a_schema_file_is_an_application(tmp_path: Path) -> None:
+    (tmp_path / "music.sd").write_text(SCHEMA)
+    for path in (tmp_path / "music.sd", str(tmp_path / "music.sd")):
+        with paperwasp.Service(path) as service:
+            assert service.schemas == ("music",)
+
+
+def test_an_index_of_pandas_without_a_name_is_not_a_field(service: paperwasp.Service, tmp_path: Path) -> None:
+    frame = pandas.DataFrame({"id": ["i1", "i2", "i3", "i4"], "title": ["Red", "Green", "Red", "Red"]})
+    some = frame[frame["title"] == "Red"]
+    some.to_parquet(tmp_path / "some.parquet")
+    pyarrow.feather.write_feather(some, str(tmp_path / "some.arrow"), compression="uncompressed")
+    for source in (some, tmp_path / "some.parquet", tmp_path / "some.arrow"):
+        assert service.feed(source).ok == 3
+        assert service.feed([{"remove": name} for name in ("i1", "i3", "i4")]).ok == 3
+
+
+def test_categories_of_polars_are_texts(service: paperwasp.Service) -> None:
+    texts = pyarrow.array(["Red", "Green"], pyarrow.string_view())
+    column = pyarrow.DictionaryArray.from_arrays(pyarrow.array([1, None, 0], pyarrow.uint32()), texts)
+    assert service.feed(pyarrow.table({"id": ["c1", "c2", "c3"], "title": column})).ok == 3
+    titles = [document.get("title") for name in ("c1", "c2", "c3") if (document := service.get(name)) is not None]
+    assert titles == ["Green", None, "Red"]
+    for name in ("c1", "c2", "c3"):
+        service.remove(name)
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ([{"title": "x"}], {}, "row 1: say with id= which column or template makes the id, and the columns are title"),
+        ([{"id": "1"}], {"id": "isbn"}, "row 1: id= names 'isbn', and the columns are id"),
+        ([{}], {}, "row 1: say with id= which column or template makes the id, and there are no columns"),
+        ({"id": "1", "title": "x"}, {}, "this is one dict: put a single row into a list"),
+    ],
+)
+def test_what_a_feed_lacks_is_said_in_words_of_python(
+    service: paperwasp.Service, source: object, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        service.feed(source, **options)  # type: ignore[arg-type]

@@ -22,6 +22,10 @@ def load_package(path: Path) -> ApplicationPackage:
 
     Errors: UnreadablePackage where there is none, or it cannot be read.
     """
+    if path.suffix == ".sd" and path.is_file():
+        raise UnreadablePackage(
+            f"'{path}' is a schema, not an application package: give the folder that has services.xml and schemas/"
+        )
     try:
         return read_package(path.read_bytes()) if path.is_file() else read_directory(find_package(path))
     except OSError as error:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from urllib.parse import quote
-
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
 
 _MOST_NAMED = 10
 
@@ -49,15 +47,3 @@ def place_of(known: tuple[str, ...], schema: str | None, namespace: str | None) 
         names = ", ".join(known[:_MOST_NAMED])
         raise InvalidInput(f"There is no schema '{schema}': the application has {names}")
     return Place(schema, schema if namespace is None else namespace)
-
-
-def path_of(document_id: DocumentId) -> str:
-    """The path of a document in the document API."""
-    if document_id.number is not None:
-        modifier = f"number/{document_id.number}"
-    elif document_id.group is not None:
-        modifier = f"group/{quote(document_id.group, safe='')}"
-    else:
-        modifier = "docid"
-    start = f"/document/v1/{quote(document_id.namespace, safe='')}/{quote(document_id.document_type, safe='')}"
-    return f"{start}/{modifier}/{quote(document_id.user_specified, safe='')}"

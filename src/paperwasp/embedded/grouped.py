@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from paperwasp.embedded.frames import arrow_table, pandas_frame
-from paperwasp.embedded.html import table_html
+from paperwasp.embedded.html import framed, table_html
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     import pandas
@@ -34,7 +34,7 @@ class GroupTable:
         return arrow_table(self.rows)
 
     def _repr_html_(self) -> str:
-        return table_html(self.rows, self.name)
+        return framed(table_html(self.rows, self.name))
 
 
 def group_tables(root: Json) -> Iterator[GroupTable]:

@@ -1,102 +1,144 @@
-"""Results as HTML for notebooks: tables with what matched marked, and trees to unfold. All text is escaped."""
+"""Results as HTML for notebooks: tables with what matched marked, and trees to unfold.
+
+Colours follow those of the page, light or dark. Where a page takes styles out, as code hosts do, tables, marks and
+trees are still what they are. There are no scripts.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-import orjson
+from paperwasp.embedded.html_cells import cell, marked, number, value_html
 
-_CELL_CHARACTERS: Final = 300
-_MARKS: Final = (("&lt;hi&gt;", "<mark>"), ("&lt;/hi&gt;", "</mark>"), ("&lt;sep /&gt;", " … "))
 _LEFT_OUT: Final = ("sddocname", "documentid")
-_NUMBER: Final = ' style="text-align:right"'
+_MOST_ROWS: Final = 100
+_MOST_COLUMNS: Final = 40
+_MOST_EXPLAINED: Final = 20
+_ID_START: Final = re.compile(r"id:[^:]*:[^:]*:[^:]*:")
+_LINE: Final = "color-mix(in srgb, currentColor 18%, transparent)"
+_STYLE: Final = f"""<style>
+div.paperwasp {{ overflow-x: auto; color: inherit; font-size: 13px; line-height: 1.45; }}
+div.paperwasp table {{ border-collapse: collapse; margin: 0 0 .6em; font-size: inherit; }}
+div.paperwasp caption {{ caption-side: top; text-align: left; padding: .2em .7em; opacity: .7; white-space: nowrap; }}
+div.paperwasp :is(th, td) {{ padding: .3em .7em; text-align: left; vertical-align: top; white-space: normal;
+  max-width: 30em; overflow-wrap: break-word; border: 0; border-bottom: 1px solid {_LINE}; }}
+div.paperwasp th {{ font-weight: 600; white-space: nowrap; border-bottom-width: 2px; }}
+div.paperwasp td.number {{ text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }}
+div.paperwasp mark {{ background: #ffe08a; color: #1f1f1f; border-radius: 2px; padding: 0 .15em; }}
+div.paperwasp .line {{ white-space: nowrap; }}
+div.paperwasp p {{ margin: .2em .7em .6em; }}
+div.paperwasp p.problem {{ border-left: 3px solid #d33; padding: .3em .7em;
+  background: color-mix(in srgb, #d33 14%, transparent); }}
+div.paperwasp details {{ margin: .15em 0 .15em 1em; }}
+div.paperwasp summary {{ cursor: pointer; }}
+div.paperwasp .leaf {{ margin: .15em 0 .15em 2.1em; }}
+div.paperwasp code {{ background: none; color: inherit; padding: 0; }}
+div.paperwasp .dim {{ opacity: .7; }}
+div.paperwasp .good {{ color: #2a9d4a; }}
+div.paperwasp .bad {{ color: #e0405a; }}
+</style>"""
 
 Row = Mapping[str, Any]
 
 
+def framed(*parts: str) -> str:
+    """What a notebook shows, with its style."""
+    return f'<div class="paperwasp">{_STYLE}{"".join(parts)}</div>'
+
+
 def hits_html(rows: Sequence[Row], total: int, problems: Iterable[str]) -> str:
-    """A table of hits, below it how many there are and what is wrong."""
-    shown = [{name: value for name, value in row.items() if name not in _LEFT_OUT} for row in rows]
-    said = "".join(f'<p style="color:#b00">{escape(problem)}</p>' for problem in problems)
-    return table_html(shown, f"{len(rows)} of {total} hits") + said
+    """A table of hits with how many there are, and above it what is wrong. Ids that say nothing, and a source that all
+    hits have in common, are left out; what all ids begin with is said once."""
+    said = "".join(f'<p class="problem">{escape(problem)}</p>' for problem in problems)
+    counted = f"{len(rows)} of {total} hits"
+    if not rows:
+        return f"{said}<p>{counted}</p>"
+    left_out = {*_LEFT_OUT, *_common(rows)}
+    shown = [{name: value for name, value in row.items() if name not in left_out} for row in rows]
+    if "id" not in left_out and (start := _common_start([str(row.get("id", "")) for row in rows])):
+        shown = [{**row, "id": str(row["id"]).removeprefix(start)} for row in shown]
+        counted += f"; ids begin with {start}"
+    return said + table_html(shown, counted)
+
+
+def _common_start(ids: Sequence[str]) -> str | None:
+    """`id:namespace:type::`, where the ids of all hits begin alike."""
+    starts = {found[0] if (found := _ID_START.match(each)) else None for each in ids}
+    return starts.pop() if len(starts) == 1 else None
+
+
+def _common(rows: Sequence[Row]) -> Iterable[str]:
+    if len({row.get("source") for row in rows}) == 1:
+        yield "source"
+    if all(str(row.get("id", "")).startswith("index:") for row in rows):
+        yield "id"
 
 
 def table_html(rows: Sequence[Row], caption: str) -> str:
-    """A table with a column for each name that any row has, in the order of first sight."""
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    """A table with a column for each name that any row has, in the order of first sight; not more than a page shows."""
+    shown = rows[:_MOST_ROWS]
+    names = list(dict.fromkeys(name for row in shown for name in row))
+    for count, most, what in ((len(rows), _MOST_ROWS, "rows"), (len(names), _MOST_COLUMNS, "columns")):
+        if count > most:
+            caption += f"; the first {most} of {count} {what}"
+    names = names[:_MOST_COLUMNS]
+    head = "".join(f"<th>{escape(str(name))}</th>" for name in names)
     body = "".join(
-        f"<tr>{''.join(_cell(row[name]) if name in row else '<td></td>' for name in names)}</tr>" for row in rows
+        f"<tr>{''.join(cell(row[name]) if name in row else '<td></td>' for name in names)}</tr>" for row in shown
     )
     return f"<table><caption>{escape(caption)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(value: Any) -> str:
-    if isinstance(value, bool) or value is None or isinstance(value, str):
-        return f"<td>{marked('' if value is None else str(value))}</td>"
-    if isinstance(value, int | float):
-        return f"<td{_NUMBER}>{number(value)}</td>"
-    return f"<td>{marked(orjson.dumps(value).decode())}</td>"
-
-
-def marked(text: str) -> str:
-    """Escaped text in which what the service has put in <hi> is marked. Long text is cut, never within a mark."""
-    cut = escape(text if len(text) <= _CELL_CHARACTERS else _cut(text))
-    for said, mark in _MARKS:
-        cut = cut.replace(said, mark)
-    return cut
-
-
-def _cut(text: str) -> str:
-    start = text[:_CELL_CHARACTERS]
-    if start.count("<hi>") > start.count("</hi>"):
-        start = start[: start.rindex("<hi>")]
-    return start + "…"
-
-
-def number(value: float) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def explanation_html(hits: Sequence[Mapping[str, Any]]) -> str:
+def explanation_html(hits: Sequence[Row]) -> str:
     """A tree to unfold for each hit: phases, and below each the expression with its values."""
-    return "".join(_explained(place, hit) for place, hit in enumerate(hits, 1))
+    shown = "".join(_explained(place, hit) for place, hit in enumerate(hits[:_MOST_EXPLAINED], 1))
+    if not hits:
+        return "<p>0 hits</p>"
+    return shown + (f"<p>… {len(hits) - _MOST_EXPLAINED} more hits</p>" if len(hits) > _MOST_EXPLAINED else "")
 
 
-def _explained(place: int, hit: Mapping[str, Any]) -> str:
+def _explained(place: int, hit: Row) -> str:
     explanation = hit.get("explanation", {})
     note = f"<div>{escape(str(explanation['note']))}</div>" if "note" in explanation else ""
     phases = "".join(_phase(phase) for phase in explanation.get("phases", ()))
-    title = f"#{place} {escape(str(hit.get('id', '')))} <b>{number(hit.get('relevance', 0.0))}</b>"
+    title = f"#{place} <b>{value_html(hit.get('relevance', 0.0))}</b> {marked(_name(hit))}"
     return _folded(title, note + phases, is_open=place == 1)
 
 
-def _phase(phase: Mapping[str, Any]) -> str:
+def _name(hit: Row) -> str:
+    """What people know the hit by."""
+    fields = hit.get("fields", {})
+    identity = str(fields.get("documentid") or hit.get("id", ""))
+    if not identity.startswith("index:"):
+        return identity
+    return next((value for value in fields.values() if isinstance(value, str)), identity)
+
+
+def _phase(phase: Row) -> str:
     note = f"<div>{escape(str(phase['note']))}</div>" if "note" in phase else ""
     tree = _node(phase["tree"]) if "tree" in phase else ""
-    return _folded(f"<b>{number(phase['score'])}</b> {escape(phase['phase'])}", note + tree, is_open=True)
+    return _folded(f"<b>{number(phase['score'])}</b> {escape(str(phase['phase']))}", note + tree, is_open=True)
 
 
-def _node(node: Mapping[str, Any]) -> str:
+def _node(node: Row) -> str:
     title = f"<code>{escape(str(node['expression']))}</code>"
     if "feature" in node:
         title += f" = <i>{escape(str(node['feature']))}</i>"
     if node.get("taken") is False:
         title = f"<s>{title}</s> not taken"
     elif "value" in node:
-        value = node["value"]
-        shown = number(value) if isinstance(value, int | float) else escape(str(value))
-        title = f"<b>{shown}</b> {title}"
+        title = f"<b>{value_html(node['value'])}</b> {title}"
     if "shown" in node:
         title += " (shown above)"
     below = "".join(_node(child) for child in node.get("children", ()))
     if "cut" in node:
         below += f"<div>… {escape(str(node['cut']))}</div>"
-    return _folded(title, below, is_open=False) if below else f'<div style="margin-left:1.2em">{title}</div>'
+    return _folded(title, below, is_open=False) if below else f'<div class="leaf">{title}</div>'
 
 
 def _folded(title: str, content: str, *, is_open: bool) -> str:
     opened = " open" if is_open else ""
-    return f'<details{opened} style="margin-left:1em"><summary>{title}</summary>{content}</details>'
+    return f"<details{opened}><summary>{title}</summary>{content}</details>"

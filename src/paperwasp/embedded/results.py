@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,7 +10,8 @@ import orjson
 
 from paperwasp.embedded.frames import arrow_table, pandas_frame
 from paperwasp.embedded.grouped import GroupTable, group_tables
-from paperwasp.embedded.html import explanation_html, hits_html
+from paperwasp.embedded.html import explanation_html, framed, hits_html, table_html
+from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     import pandas
@@ -32,6 +32,16 @@ class Hit:
 
     def __getitem__(self, name: str) -> Any:
         return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.fields)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.fields
+
+    def keys(self) -> KeysView[str]:
+        """The names of the fields: `dict(hit)` has them with their values."""
+        return self.fields.keys()
 
     def get(self, name: str, default: Any = None) -> Any:
         """A field, or `default` where the hit does not have it."""
@@ -125,9 +135,11 @@ class QueryResult:
         return Explanation(self._ask_again(_EXPLAIN).root.get("children", ()))
 
     def _repr_html_(self) -> str:
-        tables = "".join(table._repr_html_() for table in self.groups)
         problems = [f"{each.summary}: {each.message}" for each in self.problems]
-        return hits_html(self.rows(), self.total, problems) + tables
+        tables = [table_html(table.rows, table.name) for table in self.groups]
+        if tables and not self.hits and not problems:
+            return framed(*tables)
+        return framed(hits_html(self.rows(), self.total, problems), *tables)
 
 
 class Explanation:
@@ -137,7 +149,10 @@ class Explanation:
         self.hits = [hit for hit in hits if not _is_group(hit)]
 
     def _repr_html_(self) -> str:
-        return explanation_html(self.hits)
+        return framed(explanation_html(self.hits))
+
+    def __repr__(self) -> str:
+        return f"<Explanation of {len(self.hits)} hits>"
 
     def __str__(self) -> str:
         from rich.console import Console

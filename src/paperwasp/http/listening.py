@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.errors import Conflict
+from paperwasp.errors import Conflict, InvalidInput
 
+_MOST_PORT: Final = 65_535
 _LOG: Final = logging.getLogger("paperwasp.http")
 _EXHAUSTED: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 """The system has no more descriptors or memory: to try again at once would only take time."""
@@ -22,7 +23,10 @@ class PortTaken(Conflict):
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket bound to `host`:`port` (0: any free port), not listening yet. Errors: PortTaken, Conflict."""
+    """A socket bound to `host`:`port` (0: any free port), not listening yet. Errors: PortTaken, Conflict; InvalidInput
+    for a number that is not a port's."""
+    if not 0 <= port <= _MOST_PORT:
+        raise InvalidInput(f"A port is a number from 0 to {_MOST_PORT}, and here is {port}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setblocking(False)

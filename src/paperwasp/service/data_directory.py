@@ -55,8 +55,11 @@ class DataDirectory:
         except BlockingIOError:
             owner = os.read(self._lock, 20).decode(errors="replace").strip() or "unknown"
             os.close(self._lock)
-            hint = "stop it, or use another data directory"
-            raise DataLocked(f"The data directory '{path}' is in use by process {owner}: {hint}") from None
+            if owner == str(os.getpid()):
+                said = "by another service of this process: close that one"
+            else:
+                said = f"by process {owner}: stop it"
+            raise DataLocked(f"The data directory '{path}' is in use {said}, or use another data directory") from None
         os.ftruncate(self._lock, 0)
         os.write(self._lock, f"{os.getpid()}\n".encode())
         if finish_restore(path):
