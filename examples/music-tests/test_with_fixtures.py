@@ -1,4 +1,4 @@
-"""The same tests with fixtures of paperwasp: no port to choose, and an empty application for each test."""
+"""Tests with fixtures of paperwasp: no port to choose, and an empty application for each test."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ def songs(paperwasp_service: Service) -> Service:
 
 
 def test_words_of_the_title(songs: Service) -> None:
-    assert sorted(hit["title"] for hit in songs.query("blue")) == ["Blue Train", "Kind of Blue"]
+    assert sorted(hit["title"] for hit in songs.query("blue", timeout="10s")) == ["Blue Train", "Kind of Blue"]
 
 
 def test_the_newest_first(songs: Service) -> None:
-    assert [hit["title"] for hit in songs.query("coltrane", ranking="newest")] == ["Giant Steps", "Blue Train"]
+    assert [hit["title"] for hit in songs.query("coltrane", ranking="newest", timeout="10s")] == [
+        "Giant Steps",
+        "Blue Train",
+    ]
 
 
 def test_each_test_has_an_application_of_its_own(paperwasp_service: Service) -> None:
-    assert paperwasp_service.query("blue").total == 0
+    assert paperwasp_service.query("blue", timeout="10s").total == 0

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -59,11 +61,93 @@ def test_a_signal_ends_the_command_and_then_the_service(package: Path) -> None:
     assert _ended(child)[0] == 5
 
 
+EARLY = """
+import os, signal, subprocess, sys
+from paperwasp import cli
+
+class Signalled(subprocess.Popen):
+    def __init__(self, command, *arguments, **named):
+        if command[0] == "sleep":
+            os.kill(os.getpid(), signal.SIGTERM)
+        super().__init__(command, *arguments, **named)
+
+subprocess.Popen = Signalled
+sys.argv[1:] = ["run", sys.argv[1], "--", "sleep", "100"]
+cli.main()
+"""
+
+
+def test_a_signal_that_comes_before_the_command_runs_ends_it(package: Path) -> None:
+    command = [sys.executable, "-c", EARLY, str(package)]
+    child = subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert _ended(child) == (128 + signal.SIGTERM, "", "")
+
+
+# A handler may come in the middle of a print, which may not be called again then: it writes past it.
+CHILD = "import os, signal; signal.signal({0}, lambda *_: (os.write(1, b'child ended\\n'), os._exit(0))); "
+CHILD += "print('up', flush=True); signal.pause()"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_reaches_the_children_of_the_command(package: Path, number: signal.Signals) -> None:
+    """A shell that ends by the signal leaves its own child to it."""
+    program = CHILD.format(int(number))
+    child = _run(package, "--", "sh", "-c", f'"{sys.executable}" -c "{program}"; true')
+    assert child.stdout is not None and child.stdout.readline() == "up\n"
+    child.send_signal(number)
+    status, out, _ = _ended(child)  # when no process has the pipe any more
+    assert (status, out) == (128 + number, "child ended\n")
+
+
+def test_the_command_ends_when_the_service_is_killed(package: Path) -> None:
+    child = _run(package, "--", "sh", "-c", f'"{sys.executable}" -c "{CHILD.format(15)}"; true')
+    assert child.stdout is not None and child.stdout.readline() == "up\n"
+    child.kill()
+    assert _ended(child)[:2] == (-signal.SIGKILL, "child ended\n")
+
+
+TERMINAL = """
+import os, sys
+os.login_tty(0)
+os.execv(sys.executable, [sys.executable, "-m", "paperwasp", *sys.argv[1:]])
+"""
+
+
+def test_ctrl_c_in_a_terminal_is_for_the_command(package: Path) -> None:
+    """It reads what is typed, and decides what comes of the signal."""
+    program = (
+        "import signal, sys; signal.signal(2, lambda *_: sys.exit(6)); print('read', input(), flush=True); "
+        "signal.pause()"
+    )
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-c", TERMINAL, "run", str(package), "--", sys.executable, "-c", program]
+    with subprocess.Popen(command, cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs) as child:
+        os.close(theirs)
+        os.write(ours, b"hello\n")
+        shown = b""
+        while b"read hello" not in shown:
+            shown += os.read(ours, 4096)  # an OSError where the command has ended
+        os.write(ours, b"\x03")
+        assert child.wait(timeout=60) == 6
+    os.close(ours)
+
+
+def test_a_port_that_is_in_use_is_named(package: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        status, _, error = _ended(_run(package, "--port", port, "--", "true"))
+    assert status == 1
+    assert f"Port {port} on 127.0.0.1 is taken" in " ".join(error.split())
+
+
 def test_what_is_wrong_is_said(package: Path, tmp_path: Path) -> None:
     (tmp_path / "wrong.jsonl").write_text('{"put": "id:m:music::1", "fields": {"absent": "x"}}\n')
+    wrong = tmp_path / "wrong.zip"
+    wrong.write_bytes(archive_of("schema music { document music { field x type strng {} } }"))
     for arguments, message in (
         ((package, "--", "no-such-command"), "no-such-command"),
         ((tmp_path / "absent", "--", "true"), "absent"),
+        ((wrong, "--", "true"), "schemas/music.sd, line 1, column 33: unknown type 'strng'"),
         ((package, "--feed", tmp_path / "wrong.jsonl", "--", "true"), "1 documents are refused.*absent"),
     ):
         status, _, error = _ended(_run(*arguments))

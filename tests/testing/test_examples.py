@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,17 +15,14 @@ import pytest
 from tests.children import ROOT
 
 EXAMPLE = ROOT / "examples" / "music-tests"
+FOR_DOCKER = ROOT / "examples" / "music-docker"
 TEMPLATES = ROOT / "packaging" / "ci"
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A copy of the example, as somebody has cloned it, whose ports are free ones."""
+    """A copy of the example, as somebody has cloned it."""
     shutil.copytree(EXAMPLE, tmp_path / "music", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "music" / "test_with_docker.py"
-    text = file.read_text()
-    assert "port=8089, cfgsrv_port=19089" in text
-    file.write_text(text.replace("port=8089, cfgsrv_port=19089", "port=0, cfgsrv_port=0"))
     return tmp_path / "music"
 
 
@@ -43,12 +41,57 @@ def _run(command: list[str], project: Path, **environment: str) -> str:
     return done.stdout
 
 
-def _pytest(project: Path, *arguments: str) -> str:
-    return _run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], project)
+def _pytest(project: Path, *arguments: str, **environment: str) -> str:
+    return _run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments], project, **environment)
 
 
 def test_the_tests_of_the_example_pass(project: Path) -> None:
-    assert "5 passed" in _pytest(project)
+    assert "3 passed" in _pytest(project)
+
+
+@pytest.fixture
+def for_docker(tmp_path: Path) -> Path:
+    """A copy of the example that was written for Docker."""
+    shutil.copytree(FOR_DOCKER, tmp_path / "music", ignore=shutil.ignore_patterns("__pycache__"))
+    return tmp_path / "music"
+
+
+def test_a_suite_for_docker_runs_without_it_when_one_line_changes(for_docker: Path) -> None:
+    """The line is the one that the page and the example's own description change."""
+    readme = (for_docker / "README.md").read_text()
+    ((old, new),) = re.findall(r"^-(from .*)\n\+(from .*)$", readme, re.MULTILINE)
+    assert f"-{old}\n+{new}\n" in (ROOT / "docs" / "testing.md").read_text()
+    before = (for_docker / "test_music.py").read_text().splitlines()
+    (change,) = re.findall(r"^sed .*$", readme, re.MULTILINE)
+    _run(["sh", "-eu", "-c", change], for_docker)
+    after = (for_docker / "test_music.py").read_text().splitlines()
+    assert [pair for pair in zip(before, after, strict=True) if len(set(pair)) > 1] == [(old, new)]
+    started = time.monotonic()
+    assert "4 passed" in _pytest(for_docker, MUSIC_PORT="0", MUSIC_CONFIG_PORT="0")
+    sys.stdout.write(f"examples/music-docker: {time.monotonic() - started:.2f} s\n")
+
+
+def test_a_suite_for_docker_runs_without_it_when_no_line_changes(for_docker: Path) -> None:
+    (option,) = re.findall(r"^pytest (-p .*)$", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE)
+    assert "4 passed" in _pytest(for_docker, *option.split()[:2], MUSIC_PORT="0", MUSIC_CONFIG_PORT="0")
+
+
+CLIENTS = {
+    "javascript": ("npm", ["npm", "test"], "pass 1"),
+    "java": ("mvn", ["mvn", "-B", "verify"], "Tests run: 1, Failures: 0, Errors: 0, Skipped: 0"),
+}
+
+
+@pytest.mark.parametrize("language", CLIENTS)
+def test_clients_in_other_languages(language: str, tmp_path: Path) -> None:
+    """Maven fetches what it needs: the variable PAPERWASP_MAVEN says that it may."""
+    tool, command, passed = CLIENTS[language]
+    if shutil.which(tool) is None or (tool == "mvn" and not os.environ.get("PAPERWASP_MAVEN")):
+        pytest.skip(f"needs {tool}")
+    project = shutil.copytree(EXAMPLE.with_name("music-clients") / language, tmp_path / language)
+    application = shutil.copytree(EXAMPLE / "app", tmp_path / "app")
+    shown = _run([sys.executable, "-m", "paperwasp", "run", str(application), "--", *command], project)
+    assert passed in shown
 
 
 def test_the_examples_of_the_page_pass(project: Path) -> None:

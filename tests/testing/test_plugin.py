@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from paperwasp.embedded.temporary import memory_directory
 from tests.embedded.music import SCHEMA
 
 TESTS = """
@@ -19,21 +20,21 @@ TESTS = """
 
     @pytest.mark.parametrize("number", range(3))
     def test_each_begins_without_documents(paperwasp_service, number):
-        assert paperwasp_service.query("blue").total == 0
+        assert paperwasp_service.query("blue", timeout="60s").total == 0
         paperwasp_service.feed([ROW])
-        assert paperwasp_service.query("blue").total == 1
+        assert paperwasp_service.query("blue", timeout="60s").total == 1
 
 
     def test_a_changed_application(paperwasp_service, paperwasp_application):
         schema = (paperwasp_application / "schemas/music.sd").read_text()
         paperwasp_service.deploy({"schemas/music.sd": schema.replace("rank-profile near", "rank-profile far")})
-        assert paperwasp_service.query("x", ranking="far").total == 0
+        assert paperwasp_service.query("x", ranking="far", timeout="60s").total == 0
 
 
     def test_is_as_before_in_the_next(paperwasp_service):
-        assert paperwasp_service.query("x", ranking="by_year").total == 0
+        assert paperwasp_service.query("x", ranking="by_year", timeout="60s").total == 0
         with pytest.raises(Exception, match="far"):
-            paperwasp_service.query("x", ranking="far")
+            paperwasp_service.query("x", ranking="far", timeout="60s")
 
 
     def test_clients(vespa_app, vespa_cli, paperwasp_service, tmp_path):
@@ -41,8 +42,8 @@ TESTS = """
         file = tmp_path / "documents.jsonl"
         file.write_text('{"put": "id:music:music::3", "fields": {"title": "Blue too"}}')
         vespa_cli("feed", str(file))
-        assert vespa_app.query(yql="select * from music where true").number_documents_retrieved == 2
-        assert "Blue too" in vespa_cli("query", "select * from music where true").stdout
+        assert vespa_app.query(yql="select * from music where true", timeout="60s").number_documents_retrieved == 2
+        assert "Blue too" in vespa_cli("query", "select * from music where true", "timeout=60s").stdout
 """
 # A container and a content cluster with the names that a package without services.xml has, so that changes fit it.
 
@@ -70,6 +71,24 @@ def test_fixtures(project: Path) -> None:
     done = _pytest(project)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "6 passed" in done.stdout
+
+
+@pytest.mark.parametrize("says_where", [False, True])
+def test_where_documents_are(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says_where: bool) -> None:
+    (project / "pytest.ini").write_text("[pytest]\npaperwasp_application = app\n")
+    (project / "test_music.py").write_text(
+        "def test(paperwasp_service):\n"
+        "    paperwasp_service.put('1', {'title': 'Blue'})\n"
+        "    (paperwasp_service.data_dir / 'content').stat()\n"
+        "    open('where', 'w').write(str(paperwasp_service.data_dir))\n"
+    )
+    monkeypatch.delenv("TMPDIR", raising=False)
+    if says_where:
+        monkeypatch.setenv("TMPDIR", str(tmp_path))
+    wanted = tmp_path if says_where else memory_directory() or Path("/tmp")
+    done = _pytest(project)
+    where = Path((project / "where").read_text())
+    assert (done.returncode, where.parent, where.exists()) == (0, wanted, False), done.stdout
 
 
 def test_the_application_by_an_option_or_a_fixture(project: Path) -> None:

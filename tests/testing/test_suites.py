@@ -123,6 +123,20 @@ def test_staging_tests_run_after_an_upgrade(application: Path, tmp_path: Path) -
         ("[]", "at least one step"),
         ('{"steps": []}', "at least one step"),
         ('{"steps": [1]}', "step 1: a step is an object"),
+        ('{"steps": 5}', "at least one step in the array"),
+        ('{"steps": {"a": {}}}', "at least one step in the array"),
+        ('{"name": [1], "steps": [{}]}', r"broken.json: 'name' is a string, and here is \[1\]"),
+        ('{"defaults": [1], "steps": [{}]}', "defaults: they are an object"),
+        ('{"defaults": {"cluster": 1}, "steps": [{}]}', "defaults: 'cluster' is a string"),
+        ('{"steps": [{}, {"name": {}}]}', "step 2: 'name' is a string, and here is {}"),
+        ('{"steps": [{"request": {"method": 1}}]}', "step 1: 'method' is a string"),
+        ('{"steps": [{"request": {"uri": 5}}]}', "step 1: 'uri' is a string"),
+        ('{"steps": [{"request": {"uri": "search/"}}]}', "step 1: a 'uri' is a path, or begins with http.*: 'search/'"),
+        ('{"steps": [{"request": {"uri": "file:///etc/passwd"}}]}', "step 1: a 'uri' is a path, or begins with http"),
+        ('{"steps": [{"response": {"code": "200"}}]}', 'step 1: a .code. is a number from 100 to 599.*"200"'),
+        ('{"steps": [{"response": {"code": 99}}]}', "step 1: a 'code' is a number from 100 to 599.*99"),
+        ('{"steps": [{"response": {"code": true}}]}', "step 1: a 'code' is a number from 100 to 599.*true"),
+        ("[" * 2000, "broken.json.*not JSON.*line 1 column"),
         ('{"steps": [{"request": 1}]}', "step 1: request and response"),
         ('{"steps": [{"request": {"parameters": {"hits": 1}}}]}', "step 1: parameters .* strings"),
         ('{"defaults": {"parameters": [1]}, "steps": [{}]}', "defaults: parameters"),
@@ -139,10 +153,10 @@ def test_what_is_no_test_is_refused_with_its_place(tmp_path: Path, content: str,
 
 
 def test_an_application_without_tests_is_refused(application: Path, tmp_path: Path) -> None:
-    for wrong in (tmp_path, tmp_path / "absent"):
+    for wrong, said in ((tmp_path, "has no tests"), (tmp_path / "absent", "There is no application")):
         done = _paperwasp("test", wrong)
         assert done.returncode == 1
-        assert "has no tests" in done.stderr
+        assert said in done.stderr
     (tmp_path / "empty").mkdir()
     with pytest.raises(BrokenTest, match="no test in"):
         read_suite(tmp_path / "empty")
@@ -152,6 +166,25 @@ def test_an_answer_that_is_not_json_breaks_the_test(application: Path) -> None:
     path = application / "tests/system-test/html.json"
     path.write_text(json.dumps({"steps": [{"request": {"uri": "/status.html"}, "response": {"body": {}}}]}))
     with paperwasp.Service(application) as service, pytest.raises(BrokenTest, match="not JSON"):
+        run_tests(service, [read_test(path)], _ignore)
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"cluster": "other"}, "asks.json, Step 2: There is no container cluster 'other'"),
+        ({"uri": "http://[x/"}, r"asks.json, Step 2: no answer from http://\[x/: "),
+        ({"uri": "http://127.0.0.1:1/"}, "asks.json, Step 2: no answer from http://127.0.0.1:1/: "),
+        ({"uri": "http://127.0.0.1:1/", "method": "A B"}, "asks.json, Step 2: no answer from "),
+    ],
+)
+def test_what_cannot_be_asked_breaks_the_test_with_its_place(
+    application: Path, request_: dict[str, str], message: str
+) -> None:
+    path = application / "asks.json"
+    path.write_text(json.dumps({"steps": [FIND, {"request": request_}]}))
+    with paperwasp.Service(application) as service, pytest.raises(BrokenTest, match=message):
+        service.feed([{"id": "1", "title": "blue", "year": 1959}])
         run_tests(service, [read_test(path)], _ignore)
 
 

@@ -21,13 +21,13 @@ def run(
 ) -> None:
     """Start a service, deploy an application, run a command, and end the service with it.
 
-        paperwasp run my-application -- mvn verify
-        paperwasp run my-application --feed documents.jsonl -- npm test
-
     The command finds the service by its environment: PAPERWASP_URL and PAPERWASP_CONFIG_URL, the same as VESPA_URL and
     VESPA_CONFIG_URL, are addresses (http://127.0.0.1:…), VESPA_PORT and VESPA_CONFIG_PORT the ports alone.
 
-    The exit status is the command's.
+    Options stand before the --. The exit status is the command's.
+
+        paperwasp run my-application -- mvn verify
+        paperwasp run my-application --feed documents.jsonl -- npm test
     """
     from paperwasp.embedded.service import Service
     from paperwasp.testing.beside import run_beside

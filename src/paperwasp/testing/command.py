@@ -42,6 +42,8 @@ def _stages(application: Path, named: Sequence[Path]) -> Iterator[tuple[list[Sui
     if named:
         yield [], [test for path in named for test in read_suite(path)]
         return
+    if not application.exists():
+        raise BrokenTest(f"There is no application '{application}'")
     found = {name: read_suite(folder) for name in (SYSTEM, SETUP, STAGING) if (folder := find_suite(application, name))}
     if not found:
         raise BrokenTest(f"'{application}' has no tests: they are files of JSON in tests/system-test/")

@@ -9,54 +9,23 @@ no effect.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
-import orjson
 from vespa.application import Vespa
 from vespa.package import ApplicationPackage
 
 from paperwasp.embedded.packages import archive_of
 from paperwasp.embedded.service import Service
-from paperwasp.embedded.temporary import TemporaryDirectory
 from paperwasp.errors import InvalidInput, PaperwaspError
+from paperwasp.testing.containers import LocalContainer, Ports, find_container
 
-_PORT: Final = 8080
-_CONFIG_PORT: Final = 19071
+_IMAGE: Final = "vespaengine/vespa"
+_PORTS: Final = Ports(8080, 19071)
 
 
 class DeploymentFailed(InvalidInput, RuntimeError):
     """The application package was refused. It is a RuntimeError too, which is what VespaDocker raises."""
-
-
-class LocalContainer:
-    """What tests do with the container of a VespaDocker: ending it, and asking whether it runs."""
-
-    def __init__(self, owner: VespaLocal, name: str) -> None:
-        self._owner = owner
-        self.name = name
-        self.id = name
-
-    @property
-    def status(self) -> str:
-        return "running" if self._owner.service is not None else "exited"
-
-    def stop(self, **_: object) -> None:
-        """Ends the service; `remove` forgets its documents."""
-        self._owner.stop_services()
-
-    def restart(self, **_: object) -> None:
-        """Ends the service, and starts it on the same documents."""
-        self._owner.restart_services()
-
-    def remove(self, **_: object) -> None:
-        """Forgets all that was fed and deployed."""
-        self._owner.close()
-
-    def reload(self) -> None:
-        """The state is always that of now."""
 
 
 class VespaLocal:
@@ -65,13 +34,13 @@ class VespaLocal:
     def __init__(
         self,
         url: str = "http://localhost",
-        port: int = _PORT,
+        port: int = _PORTS.container,
         container_memory: str | int = 0,
         output_file: IO[str] | None = None,
-        container: object = None,
-        container_image: str = "",
-        volumes: Sequence[str] | None = None,
-        cfgsrv_port: int = _CONFIG_PORT,
+        container: LocalContainer | None = None,
+        container_image: str = _IMAGE,
+        volumes: list[str] | None = None,
+        cfgsrv_port: int = _PORTS.config_server,
         debug_port: int = 5005,
         *,
         data_dir: str | Path | None = None,
@@ -90,11 +59,24 @@ class VespaLocal:
         self.container: LocalContainer | None = None
         self.container_name: str | None = None
         self.container_id: str | None = None
-        self.service: Service | None = None
-        """The service, while it runs."""
-        self._data_dir = data_dir
-        self._temporary: TemporaryDirectory | None = None
+        self._data_dir = None if data_dir is None else Path(data_dir)
         self._allow_python = allow_python_components
+        if container is not None:
+            self._take(container)
+
+    @staticmethod
+    def from_container_name_or_id(name_or_id: str, output_file: IO[str] | None = None) -> VespaLocal:
+        """What has deployed an application of that name in this process. Errors: ValueError where none has."""
+        container = find_container(name_or_id)
+        if container is None:
+            raise ValueError("The container does not exist.")
+        port, config_port = container.ports
+        return VespaLocal(port=port, output_file=output_file, container=container, cfgsrv_port=config_port)
+
+    @property
+    def service(self) -> Service | None:
+        """The service, while it runs."""
+        return None if self.container is None else self.container.service
 
     def deploy(
         self,
@@ -104,7 +86,11 @@ class VespaLocal:
         max_wait_docker: int = 300,
         debug: bool = False,
     ) -> Vespa:
-        """Deploys the package, and starts the service where it does not run. Errors: DeploymentFailed, PortTaken."""
+        """Deploys the package, and starts the service where it does not run. An application of that name that was
+        deployed before in this process, and not removed, is there with its documents.
+
+        Errors: DeploymentFailed, PortTaken.
+        """
         return self._deploy(application_package, archive_of(application_package))
 
     def deploy_from_disk(
@@ -117,75 +103,76 @@ class VespaLocal:
         debug: bool = False,
     ) -> Vespa:
         """Deploys the package in a folder. Errors: as of `deploy`."""
-        try:
-            archive = archive_of(Path(application_root))
-        except PaperwaspError as error:
-            raise _failed(error) from error
+        archive = self.read_app_package_from_disk(application_root)
         return self._deploy(ApplicationPackage(name=application_name), archive)
 
-    def _deploy(self, application: ApplicationPackage, archive: bytes | BytesIO) -> Vespa:
+    def read_app_package_from_disk(self, application_root: str | Path) -> bytes:
+        """The package in a folder, as a zip file. Errors: DeploymentFailed where it cannot be read."""
+        try:
+            return archive_of(Path(application_root))
+        except PaperwaspError as error:
+            raise _failed(error) from error
+
+    def _deploy(self, application: ApplicationPackage, archive: bytes) -> Vespa:
         service = self._started(application.name)
         try:
-            service.deploy(archive if isinstance(archive, bytes) else archive.getvalue())
+            service.deploy(archive)
         except PaperwaspError as error:
             raise _failed(error) from error
         print("Finished deployment.", file=self.output)
         return Vespa(url=self.url, port=self.local_port, application_package=application)
 
     def _started(self, name: str) -> Service:
-        if self.container is None:
-            self.container = LocalContainer(self, name)
-            self.container_name = self.container_id = name
-        if self.service is None:
-            self.service = Service(
-                data_dir=self._directory(),
-                port=self.local_port,
-                config_port=self.cfgsrv_port,
-                allow_python_components=self._allow_python,
-            )
-            self.local_port = self.service.port
-            self.cfgsrv_port = self.service.config_port
-        return self.service
+        if self.container is None or self.container.is_removed:
+            self._take(find_container(name) or self._made(name))
+        return self._container().start()
 
-    def _directory(self) -> str | Path:
-        if self._data_dir is not None:
-            return self._data_dir
-        if self._temporary is None:
-            self._temporary = TemporaryDirectory()
-        return self._temporary.path
+    def _made(self, name: str) -> LocalContainer:
+        asked = Ports(self.local_port, self.cfgsrv_port)
+        return LocalContainer(name, asked, self._data_dir, allow_python=self._allow_python)
+
+    def _take(self, container: LocalContainer) -> None:
+        """Makes a container this one's. Errors: DeploymentFailed where it has other ports or another directory."""
+        asked = Ports(self.local_port, self.cfgsrv_port)
+        if not asked.fit(container.ports) or self._data_dir not in (None, container.data_dir):
+            raise DeploymentFailed(
+                f"The application '{container.name}' is deployed in this process already, on the ports "
+                f"{container.ports.container} and {container.ports.config_server} and in '{container.data_dir}': "
+                "remove its container, or deploy to the same"
+            )
+        self.container = container
+        self.container_name, self.container_id = container.name, container.id
+        self.local_port, self.cfgsrv_port = container.ports
 
     def wait_for_config_server_start(self, max_wait: int = 300) -> None:
-        """Nothing is to be waited for: a service that has started answers."""
-        self._container()
+        """Nothing is to be waited for: a service that has started answers. Errors: RuntimeError where none has."""
+        if not self._check_configuration_server():
+            raise RuntimeError("Config server did not start: nothing is deployed")
+
+    def _check_configuration_server(self) -> bool:
+        """Whether the service runs. pyvespa's own tests ask by this name."""
+        return self.service is not None
 
     def start_services(self, max_wait: int = 120) -> None:
         """Starts a service that was stopped, with its application and documents. Errors: RuntimeError where there was
         none."""
-        self._started(self._container().name)
+        self._container().start()
 
     def stop_services(self) -> None:
         """Ends the service; its documents stay. Errors: RuntimeError where there is none."""
-        self._container()
-        if self.service is not None:
-            self.service.close()
-            self.service = None
+        self._container().stop()
 
     def restart_services(self) -> None:
-        """Ends the service, and starts it on the same documents."""
-        self.stop_services()
-        self.start_services()
+        """Ends the service, and starts it on the same documents. Errors: RuntimeError where there is none."""
+        self._container().restart()
 
     def dump_vespa_log(self) -> None:
         """What the service logs is in the log of this process."""
 
     def close(self) -> None:
         """Ends the service and forgets its documents, unless they are in a directory that was given."""
-        if self.service is not None:
-            self.service.close()
-            self.service = None
-        if self._temporary is not None:
-            self._temporary.close()
-            self._temporary = None
+        if self.container is not None:
+            self.container.remove()
 
     def _container(self) -> LocalContainer:
         if self.container is None:
@@ -198,8 +185,18 @@ class VespaLocal:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __eq__(self, other: object) -> bool:
+        return self._shown() == other._shown() if isinstance(other, VespaLocal) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"VespaLocal{self._shown()}"
+
+    def _shown(self) -> tuple[object, ...]:
+        """What two are compared by."""
+        image = self.container_image.partition(":")[0]
+        return self.url, self.local_port, self.container_name, self.container_id, self.container_memory, image
+
 
 def _failed(error: PaperwaspError) -> DeploymentFailed:
-    content: Mapping[str, Any] = {"error-code": error.deploy_code, "message": error.message}
-    shown = orjson.dumps(content).decode()
+    shown = {"error-code": error.deploy_code, "message": error.message}
     return DeploymentFailed(f"Deployment failed, code: {error.http_status}, message: {shown}")

@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -51,10 +52,15 @@ def paperwasp_application(pytestconfig: pytest.Config) -> Application:
 
 @pytest.fixture(scope="session")
 def paperwasp_session(paperwasp_application: Application, pytestconfig: pytest.Config) -> Iterator[Service]:
-    """The service of the whole run, with the application deployed, on free ports."""
+    """The service of the whole run, with the application deployed, on free ports. Its documents are in memory where
+    there is room, since a test that forgets all of them waits for little else than the disk."""
     from paperwasp.embedded.service import Service
+    from paperwasp.embedded.temporary import TemporaryDirectory, memory_directory
 
-    with Service(paperwasp_application, port=0) as service:
+    with (
+        closing(TemporaryDirectory(memory_directory())) as directory,
+        Service(paperwasp_application, directory.path, port=0) as service,
+    ):
         pytestconfig.stash[_GENERATION] = service.generation
         yield service
 
@@ -64,10 +70,29 @@ def paperwasp_service(
     paperwasp_session: Service, paperwasp_application: Application, pytestconfig: pytest.Config
 ) -> Service:
     """The service, without a document, and with the application as it was, however the test before has changed it."""
-    if paperwasp_session.generation != pytestconfig.stash[_GENERATION]:
-        pytestconfig.stash[_GENERATION] = paperwasp_session.deploy(paperwasp_application)
-    paperwasp_session.clear()
+    if _generation(paperwasp_session) == pytestconfig.stash[_GENERATION]:
+        paperwasp_session.clear()
+    else:
+        _deploy_again(paperwasp_session, paperwasp_application)
+        pytestconfig.stash[_GENERATION] = paperwasp_session.generation
     return paperwasp_session
+
+
+def _generation(service: Service) -> int | None:
+    """That of the application; None: it is not there."""
+    from paperwasp.errors import NotFound
+
+    try:
+        return service.generation
+    except NotFound:
+        return None
+
+
+def _deploy_again(service: Service, application: Application) -> None:
+    """Not over what is there: the way back may be a change that no deployment makes without an override."""
+    if _generation(service) is not None:
+        service.undeploy()
+    service.deploy(application)
 
 
 @pytest.fixture

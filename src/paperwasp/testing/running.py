@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.request import Request as ExternalRequest
@@ -12,7 +12,9 @@ from urllib.request import urlopen
 import orjson
 
 from paperwasp.embedded.service import Service
+from paperwasp.errors import NotFound
 from paperwasp.http.messages import Request, Response
+from paperwasp.records import dataclass
 from paperwasp.testing.matching import difference
 from paperwasp.testing.suites import BrokenTest, Step, SuiteTest
 
@@ -40,7 +42,7 @@ Report = Callable[[str], None]
 
 
 def run_tests(service: Service, tests: Sequence[SuiteTest], report: Report) -> list[Failure]:
-    """Runs tests one after the other. Errors: BrokenTest for what is no test."""
+    """Runs tests in their order. Errors: BrokenTest for what is not a test."""
     failures: list[Failure] = []
     for test in tests:
         failure = run_test(service, test)
@@ -56,7 +58,7 @@ def run_tests(service: Service, tests: Sequence[SuiteTest], report: Report) -> l
 def run_test(service: Service, test: SuiteTest) -> Failure | None:
     """Runs the steps up to the first that fails; None: all is as it should be. Errors: BrokenTest."""
     for passed, step in enumerate(test.steps):
-        status, body = _ask_other(step, test) if step.is_external else _ask(service, step)
+        status, body = _ask_other(step, test) if step.is_external else _ask(service, step, test)
         wrong = _wrong(step, status, body, test)
         if wrong is not None:
             summary, details = wrong
@@ -86,21 +88,24 @@ def _wrong(step: Step, status: int, body: bytes, test: SuiteTest) -> tuple[str, 
     return f"{found.message}: {found.actual}" if found.actual else found.message, "\n".join(lines)
 
 
-def _ask(service: Service, step: Step) -> tuple[int, bytes]:
+def _ask(service: Service, step: Step, test: SuiteTest) -> tuple[int, bytes]:
     path, _, query = step.uri.partition("?")
-    response: Response = service.request(Request(step.method, path, query, _HEADERS, step.body), step.cluster)
+    try:
+        response: Response = service.request(Request(step.method, path, query, _HEADERS, step.body), step.cluster)
+    except NotFound as error:
+        raise BrokenTest(f"{test.path}, {step.name}: {error.message}") from None
     return response.status, response.body
 
 
 def _ask_other(step: Step, test: SuiteTest) -> tuple[int, bytes]:
     """Asks a service elsewhere, which the test names with its scheme and host."""
-    request = ExternalRequest(step.uri, step.body or None, _HEADERS, method=step.method)
     try:
+        request = ExternalRequest(step.uri, step.body or None, _HEADERS, method=step.method)
         with urlopen(request, timeout=_EXTERNAL_SECONDS) as answer:
             return answer.status, answer.read()
     except HTTPError as error:
         return error.code, error.read()
-    except (URLError, OSError, ValueError) as error:
+    except (URLError, OSError, HTTPException, ValueError) as error:
         raise BrokenTest(f"{test.path}, {step.name}: no answer from {step.uri}: {error}") from None
 
 

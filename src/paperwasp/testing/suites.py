@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import orjson
 
@@ -23,6 +23,8 @@ _PLACES: Final = ("tests", "src/test/application/tests")
 _MOST_UP: Final = 2
 """Levels above its folder at which a file that a test names may be."""
 _SEARCH: Final = "/search/"
+_OK: Final = 200
+_SHOWN_CHARACTERS: Final = 60
 
 
 class BrokenTest(InvalidInput):
@@ -40,13 +42,13 @@ class Step:
     body: bytes
     cluster: str | None
     """The container cluster that is asked; None: the first one."""
-    status: int = 200
+    status: int = _OK
     template: Any = None
     """What must be in the answer; None: whatever it is."""
 
     @property
     def is_external(self) -> bool:
-        return bool(urlsplit(self.uri).scheme)
+        return not self.uri.startswith("/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +77,21 @@ def read_suite(path: Path) -> list[SuiteTest]:
 def read_test(path: Path) -> SuiteTest:
     """The test of a file. Errors: BrokenTest, naming file and step."""
     content = _load(path, path)
-    if not isinstance(content, dict) or not content.get("steps"):
-        raise BrokenTest(f"{path}: a test is an object with at least one step in 'steps'")
+    if not isinstance(content, dict) or not isinstance(content.get("steps"), list) or not content["steps"]:
+        raise BrokenTest(f"{path}: a test is an object with at least one step in the array 'steps'")
     reader = _Reader(path, content.get("defaults") or {})
     steps = tuple(reader.step(number, step) for number, step in enumerate(content["steps"], 1))
-    return SuiteTest(content.get("name") or path.name, path, steps)
+    return SuiteTest(_text(content, "name", str(path)) or path.name, path, steps)
 
 
 class _Reader:
     """Reads the steps of one file."""
 
-    def __init__(self, path: Path, defaults: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, defaults: Any) -> None:
         self._path = path
-        self._cluster = defaults.get("cluster") or None
+        if not isinstance(defaults, dict):
+            raise BrokenTest(f"{path}, defaults: they are an object with a cluster and parameters")
+        self._cluster = _text(defaults, "cluster", f"{path}, defaults") or None
         self._parameters = self._read_parameters(defaults.get("parameters"), "defaults")
 
     def step(self, number: int, step: Any) -> Step:
@@ -97,21 +101,24 @@ class _Reader:
         request, response = step.get("request") or {}, step.get("response") or {}
         if not isinstance(request, dict) or not isinstance(response, dict):
             raise BrokenTest(f"{self._path}, {where}: request and response are objects")
+        place = f"{self._path}, {where}"
         body = self._resolved(request.get("body"), where)
-        name = f"Step {number}" + (f": {step['name']}" if step.get("name") else "")
+        name = _text(step, "name", place)
         return Step(
-            name,
-            str(request.get("method") or "GET"),
+            f"Step {number}: {name}" if name else f"Step {number}",
+            _text(request, "method", place) or "GET",
             self._uri(request, where),
             b"" if body is None else orjson.dumps(body),
-            request.get("cluster") or self._cluster,
-            int(response.get("code") or 200),
+            _text(request, "cluster", place) or self._cluster,
+            _code(response.get("code"), place),
             self._resolved(response.get("body"), where),
         )
 
     def _uri(self, request: Mapping[str, Any], where: str) -> str:
         """The address with all parameters: those of the address and of the request before the defaults."""
-        path, _, query = str(request.get("uri") or _SEARCH).partition("?")
+        path, _, query = (_text(request, "uri", f"{self._path}, {where}") or _SEARCH).partition("?")
+        if not path.startswith(("/", "http://", "https://")):
+            raise BrokenTest(f"{self._path}, {where}: a 'uri' is a path, or begins with http:// or https://: '{path}'")
         own = {**self._read_parameters(request.get("parameters"), where), **decode_form(query)}
         parameters = {**self._parameters, **own}
         return f"{path}?{urlencode(parameters)}" if parameters else path
@@ -135,6 +142,29 @@ class _Reader:
         return _load(self._path.parent / name, self._path, where)
 
 
+def _text(found: Mapping[str, Any], name: str, place: str) -> str:
+    """A member that is a text; empty where it is missing. Errors: BrokenTest."""
+    value = found.get(name)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BrokenTest(f"{place}: '{name}' is a string, and here is {_shown(value)}")
+    return value
+
+
+def _code(value: Any, place: str) -> int:
+    """A status that an answer is to have. Errors: BrokenTest."""
+    if value is None:
+        return _OK
+    if not isinstance(value, int) or isinstance(value, bool) or not 100 <= value <= 599:
+        raise BrokenTest(f"{place}: a 'code' is a number from 100 to 599, and here is {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    return orjson.dumps(value).decode()[:_SHOWN_CHARACTERS]
+
+
 def _leading_ups(name: PurePosixPath) -> Iterator[str]:
     for part in name.parts:
         if part != "..":
@@ -149,4 +179,5 @@ def _load(path: Path, test: Path, where: str = "") -> Any:
     except OSError as error:
         raise BrokenTest(f"{place}: could not read '{path}': {error.strerror}") from None
     except orjson.JSONDecodeError as error:
-        raise BrokenTest(f"{place}: '{path}' is not JSON: {error}") from None
+        other = "" if path == test else f"'{path}' is "
+        raise BrokenTest(f"{place}: {other}not JSON: {error}") from None
