@@ -27,6 +27,7 @@ from bench import (
     model_evaluation,
     ranking,
     recall,
+    relevance,
     soak,
     sorting,
     start,
@@ -43,6 +44,7 @@ BENCHMARKS = (
     "grouping_http",
     "ranking",
     "recall",
+    "relevance",
     "vectors",
     "embedding",
     "model_evaluation",
@@ -98,6 +100,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         ranking.run(report, ranking.Options())
     elif name == "recall":
         recall.run(report, recall.Options(**count))
+    elif name == "relevance":
+        relevance.run(report, relevance.Options(has_lucene="lucene" in arguments.engines.split(",")))
     elif name == "vectors":
         vectors.run(report, vectors.Options(passes=arguments.passes, works=arguments.works, **count))
     elif name == "embedding":
@@ -123,7 +127,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     elif name == "hybrid":
         hybrid.run(report, hybrid.Options(passes=arguments.passes, **count))
     elif name == "in_process":
-        in_process.run(report, in_process.Options(**count))
+        fed = {} if arguments.documents is None else {"fed_count": arguments.documents}
+        in_process.run(report, in_process.Options(**count, **fed))
     elif name == "beside_feed":
         beside_feed.run(report, beside_feed.Options(**count))
     elif name == "soak":

@@ -110,10 +110,10 @@ def _records(path: Path) -> Iterator[tuple[str, str]]:
             yield record["title"], record["body"]
 
 
-def pydoc() -> ModuleType:
-    """The demo's reader of docstrings."""
-    path = Path(__file__).parents[1] / "examples" / "pydoc" / "index_pydoc.py"
-    spec = importlib.util.spec_from_file_location("index_pydoc", path)
+def pydoc(name: str = "index_pydoc") -> ModuleType:
+    """A module of the demo; the reader of docstrings, if no other is asked for."""
+    path = Path(__file__).parents[1] / "examples" / "pydoc" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module

@@ -19,6 +19,8 @@ from bench.corpus import CACHE, Corpus
 from bench.engines import K1, Hits, percentile_column
 from bench.java_program import JavaProgram
 from bench.service import Running, process
+from paperwasp.relevance.rankings import RankedDocument, Run
+from tools.collections.collection import Collection
 
 _PROGRAM = JavaProgram("Lucene", Path(__file__).parent / "lucene", CACHE / "lucene-build")
 WARM_NANOSECONDS = 5_000_000_000
@@ -121,6 +123,25 @@ class Question:
     def nanoseconds(self) -> int:
         """CPU time of one search, from a query object to ten hits."""
         return int(self.engine.ask(self.line)[0])
+
+
+def rank(collection: Collection, analyzer: str, hits: int) -> Run:
+    """The best documents of a collection for each of its queries by BM25, title and text being one field; `analyzer` is
+    `krovetz`, or `porter`, which leaves stop words out. Errors: NotInstalled."""
+    texts = [(each.id, f"{each.title} {each.text}") for each in collection.documents]
+    content = _pairs(texts) + _pairs(list(collection.queries.items()))
+    done = subprocess.run(command("evaluate", analyzer, str(hits)), input=content, capture_output=True, check=True)
+    found: dict[str, list[RankedDocument]] = {query: [] for query in collection.queries}
+    for line in done.stdout.decode().splitlines():
+        query, document, score = line.split("\t")
+        found[query].append(RankedDocument(document, float(score)))
+    return found
+
+
+def _pairs(pairs: Sequence[tuple[str, str]]) -> bytes:
+    """How many there are, and the length of each text and that."""
+    encoded = [text.encode() for pair in pairs for text in pair]
+    return struct.pack(">I", len(pairs)) + b"".join(struct.pack(">I", len(text)) + text for text in encoded)
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """Reads the documentation of a Python installation out of its sources, importing nothing.
 
 Every module, class, function and method becomes one document. Files that are not Python after all are skipped.
-Run by itself, it prints a feed: `python index_pydoc.py > pydoc.jsonl`.
+Run by itself, it prints a feed: `python index_pydoc.py > pydoc.jsonl`; with names of packages, of these alone, of which
+`python` is the standard library.
 """
 
 from __future__ import annotations
@@ -150,5 +151,7 @@ def clean(text: str) -> str:
 
 
 if __name__ == "__main__":
+    wanted = sys.argv[1:]
     for found in documents(installation_roots()):
-        sys.stdout.write(json.dumps(found) + "\n")
+        if not wanted or found["fields"]["package"] in wanted:
+            sys.stdout.write(json.dumps(found) + "\n")

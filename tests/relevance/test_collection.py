@@ -55,7 +55,10 @@ def test_judgments(tmp_path: Path, text: str) -> None:
         (read_queries, '{"id": "1", "text": "x"}\nnothing', "line 2: not JSON"),
         (read_queries, '{"q1": 7}', "'q1' has no text"),
         (read_queries, "<top><title>x</top>", "without <num>"),
-        (read_judgments, "", "no judgment"),
+        (read_queries, "q1\tblue\nq1\tgiant", "two queries 'q1'"),
+        (read_queries, '{"id": 1, "text": "x"}\n{"id": 1, "text": "y"}', "two queries '1'"),
+        (read_judgments, "", "no judgment in it: expected lines"),
+        (read_judgments, "q1 0 d1 much", "no judgment in it but the names of columns: expected lines"),
         (read_judgments, "q1 0 d1 2\nq1 d1", "line 2: expected 'query 0 document relevance'"),
         (read_judgments, "q1 0 d1 2\nq1 0 d2 much", "line 2: 'much' is not a number"),
         (read_judgments, '{"q1": {"d1": "much"}}', "query 'q1': 'much'"),
@@ -73,3 +76,5 @@ def test_only_queries_with_something_relevant_are_asked() -> None:
     assert check_fit({**QUERIES, "q3": "x"}, {**JUDGMENTS, "q3": {"d9": 0}}) == ["q1", "q2"]
     with pytest.raises(BadCollection, match="named like '1', and in the judgments like 'q1'"):
         check_fit({"1": "x"}, JUDGMENTS)
+    with pytest.raises(BadCollection, match="all that are judged have relevance 0"):
+        check_fit(QUERIES, {"q1": {"d1": 0}})

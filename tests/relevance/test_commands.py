@@ -133,6 +133,28 @@ class Balanced(HTMLParser):
         assert tag in self.VOID or self.opened.pop() == tag
 
 
+@pytest.mark.parametrize(
+    ("judgments", "said"),
+    [
+        ("q1 0 x7 1\n", "No document that was found is judged: they are named like"),
+        ("q3 0 a 1\n", "No query found a document: is anything fed?"),
+    ],
+)
+def test_a_table_of_nothing_but_0_says_why(files: Path, judgments: str, said: str) -> None:
+    (files / "qrels.txt").write_text(judgments)
+    done = _command(files, "evaluate", *_local(files), "-p", "words")
+    assert done.returncode == 0, done.stderr
+    assert "1 query;" in done.stdout
+    assert said in " ".join(done.stdout.split())
+
+
+def test_files_that_cannot_be_written_are_known_before_anything_is_asked(files: Path) -> None:
+    for arguments in (("features", "-o"), ("evaluate", "--report")):
+        done = _command(files, arguments[0], *_local(files), arguments[1], "absent/page.csv")
+        assert done.returncode == 1
+        assert "'absent/page.csv' cannot be written: there is no folder 'absent'" in " ".join(done.stderr.split())
+
+
 def test_a_running_service_is_asked(files: Path) -> None:
     with paperwasp.Service(files / "app", port=0) as service:
         service.feed(files / "documents.jsonl")
@@ -179,3 +201,35 @@ def test_judgments_of_other_queries_are_refused(files: Path) -> None:
     done = _command(files, "evaluate", *_local(files), "-p", "words")
     assert done.returncode == 1
     assert "named like 'q1', and in the judgments like '7'" in done.stderr.replace("\n", " ")
+
+
+def test_query_profiles_say_how_documents_match(files: Path) -> None:
+    """`giant` asks for one word of its own, whatever the query is, and so finds nothing for q1; the command's YQL goes
+    before."""
+    profiles = files / "app" / "search" / "query-profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "giant.xml").write_text(
+        '<query-profile id="giant"><field name="yql">select * from article where title contains "giant"</field>'
+        '<field name="ranking.profile">words</field></query-profile>'
+    )
+    given = ("evaluate", "app", "--feed", "documents.jsonl", "--query-profile", "giant", "--json", "-m", "R@5")
+    found = [_command(files, *given), _command(files, *given, "--yql", "select * from article where userQuery()")]
+    first, second = (json.loads(done.stdout)["rankings"] for done in found)
+    assert [each["name"] for each in first] == ["giant"] == [each["name"] for each in second]
+    assert [first[0]["queries"][query]["R@5"] for query in ("q1", "q2")] == [0, 1]
+    assert [second[0]["queries"][query]["R@5"] for query in ("q1", "q2")] == [1, 1]
+
+
+def test_more_hits_than_the_application_gives_are_refused_in_its_words_unless_its_query_profile_says_more(
+    files: Path,
+) -> None:
+    many = ("evaluate", *_local(files), "-p", "words", "-m", "RR@10", "--hits", "500", "--json")
+    done = _command(files, *many)
+    assert (done.returncode, "500 hits requested, configured limit: 400" in done.stderr) == (1, True), done.stderr
+    profiles = files / "app" / "search" / "query-profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "default.xml").write_text(
+        '<query-profile id="default"><field name="maxHits">500</field></query-profile>'
+    )
+    done = _command(files, *many)
+    assert done.returncode == 0, done.stderr

@@ -1,7 +1,8 @@
-"""docs/relevance.md: its commands and programs run from top to bottom, and the model that is learned ranks."""
+"""docs/relevance.md: its commands and programs run from top to bottom, and the model that is learned ranks better."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -15,9 +16,12 @@ __all__ = ["files"]
 
 
 def test_the_page_runs(files: Path) -> None:
+    """In a folder with the first command's files, and what a checkout has."""
     page = (ROOT / "docs" / "relevance.md").read_text()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
+    for name in ("examples", "tools"):
+        (files / name).symlink_to(ROOT / name)
 
     def run(command: list[str]) -> str:
         done = subprocess.run(
@@ -26,10 +30,17 @@ def test_the_page_runs(files: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    evaluate, features = (run(["sh", "-eu", "-c", block]) for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL))
-    assert "2 queries" in evaluate and "5 rows" in features
-    program = "".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-    run([sys.executable, "-c", program])
-    (command,) = re.findall(r"```sh\n(paperwasp evaluate .*?)```", page, re.DOTALL)
-    shown = run(["sh", "-eu", "-c", command.replace("--profile votes", "--profile learned")])
-    assert "learned" in shown
+    def run_shell(block: str) -> str:
+        return run(["sh", "-eu", "-c", block])
+
+    first, begin, learn, measure = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert "2 queries" in run_shell(first)
+    assert "bm25" in run_shell(begin)
+    assert re.search(r"\d{5} rows of 6\d queries", run_shell(learn))
+    in_process, *training = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    start = "import paperwasp\nservice = paperwasp.Service('app')\nservice.feed('documents.jsonl')\n"
+    assert "<Comparison over 1 queries" in run([sys.executable, "-c", f"{start}{in_process}print(found)"])
+    run([sys.executable, "-c", "".join(training)])
+    measured = json.loads(run_shell(f"{measure.strip()} --json"))
+    means = {each["name"]: each["measures"]["nDCG@10"]["mean"] for each in measured["rankings"]}
+    assert means["learned"] > means["default"] > 0

@@ -1,10 +1,17 @@
 import java.nio.file.Path;
 
-/** Lucene beside paperwasp in its benchmarks: fills an index from standard input, answers from it, or serves HTTP. */
+/**
+ * Lucene beside paperwasp in its benchmarks: fills an index from standard input, answers from it, serves HTTP, or ranks a
+ * test collection.
+ */
 final class Main {
     private Main() {}
 
     public static void main(String[] arguments) throws Exception {
+        if (arguments[0].equals("evaluate")) {
+            Evaluating.run(arguments[1], Integer.parseInt(arguments[2]), System.in, System.out);
+            return;
+        }
         Path directory = Path.of(arguments[1]);
         switch (arguments[0]) {
             case "index-tokens" -> Indexing.tokens(directory, System.in);

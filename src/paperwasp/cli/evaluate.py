@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paperwasp.cli.options import CONTAINER, ContainerUrl
+from paperwasp.cli.options import CONTAINER, ContainerUrl, JudgedHits
 
 
 def evaluate(
@@ -26,13 +26,17 @@ def evaluate(
         list[str] | None,
         typer.Option("--expression", "-e", help="A first-phase expression to measure, over the first profile."),
     ] = None,
+    query_profile: Annotated[
+        list[str] | None,
+        typer.Option("--query-profile", help="A query profile to measure: it says how documents match, too."),
+    ] = None,
     measure: Annotated[
         list[str] | None,
         typer.Option("--measure", "-m", help="nDCG@10, AP, R@100, RR@10, P@5: those of ir-measures."),
     ] = None,
     yql: Annotated[str | None, typer.Option("--yql", help="How documents match; the text is @query.")] = None,
     parameter: Annotated[list[str] | None, typer.Option("--parameter", help="name=value, for each query.")] = None,
-    hits: Annotated[int, typer.Option("--hits", "-n", min=1, help="How many documents of each query count.")] = 100,
+    hits: JudgedHits = 100,
     id_field: Annotated[
         str | None,
         typer.Option("--id-field", help="The field with the judgments' ids; else the end of document ids."),
@@ -46,15 +50,22 @@ def evaluate(
 ) -> None:
     """Say whether a ranking is better: measures with their intervals, and the queries that won and lost.
 
-        paperwasp evaluate -q queries.tsv -j qrels.txt --profile bm25 --profile mine
-        paperwasp evaluate app --feed documents.jsonl -q queries.tsv -j qrels.txt -p bm25 -e 'bm25(title) * 2'
-
     The first ranking is what the others are compared with. An interval that does not hold 0, and a small p, say that a
     difference is more than chance.
+
+        paperwasp evaluate -q queries.tsv -j qrels.txt --profile bm25 --profile mine
+        paperwasp evaluate app --feed docs.jsonl -q queries.tsv -j qrels.txt -e 'bm25(title)'
     """
     from paperwasp.relevance.command import Asked, evaluate_rankings
 
     asked = Asked(queries, judgments, application, tuple(feed or ()), url, yql, tuple(parameter or ()), hits, id_field)
     evaluate_rankings(
-        asked, profile or [], expression or [], measure or [], changes=changes, report_file=report, as_json=json
+        asked,
+        profile or [],
+        expression or [],
+        query_profile or [],
+        measure or [],
+        changes=changes,
+        report_file=report,
+        as_json=json,
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from paperwasp.cli.options import CONTAINER, ContainerUrl
+from paperwasp.cli.options import CONTAINER, ContainerUrl, JudgedHits
 
 
 def features(
@@ -24,13 +24,15 @@ def features(
     ] = None,
     yql: Annotated[str | None, typer.Option("--yql", help="How documents match; the text is @query.")] = None,
     parameter: Annotated[list[str] | None, typer.Option("--parameter", help="name=value, for each query.")] = None,
-    hits: Annotated[int, typer.Option("--hits", "-n", min=1, help="How many documents of each query count.")] = 100,
+    hits: JudgedHits = 100,
     id_field: Annotated[str | None, typer.Option("--id-field", help="The field with the judgments' ids.")] = None,
     url: ContainerUrl = CONTAINER,
 ) -> None:
-    """Collect match-features of judged documents: a row a hit, a column a feature, to train a model on.
+    """Collect match-features of judged documents, to train a model on.
 
-    paperwasp features -q queries.tsv -j qrels.txt --profile candidates -o features.parquet
+    The table has a row for each hit of each query, and a column for each feature.
+
+        paperwasp features -q queries.tsv -j qrels.txt --profile candidates -o features.parquet
     """
     from paperwasp.relevance.command import Asked, write_features
 

@@ -36,7 +36,12 @@ def asking(url: str, application: Path | None, feed: Sequence[Path]) -> Iterator
             if result.failed:
                 first = result.problems[0]
                 raise InvalidInput(f"{file}: {result.failed} documents are refused, first {first.id}: {first.message}")
-        yield lambda parameters: _complete(service.query(dict(parameters)).json)
+        yield ask_service(service)
+
+
+def ask_service(service: Service) -> Ask:
+    """What asks a service in this process."""
+    return lambda parameters: _complete(service.query(dict(parameters)).json)
 
 
 def _answer(status: int, body: bytes) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ relevance` with a header or without, separated by tabs or commas; JSON `{query: 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,14 +38,24 @@ def read_queries(path: Path) -> dict[str, str]:
     """The queries of a file, in its order. Errors: BadCollection with the line."""
     text = _read(path)
     if text.lstrip().startswith("{"):
-        queries = _queries_of_json(path, text)
+        queries = _once(path, _queries_of_json(path, text))
     elif "<top>" in text.lower():
-        queries = dict(_topics(path, text))
+        queries = _once(path, _topics(path, text))
     else:
-        queries = dict(_query_lines(path, text))
+        queries = _once(path, _query_lines(path, text))
     if not queries:
         raise BadCollection(f"{path}: there is no query in it")
     return queries
+
+
+def _once(path: Path, queries: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Errors: BadCollection for an id that two queries have: only one of them would be asked."""
+    found: dict[str, str] = {}
+    for query, text in queries:
+        if query in found:
+            raise BadCollection(f"{path}: there are two queries '{query}'")
+        found[query] = text
+    return found
 
 
 def read_judgments(path: Path) -> dict[str, dict[str, int]]:
@@ -56,15 +66,41 @@ def read_judgments(path: Path) -> dict[str, dict[str, int]]:
     for query, document, relevance in rows:
         judgments.setdefault(query, {})[document] = relevance
     if not judgments:
-        raise BadCollection(f"{path}: there is no judgment in it")
+        only = " but the names of columns" if text.strip() else ""
+        raise BadCollection(f"{path}: there is no judgment in it{only}: expected lines 'query 0 document relevance'")
     return judgments
+
+
+def judgments_of_mapping(judged: Mapping[str, Mapping[str, int] | Iterable[str]]) -> dict[str, dict[str, int]]:
+    """Judgments; of a query there may be all documents, or a list of those that are relevant. Errors: BadCollection."""
+    judgments = {
+        query: {document: _relevance(f"query '{query}'", value) for document, value in _pairs(documents)}
+        for query, documents in judged.items()
+    }
+    if not judgments:
+        raise BadCollection("There is no judgment")
+    return judgments
+
+
+def _pairs(documents: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(documents, str):
+        return ((documents, 1),)
+    if isinstance(documents, Mapping):
+        return ((str(document), relevance) for document, relevance in documents.items())
+    return ((str(document), 1) for document in documents)
 
 
 def check_fit(queries: Queries, judgments: Judgments) -> list[str]:
     """The queries that are judged, in their order. Errors: BadCollection where none is."""
     judged = [query for query in queries if any(relevance > 0 for relevance in judgments.get(query, {}).values())]
+    if not queries:
+        raise BadCollection("There is no query")
     if not judged:
         some, others = next(iter(queries)), next(iter(judgments))
+        if any(query in judgments for query in queries):
+            raise BadCollection(
+                "No query has a relevant document in the judgments: all that are judged have relevance 0"
+            )
         raise BadCollection(
             f"No query has a relevant document in the judgments: queries are named like '{some}', and in the judgments "
             f"like '{others}'"
@@ -81,12 +117,12 @@ def _read(path: Path) -> str:
         raise BadCollection(f"{path}: not UTF-8 at byte {error.start}") from None
 
 
-def _queries_of_json(path: Path, text: str) -> dict[str, str]:
+def _queries_of_json(path: Path, text: str) -> Iterable[tuple[str, str]]:
     whole = _whole(text)
     if whole is not None and not any(name in whole for name in _QUERY_IDS):
-        return {str(query): _text_of(path, query, value) for query, value in whole.items()}
+        return [(str(query), _text_of(path, query, value)) for query, value in whole.items()]
     rows = _rows(path, text)
-    return {str(_member(path, at, row, _QUERY_IDS)): str(_member(path, at, row, _TEXTS)) for at, row in rows}
+    return [(str(_member(path, at, row, _QUERY_IDS)), str(_member(path, at, row, _TEXTS))) for at, row in rows]
 
 
 def _text_of(path: Path, query: str, value: Any) -> str:
@@ -105,11 +141,8 @@ def _judgments_of_json(path: Path, text: str) -> Iterator[tuple[str, str, int]]:
             yield str(names[0]), str(names[1]), _relevance(f"{path}, line {number}", relevance)
         return
     for query, documents in whole.items():
-        if isinstance(documents, str):
-            documents = [documents]
-        pairs = documents.items() if isinstance(documents, dict) else ((document, 1) for document in documents)
-        for document, relevance in pairs:
-            yield str(query), str(document), _relevance(f"{path}, query '{query}'", relevance)
+        for document, relevance in _pairs(documents):
+            yield str(query), document, _relevance(f"{path}, query '{query}'", relevance)
 
 
 def _whole(text: str) -> dict[str, Any] | None:

@@ -23,7 +23,9 @@ from paperwasp.relevance.report import report
 from paperwasp.relevance.showing import show
 from paperwasp.relevance.training import collect_features
 
+_YQL: Final = "yql"
 _PROFILE: Final = "ranking.profile"
+_QUERY_PROFILE: Final = "queryProfile"
 _EXPRESSION: Final = "ranking.firstPhase.expression"
 _FEATURES: Final = "ranking.matchFeatures.expression"
 _TIMEOUT: Final = "20s"
@@ -46,9 +48,7 @@ class Asked:
 
     def to_parameters(self) -> dict[str, object]:
         """What is asked with each query. Errors: InvalidInput for what is no `name=value`."""
-        asked: dict[str, object] = {"yql": self.yql or YQL, "hits": self.hits, "timeout": _TIMEOUT}
-        if self.hits > 400:
-            asked["maxHits"] = self.hits
+        asked: dict[str, object] = {"hits": self.hits, "timeout": _TIMEOUT}
         for text in self.parameters:
             name, is_pair, value = text.partition("=")
             if not is_pair:
@@ -61,6 +61,7 @@ def evaluate_rankings(
     asked: Asked,
     profiles: Sequence[str],
     expressions: Sequence[str],
+    query_profiles: Sequence[str],
     measures: Sequence[str],
     *,
     changes: int,
@@ -68,16 +69,19 @@ def evaluate_rankings(
     as_json: bool,
 ) -> None:
     """Measures, and shows what came of it. Errors: BadCollection, NoMeasures; those of the service."""
+    if report_file is not None:
+        _check_folder(report_file)
     queries, judgments = read_queries(asked.queries), read_judgments(asked.judgments)
-    check_fit(queries, judgments)
-    rankings = list(_rankings(profiles, expressions))
+    judged = check_fit(queries, judgments)
+    rankings = list(_rankings(asked.yql, profiles, expressions, query_profiles))
     parameters = asked.to_parameters()
     with asking(asked.url, asked.application, asked.feed) as ask, _progress() as progress:
-        task = progress.add_task("Asking", total=len(check_fit(queries, judgments)) * len(rankings))
+        task = progress.add_task("Asking", total=len(judged) * len(rankings))
         found = evaluate(
             ask,
             queries,
             judgments,
+            judged,
             rankings,
             measures or DEFAULT,
             parameters,
@@ -93,11 +97,17 @@ def evaluate_rankings(
         show(found, console, changes)
 
 
-def _rankings(profiles: Sequence[str], expressions: Sequence[str]) -> Iterator[Ranking]:
-    """The profiles, then the expressions over the first of them."""
-    names = profiles or ["default"]
-    yield from (Ranking(name, {_PROFILE: name}) for name in names)
-    yield from (Ranking(text, {_PROFILE: names[0], _EXPRESSION: text}) for text in expressions)
+def _rankings(
+    yql: str | None, profiles: Sequence[str], expressions: Sequence[str], query_profiles: Sequence[str]
+) -> Iterator[Ranking]:
+    """The rank profiles, the expressions over the first of them, and the query profiles, which may say how documents
+    match where the command does not. Without any, the rank profile `default`."""
+    names = profiles or ([] if query_profiles and not expressions else ["default"])
+    matching = {_YQL: yql or YQL}
+    yield from (Ranking(name, {**matching, _PROFILE: name}) for name in names)
+    yield from (Ranking(text, {**matching, _PROFILE: names[0], _EXPRESSION: text}) for text in expressions)
+    given = {} if yql is None else {_YQL: yql}
+    yield from (Ranking(name, {**given, _QUERY_PROFILE: name}) for name in query_profiles)
 
 
 def _explained(ask: Ask, parameters: Mapping[str, object], ranking: Ranking, text: str) -> list[Mapping[str, Any]]:
@@ -113,7 +123,8 @@ def write_features(asked: Asked, profile: str, features: Sequence[str], output: 
     wanted = check_fit(queries, judgments)
     if output.suffix not in _WRITERS:
         raise InvalidInput(f"'{output}' is to end in one of {', '.join(_WRITERS)}")
-    parameters = {**asked.to_parameters(), _PROFILE: profile}
+    _check_folder(output)
+    parameters = {**asked.to_parameters(), _YQL: asked.yql or YQL, _PROFILE: profile}
     if features:
         parameters[_FEATURES] = " ".join(features)
     with asking(asked.url, asked.application, asked.feed) as ask, _progress() as progress:
@@ -132,6 +143,12 @@ def write_features(asked: Asked, profile: str, features: Sequence[str], output: 
     _WRITERS[output.suffix](output, rows)
     relevant = sum(row["relevance"] > 0 for row in rows)
     Console().print(f"{len(rows)} rows of {len(wanted)} queries, {relevant} of them relevant, in {output}")
+
+
+def _check_folder(output: Path) -> None:
+    """Errors: InvalidInput where a file could not be written, before anything is asked for it."""
+    if not output.parent.is_dir():
+        raise InvalidInput(f"'{output}' cannot be written: there is no folder '{output.parent}'")
 
 
 def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.relevance.collection import Judgments, Queries, check_fit
+from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
+from paperwasp.relevance.collection import Judgments, Queries
 from paperwasp.relevance.measuring import Difference, Estimate, compare, estimate, measure
 from paperwasp.relevance.rankings import Ask, RankedDocument, Ranking, Run, ask_all
 
@@ -48,6 +49,24 @@ class Evaluation:
     judgments: Judgments
     measures: Sequence[str]
     measured: Sequence[Measured]
+
+    def check_measure(self, name: str) -> None:
+        """Errors: InvalidInput for a measure that was not measured."""
+        if name not in self.measures:
+            raise InvalidInput(f"'{name}' was not measured, but {', '.join(self.measures)}")
+
+    def doubt(self) -> str | None:
+        """Why all measures are 0, where it is unlikely that the rankings are to blame; None: they are not all 0."""
+        found = [(query, ranked.id) for each in self.measured for query in self.judged for ranked in each.run[query]]
+        if not found:
+            return "No query found a document: is anything fed?"
+        if any(self.relevance(query, document) is not None for query, document in found):
+            return None
+        wanted = next(iter(self.judgments[self.judged[0]]))
+        return (
+            f"No document that was found is judged: they are named like '{found[0][1]}', and in the judgments like "
+            f"'{wanted}'. Another field may have the ids of the judgments (--id-field)"
+        )
 
     def difference(self, measured: Measured, name: str) -> Difference:
         """How much better than the first ranking."""
@@ -99,14 +118,14 @@ def evaluate(
     ask: Ask,
     queries: Queries,
     judgments: Judgments,
+    judged: Sequence[str],
     rankings: Sequence[Ranking],
     measures: Sequence[str],
     parameters: Mapping[str, object],
     id_field: str | None = None,
     report: Callable[[], None] = lambda: None,
 ) -> Evaluation:
-    """Asks all judged queries by each ranking. Errors: BadCollection, NoMeasures; those of asking."""
-    judged = check_fit(queries, judgments)
+    """Asks the judged queries by each ranking. Errors: NoMeasures, MissingLibrary; those of asking."""
     measured = []
     for ranking in rankings:
         run = ask_all(ask, queries, judged, ranking, parameters, id_field, report)

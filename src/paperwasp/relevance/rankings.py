@@ -10,8 +10,9 @@ from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Queries
 
-YQL: Final = 'select * from sources * where {grammar: "weakAnd"}userInput(@query)'
-"""All words of the query count, and none is needed."""
+YQL: Final = 'select * from sources * where {grammar: "tokenize"}userInput(@query)'
+"""All words of the query count, and none is needed: a weakAnd. Quotes, hyphens and signs mean nothing: the queries of
+collections are texts, in which quoted and hyphenated words would have to match as phrases."""
 
 
 class Ask(Protocol):

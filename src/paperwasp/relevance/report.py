@@ -31,7 +31,7 @@ def report(evaluation: Evaluation, changes: int, explain: Explain) -> str:
 
 def _parts(evaluation: Evaluation, changes: int, explain: Explain) -> Iterator[str]:
     yield f"<h1>{len(evaluation.judged)} queries, {len(evaluation.measured)} rankings</h1>"
-    yield _means(evaluation)
+    yield means_html(evaluation)
     first = evaluation.measured[0]
     for each in evaluation.measured[1:]:
         name = evaluation.measures[0]
@@ -43,7 +43,8 @@ def _parts(evaluation: Evaluation, changes: int, explain: Explain) -> Iterator[s
                 yield _change(evaluation, change, title, first, each, explain)
 
 
-def _means(evaluation: Evaluation) -> str:
+def means_html(evaluation: Evaluation) -> str:
+    """A table of all rankings by all measures, with what the others win and lose against the first one."""
     head = "".join(f"<th>{escape(name)}</th>" for name in evaluation.measures)
     rows = []
     for each in evaluation.measured:

@@ -24,6 +24,8 @@ def show(evaluation: Evaluation, console: Console, changes: int) -> None:
 
 def _parts(evaluation: Evaluation, changes: int) -> Iterator[RenderableType]:
     yield _means(evaluation)
+    if doubt := evaluation.doubt():
+        yield Text(f"\n{doubt}", "yellow")
     first = evaluation.measured[0]
     for each in evaluation.measured[1:]:
         yield _plot(evaluation, each)
@@ -34,7 +36,9 @@ def _parts(evaluation: Evaluation, changes: int) -> Iterator[RenderableType]:
 
 
 def _means(evaluation: Evaluation) -> Table:
-    table = Table(title=f"{len(evaluation.judged)} queries; 95 % intervals", box=None, padding=(0, 2, 0, 0))
+    count = len(evaluation.judged)
+    queries = "1 query" if count == 1 else f"{count} queries"
+    table = Table(title=f"{queries}; 95 % intervals", box=None, padding=(0, 2, 0, 0))
     table.add_column("ranking")
     for name in evaluation.measures:
         table.add_column(name, justify="right")

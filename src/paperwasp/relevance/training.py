@@ -33,7 +33,7 @@ def collect_features(
             if features is None:
                 raise InvalidInput(
                     "Hits have no match features: list them in the rank profile (match-features), or name them with "
-                    "--features"
+                    "--feature"
                 )
             document = identify(hit)
             row = {"query": query, "document": document, "relevance": judgments[query].get(document, 0)}

@@ -1,0 +1,8 @@
+rank-profile meaning {
+    inputs {
+        query(q) tensor<float>(x[384])
+    }
+    first-phase {
+        expression: closeness(field, embedding)
+    }
+}
