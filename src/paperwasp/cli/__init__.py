@@ -5,7 +5,10 @@ Modules are imported by the command that needs them: the service is ready sooner
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
+from collections.abc import Callable
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -37,13 +40,23 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _INTERRUPTED: Final = 130
+_GOES_ON: Final = re.compile(r"(?<![.:])\n")
 _COMMANDS: Final = (
     *(serve, check, deploy, feed, query, visit, status),
     *(test, run, evaluate, features),
     *(doctor, backup, restore),
 )
+
+
+def help_of(command: Callable[..., None]) -> str:
+    """The docstring, whose sentences go on over the ends of its lines, so that the terminal breaks them. Lines that end
+    a sentence, and examples, stay lines."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(text if text.startswith(" ") else _GOES_ON.sub(" ", text) for text in paragraphs)
+
+
 for _command in _COMMANDS:
-    app.command()(_command)
+    app.command(help=help_of(_command))(_command)
 app.add_typer(key, name="key")
 
 

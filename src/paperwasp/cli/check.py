@@ -40,7 +40,7 @@ def check(
 
     With [bold]--rank[/bold] it is about one expression, as a query may bring it:
 
-        paperwasp check --rank my-application "bm25(title) * log(attribute(sold))" --profile sales
+        paperwasp check --rank my-application 'bm25(title) * attribute(sold)' --profile p
 
     shows its type, the features and inputs that it reads, the phases that it may stand in, and what is wrong.
 

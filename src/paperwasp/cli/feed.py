@@ -109,7 +109,7 @@ KeepGoing = Annotated[
     bool, typer.Option("--keep-going", help="Go on behind what cannot be read.", rich_help_panel=_ERRORS)
 ]
 MaxErrors = Annotated[
-    int, typer.Option(help="End when so many operations have failed; 0: never.", min=0, rich_help_panel=_ERRORS)
+    int, typer.Option(help="End when this number of operations has failed; 0: never.", min=0, rich_help_panel=_ERRORS)
 ]
 ErrorsTo = Annotated[
     Path | None,

@@ -61,7 +61,8 @@ def _nothing(schema: Schema, files: Mapping[str, bytes]) -> Iterable[Finding]:
 def _chosen(schemas: Mapping[str, Schema], name: str, profile: str) -> Sequence[Schema]:
     """The schema of this name, or all. Errors: NotFound where none has the rank profile."""
     if name and name not in schemas:
-        raise NotFound(f"There is no schema '{name}'{did_you_mean(name, schemas)}")
+        hint = did_you_mean(name, schemas) or f": the application has {', '.join(schemas)}"
+        raise NotFound(f"There is no schema '{name}'{hint}")
     asked = [schemas[name]] if name else list(schemas.values())
     found = [schema for schema in asked if profile in schema.rank_profiles]
     if not found:

@@ -19,12 +19,12 @@ from paperwasp.client.connection import TIMEOUT_SECONDS, Connection
 from paperwasp.client.explained import explanation_tree
 from paperwasp.client.groups import groups_table, is_root
 from paperwasp.client.query_formats import hits_of, plain_table, write_csv, write_lines
+from paperwasp.client.query_text import parameters_of_text
 from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
 
 EXPLAIN: Final = ("trace.level=1", "trace.explainLevel=1")
 """Parameters that ask why hits rank where they do."""
-_USER_QUERY: Final = "select * from sources * where userQuery()"
 _OPEN, _CLOSE = "<hi>", "</hi>"
 _TITLES: Final = ("title", "qualified_name", "name", "headline", "subject")
 _HIDDEN: Final = frozenset(("sddocname", "documentid", "matchfeatures", "summaryfeatures", "rankfeatures"))
@@ -47,17 +47,13 @@ def search(url: str, parameters: Mapping[str, str]) -> dict[str, Any]:
 
 def parameters_of(text: str | None, more: Iterable[str]) -> dict[str, str]:
     """Words become a user query, `select …` is YQL; `name=value` pairs are added. Errors: InvalidInput."""
-    parameters = {} if text is None else {"yql": text} if _is_yql(text) else {"yql": _USER_QUERY, "query": text}
+    parameters = {} if text is None else parameters_of_text(text)
     for pair in more:
         name, equals, value = pair.partition("=")
         if not equals:
             raise InvalidInput(f"'{pair}' is not a parameter like name=value")
         parameters[name] = value
     return parameters
-
-
-def _is_yql(text: str) -> bool:
-    return text.split(None, 1)[:1] != [] and text.split(None, 1)[0].lower() == "select"
 
 
 @dataclass(frozen=True, slots=True)
