@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -33,6 +34,7 @@ FEEDERS = 3
 ROUNDS = 3
 LARGE = 24
 LARGE_BYTES = 400_000
+PATIENCE_SECONDS = 30
 
 
 def request(url: str, method: str, path: str, body: object = None) -> tuple[int, Any]:
@@ -198,6 +200,7 @@ def descriptors(service: RunningService) -> int:
 def test_a_kill_of_the_command_leaves_no_backup_and_the_service_as_it_was(
     large: RunningService, tmp_path: Path, destination: str
 ) -> None:
+    back_up_service(Backup(tmp_path / "first"), large.config_url)  # opens the files of a checkpoint, which stay open
     before = descriptors(large)
     dying = (
         "import os; from paperwasp.client import backup as b; read = b._Answer.read; sizes = []\n"
@@ -218,8 +221,9 @@ def test_a_kill_of_the_command_leaves_no_backup_and_the_service_as_it_was(
             assert "Another backup" in error.message
     assert not (tmp_path / f"{destination}.partial").exists()
     paperwasp("backup", "--verify", tmp_path / destination)
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while descriptors(large) > before:
-        pass
+        assert time.monotonic() < deadline, os.listdir(f"/proc/{large.process.pid}/fd")  # noqa: PTH208
     assert count(large.url) == LARGE
 
 
