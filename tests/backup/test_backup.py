@@ -258,7 +258,7 @@ class Killed(BaseException):
 
 
 def dying_after(calls: int) -> Steps:
-    """The calls of the system, of which only so many are made."""
+    """The calls of the system, of which only a given number is made."""
     left = calls
 
     def count() -> None:

@@ -154,7 +154,7 @@ def form_of(*parts: bytes) -> bytes:
 
 
 def cbor_of(head: bytes, size: int, width: int = 8) -> Callable[[], bytes]:
-    """An item that says it has so many bytes or members, and ends."""
+    """An item that says it has `size` bytes or members, and ends."""
     return lambda: head + size.to_bytes(width, "big")
 
 

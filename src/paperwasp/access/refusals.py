@@ -1,5 +1,5 @@
 """Refused requests: the header fields of their answers, and what the log says of them: who asked what, and why it was
-refused; so many in a while, the rest counted.
+refused; a limited number in each interval; the rest is counted.
 
 Runs on one event loop.
 """

@@ -24,8 +24,8 @@ _VERIFY: Final = {"disabled": ssl.CERT_NONE, "want": ssl.CERT_OPTIONAL, "need": 
 
 
 def tls_settings(tls: ServerTls, files: Mapping[str, bytes], known: Collection[bytes] = ()) -> TlsSettings:
-    """The settings of a server's port. `files`: those of the package; `known`: certificates (DER) of clients that are
-    told by them. Where there are some, clients are asked for theirs, unless services.xml says otherwise.
+    """The settings of a server's port. `files`: those of the package; `known`: certificates (DER) by which
+    clients are recognized. Where there are some, clients are asked for theirs, unless services.xml says otherwise.
 
     Errors: WrongTls for a file that is not there.
     """

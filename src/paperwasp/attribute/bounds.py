@@ -35,7 +35,7 @@ def number_of(text: str) -> Number | None:
 _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _MOST_DIGITS: Final = 308
-"""Every integer of so many digits is a double, too."""
+"""The most digits of an integer: every one with no more is a double, too."""
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+")
 _DECIMAL: Final = re.compile(
     r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)", re.ASCII | re.IGNORECASE

@@ -53,7 +53,7 @@ def write_backup(
 ) -> Manifest:
     """Writes the archive that `stream` yields to `destination`, a folder or, by its name, an archive.
 
-    `known`: files by SHA-256 that need not be in the stream, for a folder: they are linked. `note` is told of bytes.
+    `known`: files by SHA-256 that need not be in the stream, for a folder: they are linked. `note` gets the bytes done.
     Errors: DamagedBackup where the stream is not whole; Conflict. Then there is nothing at `destination`.
     """
     check_destination(destination)

@@ -21,7 +21,7 @@ _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 def read_backup(backup: Path, take: Take, note: Note = lambda _: None) -> Manifest:
     """Gives every file to `take`; returns when all of them are as the manifest says.
 
-    `note` is told of bytes read, of `size_bytes(backup)`. Errors: NotFound, DamagedBackup, UnknownBackup.
+    `note` gets the bytes that are read, of `size_bytes(backup)`. Errors: NotFound, DamagedBackup, UnknownBackup.
     """
     if backup.is_dir():
         return _read_folder(backup, take, note)

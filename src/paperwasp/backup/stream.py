@@ -13,7 +13,7 @@ from paperwasp.backup.source import SourceFile, close_all
 from paperwasp.limits.backup import BACKUP_MANIFEST_BYTES, BACKUP_PIECE_BYTES
 
 Note = Callable[[int], None]
-"""Is told how many bytes more have been done."""
+"""Gets how many more bytes are done."""
 Take = Callable[[str, Iterator[bytes]], None]
 """Is given each file with its pieces, all of which it has to take."""
 
@@ -91,7 +91,7 @@ def compare(manifest: Manifest, found: dict[str, BackedUp]) -> None:
 
 
 def hashed(pieces: Iterable[bytes], end: Callable[[BackedUp], None], note: Note = lambda _: None) -> Iterator[bytes]:
-    """The same pieces; their size and checksum are told at the end."""
+    """The same pieces; their size and checksum are known at the end."""
     digest, size_bytes = hashlib.sha256(), 0
     for piece in pieces:
         digest.update(piece)

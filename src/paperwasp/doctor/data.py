@@ -34,7 +34,7 @@ Note = Callable[[int], None]
 
 
 def check_data(directory: Path, note: Note = lambda _: None) -> Iterator[Finding]:
-    """The findings. `note` is told of bytes that were read, of about `data_bytes(directory)`."""
+    """The findings. `note` gets the bytes that were read, of about `data_bytes(directory)`."""
     if not (directory / "config").is_dir():
         others = {entry.name for entry in directory.iterdir()} - _FIRST if directory.is_dir() else set()
         if others and not list(unfinished(directory)):
@@ -137,7 +137,7 @@ def _ports(keys: dict[str, bytes]) -> Iterator[Finding]:
                 ports = orjson.loads(value)
                 given += [f"{cluster} {port or 'of the command line'}" for cluster, port in sorted(ports.items())]
             except (ValueError, AttributeError):
-                remedy = "Stop the service, remove this key, and start: the ports are given anew"
+                remedy = "Stop the service, remove this key, and start: the ports are given again"
                 yield _AREA.error("port record", f"config/keys/{name} cannot be read", remedy)
                 return
     yield _AREA.ok("port record", ", ".join(given) or "no container was given a port")

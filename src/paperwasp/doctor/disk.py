@@ -21,7 +21,7 @@ Note = Callable[[int], None]
 
 
 def check_disk(directory: Path, note: Note = lambda _: None) -> Iterator[Finding]:
-    """The findings. `directory` may not be there yet. `note` is told of the syncs that are done."""
+    """The findings. `directory` may not be there yet. `note` gets the number of syncs that are done."""
     existing = next(path for path in (directory, *directory.absolute().parents) if path.is_dir())
     if not os.access(existing, os.W_OK | os.X_OK):
         yield _AREA.error("rights", f"'{existing}' cannot be written", "Run as its owner, or change its owner")

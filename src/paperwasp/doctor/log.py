@@ -30,7 +30,7 @@ class CheckedLog:
     size_bytes: int = 0
     records: int = 0
     torn_bytes: int = 0
-    """At the end, which no client was told of: the next start cuts them off."""
+    """At the end, and acknowledged to no client: the next start cuts them off."""
     bases: tuple[Mark, ...] = ()
     """The records before the first file, one for each partition."""
     marks: list[Mark] = field(default_factory=lambda: [START] * limits.PARTITIONS)

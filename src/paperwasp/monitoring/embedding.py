@@ -1,7 +1,7 @@
 """How long embedders take, in the whole process: for queries and for documents.
 
 Vespa: `embedder.latency` and `embedder.request.count` of ContainerMetrics.java (metrics)
-Differs: they are told apart by what is embedded (`destination`), not by embedder and language.
+Differs: they are distinguished by what is embedded (`destination`), not by embedder and language.
 """
 
 from __future__ import annotations

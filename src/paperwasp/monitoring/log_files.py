@@ -105,7 +105,7 @@ class LogFiles:
             self._file = None
 
     def _file_for(self, size_bytes: int) -> FileIO:
-        """The file that takes so many bytes more. Errors: OSError."""
+        """The file that takes the next `size_bytes` bytes. Errors: OSError."""
         is_full = self._size_bytes > 0 and self._size_bytes + size_bytes > self._file_bytes
         if self._file is not None and (is_full or self._hour != int(self._now()) // _HOUR):
             self.close()

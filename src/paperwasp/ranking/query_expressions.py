@@ -69,7 +69,7 @@ def check_text(field: str, text: str) -> None:
 
 
 def _parse(text: str, start: Position, *, is_exact: bool) -> None:
-    """Parses an expression that begins at a place. `is_exact`: problems are told where they are, not at the start."""
+    """Parses an expression that begins at a place. `is_exact`: problems have their own place, not that of the start."""
     try:
         parse_expression(text, start.source)
     except LanguageError as error:

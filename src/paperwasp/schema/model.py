@@ -1,7 +1,6 @@
 """The schema as the rest of the code sees it: resolved (inheritance applied), validated, immutable.
 
-The model has everything that the language can express. `paperwasp.schema.pending` reports, in one place, what is not
-executed yet.
+It has everything that the language can express; `paperwasp.schema.pending` reports what is not executed yet.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
 """

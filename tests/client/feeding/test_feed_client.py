@@ -1,4 +1,4 @@
-"""The feed client against a server that does as it is told: requests, results, settings, statistics, closing.
+"""The feed client against a server that does as its script says: requests, results, settings, statistics, closing.
 
 Rows of the specification's table of the feed client's settings have a test of their name each.
 """

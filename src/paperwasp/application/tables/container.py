@@ -29,7 +29,7 @@ search  used
     significance?  used
         model+  used >model-id path >url
     threadpool@threadpool?
-    config@config
+    config@read-config
 document-api  used
     binding  used = text
     ignore-undefined-fields?  used = boolean

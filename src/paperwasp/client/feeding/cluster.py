@@ -86,7 +86,7 @@ class Cluster:
             line.retire()
 
     def close(self) -> None:
-        """Ends all connections. What is in flight is told as failed."""
+        """Ends all connections. What is in flight is reported as failed."""
         self._is_closed = True
         for task in self._tasks:
             task.cancel()

@@ -120,7 +120,7 @@ class Engine:
             self._send_most(self._throttler.target - self._on_wire)
 
     def _send_most(self, most: int) -> None:
-        """Sends so many operations from the queue, as far as connections have room."""
+        """Sends at most `most` operations from the queue, as far as connections have room."""
         if not self._queue or most <= 0:
             return
         try:
@@ -220,7 +220,7 @@ class Engine:
         self.send()
 
     def batch_ended(self) -> None:
-        """All that came at once was told. Called by lines."""
+        """All that came at once was reported. Called by lines."""
         self.send()
         self._on_room()
 

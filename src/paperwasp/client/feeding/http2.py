@@ -10,7 +10,7 @@ from paperwasp.core.http2 import Http2Error
 from paperwasp.core.http2_client import ClientEvent, Http2Client
 
 _MOST_HEADS: Final = 60
-"""Headers that change with time make more heads. After so many a connection is replaced: the kernel has room for 64."""
+"""Headers that change with time make more heads. Beyond this number a connection is replaced: the kernel holds 64."""
 
 
 class Http2Codec:

@@ -26,7 +26,7 @@ class Listener(Protocol):
     def answered(self, flight: Flight, status: int, body: bytes) -> None: ...
     def failed(self, flight: Flight, reason: str) -> None: ...
     def batch_ended(self) -> None:
-        """All that has come at once was told."""
+        """All that has come at once was reported."""
 
 
 class Line(asyncio.Protocol):
@@ -128,7 +128,7 @@ class Line(asyncio.Protocol):
         self.flush()
 
     def abort(self, reason: str) -> None:
-        """Ends the connection now. What is in flight is told as failed by `line_closed`."""
+        """Ends the connection now. What is in flight is reported as failed by `line_closed`."""
         self._failure = reason
         self.is_retired = True
         if self._transport is not None:

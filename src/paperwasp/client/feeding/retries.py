@@ -23,5 +23,5 @@ class RetryStrategy:
             raise InvalidInput(f"retries is 0 or more, not {self.retries}")
 
     def allows(self, kind: OperationType, attempts: int) -> bool:
-        """Whether an operation that has failed so many times may be sent again."""
+        """Whether an operation may be sent again after this number of failures."""
         return kind in self.operations and (self.retries is None or attempts <= self.retries)

@@ -59,7 +59,7 @@ class Throttler:
             self._choose()
 
     def throttled(self, in_flight: int) -> None:
-        """The service has answered 429 while so many were in flight."""
+        """The service has answered 429 while `in_flight` operations were in flight."""
         self._limit_of_refusals = max(5 * in_flight, 10 * self.least)
         self._choose()
 

@@ -104,7 +104,7 @@ def _open(output: VisitOutput, state: VisitState) -> Iterator[IO[bytes]]:
             yield file
         return
     if not path.is_file() or path.stat().st_size < state.size:
-        raise InvalidInput(f"'{path}' does not hold what '{output.continue_from}' goes on from: begin anew without it")
+        raise InvalidInput(f"'{path}' does not hold what '{output.continue_from}' goes on from: begin again without it")
     with path.open("r+b") as file:
         file.truncate(state.size)
         file.seek(state.size)
