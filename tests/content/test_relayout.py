@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
+from paperwasp.attribute import Column, create_column
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.addresses import address_of
 from paperwasp.content.bitmaps import lids_of
@@ -373,6 +374,30 @@ def test_where_the_marker_cannot_be_written_nothing_changes(tmp_path: Path, monk
         assert node.apply(update("1", year=2)) == [True]
         node.node.check(2, {"music": schema("music", NOTE)})
         assert node.node.reader.view().generation == 1
+
+
+def test_what_cannot_be_made_is_not_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A schema that passes all checks, and whose column fails: as a graph would that memory does not suffice for."""
+
+    def failing(data_type: DataType, **settings: Any) -> Column:
+        if data_type == LONG:
+            raise MemoryError("no column of this type")
+        return create_column(data_type, **settings)
+
+    with started(tmp_path) as node:
+        node.apply(put("1", year=1, tags=["a"]))
+        with monkeypatch.context() as patch:
+            patch.setattr("paperwasp.content.layout.create_column", failing)
+            more = {**SCHEMAS, "music": schema("music", *MUSIC_FIELDS, Field("big", LONG, attribute=ATTRIBUTE))}
+            logged = node.node.log_sizes()
+            for act in (node.node.check, node.node.configure):
+                with pytest.raises(MemoryError, match="no column of this type"):
+                    act(2, more)
+            assert node.node.log_sizes() == logged
+            assert node.apply(update("1", year=2)) == [True]
+        assert node.get("1") == {"year": 2, "tags": ["a"]}
+    with started(tmp_path, more) as node:
+        assert node.get("1") == {"year": 2, "tags": ["a"]}
 
 
 def test_reindexing_loses_no_write(tmp_path: Path) -> None:

@@ -92,12 +92,16 @@ class FieldLayout:
         """An empty column. `folder`: where the file of a paged one is. None: it is for one query, and has neither file
         nor graph."""
         settings = self.column or ColumnSettings()
+        return self._column(folder if settings.paged else None, None if folder is None else settings.graph)
+
+    def try_column(self) -> None:
+        """Makes an empty column with its graph, in memory, and drops it. Errors: why there can be none."""
+        self._column(None, (self.column or ColumnSettings()).graph)
+
+    def _column(self, paged_in: Path | None, graph: GraphSettings | None) -> Column:
+        settings = self.column or ColumnSettings()
         return create_column(
-            self.type,
-            fast_search=settings.fast_search,
-            cased=settings.cased,
-            paged_in=folder if settings.paged else None,
-            graph=None if folder is None else settings.graph,
+            self.type, fast_search=settings.fast_search, cased=settings.cased, paged_in=paged_in, graph=graph
         )
 
 

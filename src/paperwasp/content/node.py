@@ -27,6 +27,7 @@ from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.publishing import NO_MODES, Configuration
+from paperwasp.content.relayout import try_layout
 from paperwasp.content.replay import replay
 from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.writer import Encoder, Writer
@@ -78,7 +79,8 @@ class ContentNode:
 
     def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = NO_MODES) -> None:
         """Raises what `configure` would refuse these schemas with; changes nothing."""
-        self._current.state.layout.changed(generation, schemas.values(), modes)
+        state = self._current.state
+        try_layout(state, state.layout.changed(generation, schemas.values(), modes))
 
     def configure(
         self,

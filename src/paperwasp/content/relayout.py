@@ -55,6 +55,18 @@ def change_layout(state: NodeState, layout: Layout) -> None:
     state.references.configure(layout, state.columns)
 
 
+def try_layout(state: NodeState, layout: Layout) -> None:
+    """Makes what is new of `layout` without documents, and drops it: what cannot be made fails here, before it is
+    logged. Errors: those of making it."""
+    for kind in layout.types.values():
+        DocumentCodec(kind)
+        known = {source.name: source for source in _before(state, kind).columns}
+        for source in kind.columns:
+            before = known.get(source.name)
+            if before is None or before.field != source.field:
+                source.field.try_column()
+
+
 def _before(state: NodeState, kind: TypeLayout) -> TypeLayout:
     return state.layout.types.get(kind.name) or TypeLayout(kind.name, kind.number, {})
 

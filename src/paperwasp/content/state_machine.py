@@ -24,7 +24,7 @@ from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.publishing import Configuration
 from paperwasp.content.records import Entry, records_of
-from paperwasp.content.relayout import change_layout
+from paperwasp.content.relayout import change_layout, try_layout
 from paperwasp.content.replay import replay
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError
@@ -131,6 +131,7 @@ class StateMachine:
         state = self._current.state
         layout = state.layout.changed(configured.generation, configured.schemas.values(), configured.modes)
         if layout.types != state.layout.types:
+            try_layout(state, layout)
             self._late.note_change(state.layout, state.codecs)
             self._log_layout(layout)
         self._current.set_layout(layout, configured)
