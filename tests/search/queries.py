@@ -20,6 +20,7 @@ NAMES: Final[dict[str, tuple[str, str]]] = {
     "summary_fields": ("show", "fields"),
     "bolding": ("show", "bolding"),
     "tags": ("show", "tags"),
+    "objects": ("show", "objects"),
     "list_features": ("show", "list_features"),
     "deadline_ns": ("deadline", "at_ns"),
     "language": ("match", "language"),

@@ -1,5 +1,5 @@
-"""Arrays that look like the entries of a map are shown as one: tryEmitAsMap, tryEmitAsWset and emitTopLevel of
-JsonRenderer.java (container-search)."""
+"""Maps and weighted sets are shown as objects or as arrays, and arrays that look like theirs with them: tryEmitAsMap,
+tryEmitAsWset and emitTopLevel of JsonRenderer.java (container-search)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paperwasp.document.types import INT, STRING, DataType, array_of, map_of, struct_of, weighted_set_of
-from paperwasp.search.summary_values import pairing_of
+from paperwasp.search.summary_values import Objects, shape_of
 
 ENTRY = struct_of("entry", {"key": STRING, "value": INT})
 NUMBERED = struct_of("numbered", {"value": STRING, "key": INT, "more": STRING})
@@ -32,11 +32,38 @@ SHELF = struct_of("shelf", {"name": STRING, "entries": array_of(ENTRY)})
     ],
 )
 def test_arrays_of_pairs_are_shown_as_objects(data_type: DataType, value: Any, shown: Any) -> None:
-    pair = pairing_of(data_type)
-    assert pair is not None
-    assert pair(value) == shown
+    shape = shape_of(data_type)
+    assert shape is not None
+    assert shape(value) == shown
 
 
 @pytest.mark.parametrize("data_type", [ENTRY, array_of(STRING), map_of(STRING, ENTRY), weighted_set_of(STRING), STRING])
 def test_other_types_are_shown_as_they_are(data_type: DataType) -> None:
-    assert pairing_of(data_type) is None
+    assert shape_of(data_type) is None
+
+
+NO_MAPS, NO_SETS, NEITHER = Objects(maps=False), Objects(weighted_sets=False), Objects(False, False)
+COUNTS = map_of(STRING, INT)
+NESTED = map_of(STRING, map_of(STRING, weighted_set_of(INT)))
+
+
+@pytest.mark.parametrize(
+    ("objects", "data_type", "value", "shown"),
+    [
+        (NO_MAPS, map_of(INT, STRING), {"7": "a"}, [{"key": 7, "value": "a"}]),
+        (NO_MAPS, NESTED, {"a": {"b": {"3": 1}}}, {"a": [{"key": "b", "value": {"3": 1}}]}),
+        (NO_SETS, NESTED, {"a": {"b": {"3": 1}}}, {"a": {"b": [{"item": 3, "weight": 1}]}}),
+        (NEITHER, NESTED, {"a": {"b": {"3": 1}}}, {"a": [{"key": "b", "value": [{"item": 3, "weight": 1}]}]}),
+        (NEITHER, COUNTS, {"a": 1}, {"a": 1}),
+        (NO_SETS, weighted_set_of(STRING), {"3": 1}, [{"item": "3", "weight": 1}]),
+        (NO_MAPS, struct_of("s", {"m": COUNTS}), {"m": {"a": 1}}, {"m": [{"key": "a", "value": 1}]}),
+        (NO_MAPS, array_of(ENTRY), [{"key": "a", "value": 1}], {"a": 1}),
+        (NO_MAPS, SHELF, {"entries": [{"key": "a", "value": 1}]}, {"entries": [{"key": "a", "value": 1}]}),
+        (NO_MAPS, array_of(NUMBERED), [{"key": 7, "value": "a"}], [{"key": 7, "value": "a"}]),
+        (NO_MAPS, array_of(WEIGHED), [{"item": "a", "weight": 3}], {"a": 3}),
+        (NO_SETS, array_of(WEIGHED), [{"item": "a", "weight": 3}], [{"item": "a", "weight": 3}]),
+    ],
+)
+def test_requests_may_want_arrays(objects: Objects, data_type: DataType, value: Any, shown: Any) -> None:
+    shape = shape_of(data_type, objects)
+    assert (value if shape is None else shape(value)) == shown

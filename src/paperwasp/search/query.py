@@ -14,6 +14,7 @@ from paperwasp.ranking.explanation import NodeValue
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, Tags
+from paperwasp.search.summary_values import ALL_OBJECTS, Objects
 from paperwasp.tensor.value import Tensor
 
 
@@ -212,6 +213,13 @@ class Show:
     it may not."""
     tags: Tags = HI_TAGS
     """How the application marks the words of a query."""
+    objects: Objects = ALL_OBJECTS
+    """What is shown as JSON objects."""
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """What the forms of values depend on."""
+        return self.tensor_form, self.exact_tensors, self.objects
 
     @property
     def marks(self) -> Tags:

@@ -34,7 +34,7 @@ from paperwasp.search.query import Query
 from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
 from paperwasp.search.summary_languages import TextLanguage, TextLanguages
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
-from paperwasp.search.summary_values import has_float_tensors, pairing_of, predicate_text, raw_text, widening_of
+from paperwasp.search.summary_values import has_float_tensors, predicate_text, raw_text, shape_of, widening_of
 from paperwasp.tensor.json_output import result_json
 
 _NEXT_SOURCE: Final = "\x1e"
@@ -207,8 +207,7 @@ class SummaryForms:
     def writer(self, query: Query, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
         """The writer for a query's summary class and fields. A type without that class shows nothing."""
         schema = space.schema
-        tensors = (query.show.tensor_form, query.show.exact_tensors)
-        key = (id(schema), query.show.summary, query.show.fields, tensors, space.streamed)
+        key = (id(schema), query.show.summary, query.show.fields, query.show.values, space.streamed)
         known = self._known.get(key)
         fields = partial(_shown_fields, query, space, elements, self._languages.of(schema))
         change_of = Markings(query.match.tree, space, query.show).of
@@ -452,8 +451,8 @@ def _steps(
         show = partial(result_json, form=query.show.tensor_form, exact=query.show.exact_tensors)
         if convert is not None:
             yield lambda value, _, __: convert(value, show)
-    if (pair := pairing_of(source.type)) is not None:
-        yield lambda value, _, __: pair(value)
+    if (shape := shape_of(source.type, query.show.objects)) is not None:
+        yield lambda value, _, __: shape(value)
 
 
 def _each(change: Marking, value: Any, language: str) -> Any:

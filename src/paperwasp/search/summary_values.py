@@ -14,7 +14,7 @@ predicate_printer.cpp and predicatefieldvalue.cpp in document
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
@@ -23,12 +23,15 @@ from paperwasp.document.predicate import parse_predicate, printed
 from paperwasp.document.types import (
     FLOAT,
     FLOAT16,
+    STRING,
     ArrayType,
     DataType,
     InnerStructType,
     MapType,
+    NumericType,
     StructType,
     TensorFieldType,
+    WeightedSetType,
 )
 from paperwasp.errors import LanguageError
 
@@ -63,49 +66,88 @@ def _of_members(members: dict[str, Callable[[Any], Any]]) -> Callable[[Any], Any
     return lambda struct: {name: members[name](item) if name in members else item for name, item in struct.items()}
 
 
-Pair = Callable[[Any], Any]
-"""The JSON of a value → the same with arrays that look like maps as objects."""
+class Objects(NamedTuple):
+    """What is shown as JSON objects below the fields of a hit. False: as arrays of structs, as which Vespa's content
+    nodes send them, with `key` and `value`, or `item` and `weight`."""
+
+    maps: bool = True
+    """The field itself is an object all the same, if its keys are strings."""
+    weighted_sets: bool = True
+
+
+ALL_OBJECTS: Final = Objects()
+
+Shape = Callable[[Any], Any]
+"""The JSON of a value → the same with other objects and arrays in it."""
 
 _ENTRY: Final = ("key", "value")
 _WEIGHT: Final = ("item", "weight")
 
 
-def pairing_of(type_: DataType) -> Pair | None:
-    """The function that shows arrays of structs as maps or weighted sets, where all have just `key` and `value`, or
-    `item` and a whole `weight`; None: the type has no such arrays. A struct within itself is left as it is.
+def shape_of(type_: DataType, objects: Objects = ALL_OBJECTS, *, is_within: bool = False) -> Shape | None:
+    """The function that shows maps and weighted sets as `objects` says, and with them arrays of structs that all have
+    just `key` and `value`, or `item` and a whole `weight`; None: all is shown as it is. A struct within itself is left
+    as it is. `is_within`: a part of a field.
 
-    Vespa does so since its content nodes send maps and weighted sets as such arrays: tryEmitAsMap and tryEmitAsWset of
-    JsonRenderer.java.
+    Vespa does not know them apart, since its content nodes send maps and weighted sets as such arrays: emitTopLevel,
+    tryEmitAsMap and tryEmitAsWset of JsonRenderer.java.
     """
     match type_:
         case ArrayType():
-            return _array_pairing(type_.element)
+            return _array_shape(type_.element, objects, is_within)
         case MapType():
-            item = pairing_of(type_.value)
-            return item and (lambda entries: {key: item(value) for key, value in entries.items()})
+            return _map_shape(type_, objects, is_within)
+        case WeightedSetType() if not objects.weighted_sets:
+            return _pairs(_WEIGHT, _value_of(type_.key), lambda weight: weight)
         case StructType():
-            members = {name: pair for name, inner in type_.fields if (pair := pairing_of(inner))}
+            members = {
+                name: shape for name, inner in type_.fields if (shape := shape_of(inner, objects, is_within=True))
+            }
             return _of_members(members) if members else None
     return None
 
 
-def _array_pairing(element: DataType) -> Pair | None:
-    inner = pairing_of(element)
-    names = {name for name, _ in element.fields} if isinstance(element, StructType) else set()
-    if isinstance(element, InnerStructType) or not (inner or names.issuperset(_ENTRY) or names.issuperset(_WEIGHT)):
+def _map_shape(type_: MapType, objects: Objects, is_within: bool) -> Shape | None:
+    item = shape_of(type_.value, objects, is_within=True)
+    if objects.maps or (type_.key == STRING and not is_within):
+        return item and (lambda entries: {key: item(value) for key, value in entries.items()})
+    return _pairs(_ENTRY, _value_of(type_.key), item or (lambda value: value))
+
+
+def _pairs(names: tuple[str, str], name_of: Callable[[str], Any], value_of: Callable[[Any], Any]) -> Shape:
+    """Shows an object as an array of its members."""
+    first, second = names
+
+    def pairs(members: Any) -> Any:
+        return [{first: name_of(name), second: value_of(value)} for name, value in members.items()]
+
+    return pairs
+
+
+def _value_of(type_: DataType) -> Callable[[str], Any]:
+    """From the name of a member to the value of this type that it stands for."""
+    return orjson.loads if isinstance(type_, NumericType) else str
+
+
+def _array_shape(element: DataType, objects: Objects, is_within: bool) -> Shape | None:
+    inner = shape_of(element, objects, is_within=True)
+    members = dict(element.fields) if isinstance(element, StructType) else {}
+    has_entries = members.keys() >= set(_ENTRY) and (objects.maps or (not is_within and members[_ENTRY[0]] == STRING))
+    has_weights = members.keys() >= set(_WEIGHT) and objects.weighted_sets
+    if isinstance(element, InnerStructType) or not (inner or has_entries or has_weights):
         return None
 
-    def pair(values: Any) -> Any:
+    def shape(values: Any) -> Any:
         if not isinstance(values, list):
             return values
         shown = values if inner is None else [inner(value) for value in values]
-        if _are_all(shown, _ENTRY):
+        if has_entries and _are_all(shown, _ENTRY):
             return {_name(struct["key"]): struct["value"] for struct in shown}
-        if _are_all(shown, _WEIGHT) and all(type(struct["weight"]) is int for struct in shown):
+        if has_weights and _are_all(shown, _WEIGHT) and all(type(struct["weight"]) is int for struct in shown):
             return {_name(struct["item"]): struct["weight"] for struct in shown}
         return shown
 
-    return pair
+    return shape
 
 
 def _are_all(values: list[Any], names: tuple[str, str]) -> bool:

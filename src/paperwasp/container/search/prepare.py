@@ -199,6 +199,7 @@ def _show(
         shown.format == "cbor",
         prefetch,
         tags=tags,
+        objects=shown.objects(),
     )
     return show, failure
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
-from paperwasp.container.search.values import PRESENT, Now
+from paperwasp.container.search.values import PRESENT, XML_FORMATS, Now
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.records import dataclass
 from paperwasp.search.query import (
@@ -22,6 +22,7 @@ from paperwasp.search.query import (
     RankingOverride,
     Streaming,
 )
+from paperwasp.search.summary_values import ALL_OBJECTS, Objects
 from paperwasp.tensor.types import TensorType
 from paperwasp.yql.lifting import Values
 
@@ -143,6 +144,14 @@ class Presentation:
     format: str | None = None
     tensor_form: str = "short"
     callback: str = ""
+    has_map_objects: bool = True
+    has_weighted_set_objects: bool = True
+
+    def objects(self) -> Objects:
+        """What is shown as objects. XML knows none of the others."""
+        if self.format in XML_FORMATS:
+            return ALL_OBJECTS
+        return Objects(self.has_map_objects, self.has_weighted_set_objects)
 
 
 @dataclass(slots=True)
