@@ -106,7 +106,13 @@ def test_the_table_and_the_page_show_what_changed(files: Path) -> None:
         files, "evaluate", *_local(files), "-p", "words", "-p", "votes", "-m", "RR@10", "--report", str(report)
     )
     assert done.returncode == 0, done.stderr
-    for said in ("2 queries", "won: q1 “blue” 0.500 → 1.000", "lost: q2 “giant steps” 1.000 → 0.500", "not judged"):
+    for said in (
+        "2 queries",
+        "0.500 to 1.000",
+        "won: query q1 “blue” 0.500 → 1.000",
+        "lost: query q2 “giant steps” 1.000 → 0.500",
+        "1 c 1.875   - e 7",
+    ):
         assert said in done.stdout
     page = report.read_text()
     Balanced(page)

@@ -14,6 +14,7 @@ from paperwasp.relevance.rankings import RankedDocument
 
 _LINE_CHARACTERS = 70
 _BARS = 30
+_LEAST_P = 0.001
 
 
 def show(evaluation: Evaluation, console: Console, changes: int) -> None:
@@ -30,9 +31,15 @@ def _parts(evaluation: Evaluation, changes: int) -> Iterator[RenderableType]:
     for each in evaluation.measured[1:]:
         yield _plot(evaluation, each)
         won, lost = evaluation.changes(each, evaluation.measures[0], changes)
+        if won or lost:
+            yield Text("Before each document is its judgment (-: none), after it its score", "dim")
         for title, found in (("won", won), ("lost", lost)):
             for change in found:
-                yield _change(evaluation, change, title, first, each)
+                text = change.text[:_LINE_CHARACTERS]
+                yield Text(
+                    f"\n{title}: query {change.query} “{text}” {change.before:.3f} → {change.after:.3f}", "italic"
+                )
+                yield _change(evaluation, change, first, each)
 
 
 def _means(evaluation: Evaluation) -> Table:
@@ -46,7 +53,9 @@ def _means(evaluation: Evaluation) -> Table:
         cells = []
         for name in evaluation.measures:
             estimate = each.estimate(name)
-            text = Text(f"{estimate.mean:.4f}", "bold").append(f" {estimate.low:.3f} to {estimate.high:.3f}", "dim")
+            text = Text(f"{estimate.mean:.4f}", "bold").append(
+                f"\n{estimate.low:.3f} to {estimate.high:.3f}", "not bold dim"
+            )
             if each is not evaluation.measured[0]:
                 text.append("\n").append_text(_verdict(evaluation.difference(each, name)))
             cells.append(text)
@@ -58,8 +67,8 @@ def _verdict(difference: Difference) -> Text:
     """Green or red where the interval of the difference does not hold 0."""
     estimate = difference.estimate
     style = "green" if estimate.low > 0 else "red" if estimate.high < 0 else "dim"
-    shown = f"{estimate.mean:+.4f} (p {difference.p_value:.3f}) {difference.won} won, {difference.lost} lost"
-    return Text(shown, style)
+    chance = "p<0.001" if difference.p_value < _LEAST_P else f"p={difference.p_value:.3f}"
+    return Text(f"{estimate.mean:+.4f} {chance}\n{difference.won} won, {difference.lost} lost", style)
 
 
 def _plot(evaluation: Evaluation, measured: Measured) -> Text:
@@ -77,9 +86,8 @@ def _plot(evaluation: Evaluation, measured: Measured) -> Text:
     return text
 
 
-def _change(evaluation: Evaluation, change: Change, title: str, first: Measured, other: Measured) -> Table:
-    heading = f"{title}: {change.query} “{change.text[:_LINE_CHARACTERS]}” {change.before:.3f} → {change.after:.3f}"
-    table = Table(title=heading, title_justify="left", box=None, padding=(0, 2, 0, 0))
+def _change(evaluation: Evaluation, change: Change, first: Measured, other: Measured) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0))
     for each in (first, other):
         table.add_column(each.ranking.name, no_wrap=True, overflow="ellipsis")
     for before, after in change.documents:
@@ -93,5 +101,5 @@ def _document(evaluation: Evaluation, query: str, document: RankedDocument | Non
         return Text("")
     relevance = evaluation.relevance(query, document.id)
     style = "dim" if relevance is None else "green" if relevance > 0 else "red"
-    judged = "not judged" if relevance is None else f"relevance {relevance}"
-    return Text(f"{document.id} {document.score:.4g} ", style).append(judged, "dim")
+    judged = "-" if relevance is None else str(relevance)
+    return Text(f"{judged} {document.id} ", style).append(f"{document.score:.4g}", "dim")
