@@ -19,7 +19,7 @@ from paperwasp import limits
 from paperwasp.errors import Overload
 from paperwasp.http.messages import Request, StreamedResponse
 from paperwasp.http.server import HttpServer
-from tests.http.http_servers import BOTH, HOST, client_of, get, serve_for
+from tests.http.http_servers import BOTH, HOST, client_of, connections_of, get, serve_for
 
 LINES = "application/jsonl"
 GZIP = {"Accept-Encoding": "gzip"}
@@ -187,6 +187,30 @@ def test_an_iterator_is_closed_when_its_client_leaves(http2: bool) -> None:
         await asyncio.wait_for(source.closed.wait(), 10)
 
     serve(endless, test)
+
+
+@BOTH
+def test_nothing_is_made_for_a_connection_that_is_closing(http2: bool) -> None:
+    """The exchange learns that it is lost in a later turn of the event loop, which an iterator that never waits would
+    not let come."""
+    servers: list[HttpServer] = []
+
+    async def closing() -> AsyncIterator[bytes]:
+        yield CHUNK
+        for connection in connections_of(servers[0]):
+            connection.abort()
+        for _ in range(1000):
+            yield CHUNK
+
+    async def test(server: HttpServer, source: Source) -> None:
+        servers.append(server)
+        async with client(server, http2) as http:
+            with pytest.raises(httpx.HTTPError):
+                await http.get("/")
+        await source.closed.wait()
+        assert source.given <= 3
+
+    serve(closing, test)
 
 
 def test_a_stream_that_is_reset_leaves_its_connection_to_the_others() -> None:

@@ -98,6 +98,10 @@ class ResponseLine(Protocol):
     def version(self) -> str:
         """As it is written in heads: `HTTP/1.1`."""
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether nothing more is sent. The exchanges learn of it a moment later, by `lose`."""
+
     def respond(self, exchange: Exchange, answer: Response) -> None:
         """Sends a whole answer."""
 
@@ -412,8 +416,7 @@ class Exchange:
 
     async def write(self, chunk: bytes) -> None:
         """Sends a chunk, and waits until most of it has left. Errors: ClientGone, Unread."""
-        if self.is_gone:
-            raise ClientGone
+        self._check_client()
         if chunk:
             self.sent_bytes += len(chunk)
             self.line.send(self, chunk)
@@ -427,8 +430,12 @@ class Exchange:
                     raise unread() from None
             finally:
                 self._waiter = None
-            if self.is_gone:
-                raise ClientGone
+            self._check_client()
+
+    def _check_client(self) -> None:
+        """Errors: ClientGone."""
+        if self.is_gone or self.line.is_closing:
+            raise ClientGone
 
     def end(self) -> None:
         self.line.end_stream(self)

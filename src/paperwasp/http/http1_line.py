@@ -340,6 +340,10 @@ class Http1Line:
             connection.advance_soon()
 
     @property
+    def is_closing(self) -> bool:
+        return self._connection.is_closing
+
+    @property
     def version(self) -> str:
         return "HTTP/1.0" if self._is_old else "HTTP/1.1"
 

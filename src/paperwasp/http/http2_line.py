@@ -242,6 +242,10 @@ class Http2Line:
     # Answers
 
     @property
+    def is_closing(self) -> bool:
+        return self._connection.is_closing
+
+    @property
     def version(self) -> str:
         return "HTTP/2.0"
 
