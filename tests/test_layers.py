@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent / "src"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("records", "limits"),
+    ("records", "patterns", "limits"),
     (
         "errors",
         "env",

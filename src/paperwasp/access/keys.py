@@ -21,7 +21,6 @@ import hashlib
 import hmac
 import logging
 import os
-import re
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
@@ -37,6 +36,7 @@ from paperwasp.limits.access import (
     ACCESS_RACY_NS,
     ACCESS_TOKEN_CHARACTERS,
 )
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 READ: Final = "read"
@@ -48,9 +48,9 @@ _FORMAT: Final = 1
 _PREFIX: Final = "pw"
 _ID_BYTES: Final = 10
 _SECRET_BYTES: Final = 32
-_FILE: Final = re.compile(r"([a-z2-7]{16})\.json")
-_TOKEN: Final = re.compile(r"pw_([a-z2-7]{16})_[A-Za-z0-9_-]{43}")
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_FILE: Final = compile_later(r"([a-z2-7]{16})\.json")
+_TOKEN: Final = compile_later(r"pw_([a-z2-7]{16})_[A-Za-z0-9_-]{43}")
+_NAME: Final = compile_later(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _TEMPORARY: Final = ".tmp-"
 _ID: Final = slice(len("Bearer pw_"), len("Bearer pw_") + 16)
 """Where the id of a key is in a header that sends it."""

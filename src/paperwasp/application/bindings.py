@@ -13,13 +13,13 @@ Differs: the host must be `*`: any client can say another.
 
 from __future__ import annotations
 
-import re
 from functools import cmp_to_key
 from typing import Final
 
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
-_PATTERN: Final = re.compile(r"([^:]+)://([^:/]+)(?::(\*|[0-9]{1,5}))?/(.*)")
+_PATTERN: Final = compile_later(r"([^:]+)://([^:/]+)(?::(\*|[0-9]{1,5}))?/(.*)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from enum import Enum
 from typing import Final
 
 from paperwasp.application.values import Value, value_named
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 
@@ -69,9 +70,11 @@ class Rule:
     why: str = ""
 
 
-_LINE: Final = re.compile(r"(?P<indent> *)(?P<tag>\+?[\w./-]+)(@(?P<shared>[\w-]+))?(?P<often>[?!+])?(?P<rest>\s.*)?")
-_REST: Final = re.compile(r"(?P<words>.*?)(\s=\s+(?P<text>\S+))?(\s--\s(?P<why>.*))?")
-_ATTRIBUTE: Final = re.compile(r"(?P<use>[~>]?)(?P<name>[\w-]+)(?P<required>!?)(:(?P<value>\S+))?")
+_LINE: Final = compile_later(
+    r"(?P<indent> *)(?P<tag>\+?[\w./-]+)(@(?P<shared>[\w-]+))?(?P<often>[?!+])?(?P<rest>\s.*)?"
+)
+_REST: Final = compile_later(r"(?P<words>.*?)(\s=\s+(?P<text>\S+))?(\s--\s(?P<why>.*))?")
+_ATTRIBUTE: Final = compile_later(r"(?P<use>[~>]?)(?P<name>[\w-]+)(?P<required>!?)(:(?P<value>\S+))?")
 _ATTRIBUTE_USES: Final = {"": Use.USED, "~": Use.NOTED, ">": Use.PENDING}
 _USES: Final = {use.value: use for use in Use}
 _ANY: Final = "any"

@@ -9,12 +9,13 @@ import re
 from typing import Final
 
 from paperwasp.errors import LanguageError, Position
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 IGNORE_FILE: Final = ".vespaignore"
-_PIECE: Final = re.compile(r"(?P<any>\*+)|(?P<one>\?)|\\(?P<escaped>.)|(?P<set>\[)|(?P<plain>[^\\])", re.DOTALL)
-_SET: Final = re.compile(r"\[(?P<not>\^?)(?P<ranges>(?:(?:\\.|[^\\\]-])(?:-(?:\\.|[^\\\]-]))?)+)\]", re.DOTALL)
-_RANGE: Final = re.compile(r"\\?(.)(?:-\\?(.))?", re.DOTALL)
+_PIECE: Final = compile_later(r"(?P<any>\*+)|(?P<one>\?)|\\(?P<escaped>.)|(?P<set>\[)|(?P<plain>[^\\])", re.DOTALL)
+_SET: Final = compile_later(r"\[(?P<not>\^?)(?P<ranges>(?:(?:\\.|[^\\\]-])(?:-(?:\\.|[^\\\]-]))?)+)\]", re.DOTALL)
+_RANGE: Final = compile_later(r"\\?(.)(?:-\\?(.))?", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

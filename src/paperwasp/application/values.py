@@ -6,15 +6,16 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _LONGEST_NUMBER: Final = 24
 _LONGEST_NAME_BYTES: Final = 200
 """Content clusters have folders of their name, and file systems take at most 255 bytes."""
-_NAME: Final = re.compile(r"[^\W\d][\w.-]*")
-_SIZE: Final = re.compile(r"([0-9]{1,12})\s*(?:([kKmMgGtT])(i?)[bB]?|[bB])?")
+_NAME: Final = compile_later(r"[^\W\d][\w.-]*")
+_SIZE: Final = compile_later(r"([0-9]{1,12})\s*(?:([kKmMgGtT])(i?)[bB]?|[bB])?")
 _SIZE_POWERS: Final = "kmgt"
-_SECONDS: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*(ms|s)?")
+_SECONDS: Final = compile_later(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*(ms|s)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def _numbers(lowest: float, highest: float | None = None) -> Value:
 
 
 def _matching(description: str, pattern: str) -> Value:
-    return Value(description, re.compile(pattern).fullmatch)  # type: ignore[arg-type]
+    compiled = compile_later(pattern)
+    return Value(description, lambda text: compiled.fullmatch(text) is not None)
 
 
 def _is_name(text: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from paperwasp.document.types import BOOL, NumericType
+from paperwasp.patterns import compile_later
 
 Number = int | float
 
@@ -36,11 +37,11 @@ _LEAST: Final = -(2**63)
 _MOST: Final = 2**63 - 1
 _MOST_DIGITS: Final = 308
 """The most digits of an integer: every one with no more is a double, too."""
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_DECIMAL: Final = re.compile(
+_WHOLE: Final = compile_later(r"[+-]?[0-9]+")
+_DECIMAL: Final = compile_later(
     r"\s*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]{1,9})?|inf|infinity)", re.ASCII | re.IGNORECASE
 )
-_HEXADECIMAL: Final = re.compile(r"\s*[+-]?0x[0-9a-f]{1,200}", re.ASCII | re.IGNORECASE)
+_HEXADECIMAL: Final = compile_later(r"\s*[+-]?0x[0-9a-f]{1,200}", re.ASCII | re.IGNORECASE)
 
 
 def bounds_of(

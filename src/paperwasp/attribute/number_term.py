@@ -5,13 +5,13 @@ Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html; a
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
 from paperwasp.attribute.bounds import Number, number_of
+from paperwasp.patterns import compile_later
 
 _PARTS: Final = 3
-_HIT_LIMIT: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_HIT_LIMIT: Final = compile_later(r"[+-]?[0-9]{1,10}")
 
 
 class NumberTerm(NamedTuple):

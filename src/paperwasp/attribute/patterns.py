@@ -8,7 +8,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains and #matche
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from time import perf_counter
@@ -22,6 +21,7 @@ from paperwasp import limits
 from paperwasp.attribute.scanned_text import SEPARATOR, ScannedText, fold
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 Table = NDArray[np.uint8]
@@ -135,7 +135,7 @@ class RegexPattern(TextPattern):
         return table
 
 
-_ALONE: Final = re.compile(r"\\[AzCQ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
+_ALONE: Final = compile_later(r"\\[AzCQ]|\(\?[a-zA-Z]*-[a-zA-Z]*m")
 """Parts of an expression that may mean something else within a longer text."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -11,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from paperwasp.errors import Corruption, InvalidInput
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.version import VERSION
 
@@ -19,7 +19,7 @@ DATA: Final = "data/"
 """What the names of all other members begin with."""
 _FORMAT: Final = "paperwasp-backup"
 _VERSION: Final = 1
-_DIGEST: Final = re.compile("[0-9a-f]{64}")
+_DIGEST: Final = compile_later("[0-9a-f]{64}")
 
 
 class DamagedBackup(Corruption):

@@ -6,7 +6,6 @@ Modules are imported by the command that needs them: the service is ready sooner
 from __future__ import annotations
 
 import inspect
-import re
 import sys
 from collections.abc import Callable
 from typing import Annotated, Final, NoReturn
@@ -29,6 +28,7 @@ from paperwasp.cli.status import status
 from paperwasp.cli.test import test
 from paperwasp.cli.visit import visit
 from paperwasp.errors import Corruption, PaperwaspError
+from paperwasp.patterns import compile_later
 from paperwasp.version import VERSION, VESPA_VERSION
 
 app: Final = typer.Typer(
@@ -40,7 +40,7 @@ app: Final = typer.Typer(
     pretty_exceptions_enable=False,
 )
 _INTERRUPTED: Final = 130
-_GOES_ON: Final = re.compile(r"(?<![.:])\n")
+_GOES_ON: Final = compile_later(r"(?<![.:])\n")
 _COMMANDS: Final = (
     *(serve, check, deploy, feed, query, visit, status),
     *(test, run, evaluate, features),

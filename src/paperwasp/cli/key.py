@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from typing import Annotated, Final
 
@@ -10,6 +9,7 @@ import typer
 
 from paperwasp.cli.options import DEFAULT_DATA, DataDirectoryPath
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 key: Final = typer.Typer(
     help="Make, list and revoke the keys by which clients say who they are.\n\n"
@@ -19,7 +19,7 @@ key: Final = typer.Typer(
     rich_markup_mode="rich",
 )
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
-_LIFETIME: Final = re.compile(r"([1-9][0-9]{0,5})([mhdw])")
+_LIFETIME: Final = compile_later(r"([1-9][0-9]{0,5})([mhdw])")
 
 
 @key.command()

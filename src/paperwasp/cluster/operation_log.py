@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,12 +29,13 @@ from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.env import SYSTEM, Environment, sync_directory
 from paperwasp.errors import InternalError, LogDamage, NoSpace, OtherVersion
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
 
 _LOGGER: Final = logging.getLogger(__name__)
-_FILE_NAME: Final = re.compile(r"(\d{16})\.log")
+_FILE_NAME: Final = compile_later(r"(\d{16})\.log")
 
 
 class NewRecord(NamedTuple):

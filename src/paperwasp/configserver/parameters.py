@@ -13,6 +13,7 @@ from paperwasp import limits
 from paperwasp.errors import InvalidInput, TooLarge, UnknownVersion
 from paperwasp.http.messages import Request
 from paperwasp.http.multipart import Part, parse_multipart
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.version import VESPA_VERSION
 
@@ -20,9 +21,9 @@ ZIP: Final = "application/zip"
 ARCHIVE_TYPES: Final = (ZIP, "application/x-gzip", "application/gzip")
 MULTIPART: Final = "multipart/form-data"
 _SUPPORTED: Final = ", ".join(ARCHIVE_TYPES[:2])
-_DURATION: Final = re.compile(r"\s*(\d{1,12}(?:\.\d{0,9})?)\s*(ms|s|m|min|h)?\s*", re.ASCII | re.IGNORECASE)
+_DURATION: Final = compile_later(r"\s*(\d{1,12}(?:\.\d{0,9})?)\s*(ms|s|m|min|h)?\s*", re.ASCII | re.IGNORECASE)
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
-_VERSION: Final = re.compile(r"\d{1,4}(\.\d{1,6}){0,2}([.-][\w.-]{1,40})?", re.ASCII)
+_VERSION: Final = compile_later(r"\d{1,4}(\.\d{1,6}){0,2}([.-][\w.-]{1,40})?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

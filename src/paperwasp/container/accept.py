@@ -6,20 +6,20 @@ Differs: without an Accept header, and where anything is accepted, the answer is
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request
+from paperwasp.patterns import compile_later
 
 _LARGEST: Final = 4096
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
-_RANGE: Final = re.compile(rf"({_TOKEN})/({_TOKEN})((?:[ \t]*;[ \t]*{_TOKEN}=(?:{_TOKEN}|{_QUOTED}))*)[ \t]*")
-_PARAMETER: Final = re.compile(rf";[ \t]*({_TOKEN})=({_TOKEN}|{_QUOTED})")
-_QUALITY: Final = re.compile(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
+_RANGE: Final = compile_later(rf"({_TOKEN})/({_TOKEN})((?:[ \t]*;[ \t]*{_TOKEN}=(?:{_TOKEN}|{_QUOTED}))*)[ \t]*")
+_PARAMETER: Final = compile_later(rf";[ \t]*({_TOKEN})=({_TOKEN}|{_QUOTED})")
+_QUALITY: Final = compile_later(r"0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?")
 _SEPARATORS: Final = " \t,"
 
 

@@ -10,7 +10,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-_STRING: Final = re.compile(rb"""'((?:[^'\\]++|\\.)*+)'|"(?:[^"\\]++|\\.)*+"|[^'"]++""", re.DOTALL)
+from paperwasp.patterns import compile_later
+
+_STRING: Final = compile_later(rb"""'((?:[^'\\]++|\\.)*+)'|"(?:[^"\\]++|\\.)*+"|[^'"]++""", re.DOTALL)
 _BACKSLASHES: Final = rb"\\"
 
 

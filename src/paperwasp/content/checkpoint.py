@@ -14,7 +14,6 @@ the next start removes.
 from __future__ import annotations
 
 import logging
-import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -37,12 +36,13 @@ from paperwasp.content.relayout import change_layout
 from paperwasp.errors import Corruption, InternalError, OtherVersion
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.linguistics.versions import describe_changes, versions
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.store.document_store import DocumentStore, restore
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _VERSION: Final = 3
-_CHECKPOINT_NAME: Final = re.compile(r"\d{16}")
+_CHECKPOINT_NAME: Final = compile_later(r"\d{16}")
 _CURRENT: Final = "CURRENT"
 _MANIFEST: Final = "manifest.json"
 _ROWS: Final = "rows.arrays"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
@@ -16,9 +15,10 @@ from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, Rec
 from paperwasp.content.layout import Layout
 from paperwasp.content.records import decode_entries
 from paperwasp.errors import Corruption, LogDamage, OtherVersion
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
-_FILE_NAME: Final = re.compile(r"\d{16}\.log")
+_FILE_NAME: Final = compile_later(r"\d{16}\.log")
 Note = Callable[[int], None]
 
 

@@ -19,10 +19,11 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.doctor.findings import Area, Finding
+from paperwasp.patterns import compile_later
 
 _AREA: Final = Area("machine")
 _PYTHON: Final = (3, 11)
-_REQUIREMENT: Final = re.compile(r"^([\w.-]+)[^;<>=]*(?:>=([\d.]+))?")
+_REQUIREMENT: Final = compile_later(r"^([\w.-]+)[^;<>=]*(?:>=([\d.]+))?")
 _ONE_GIB: Final = 1 << 30
 _SYSTEM: Final = Path("/")
 

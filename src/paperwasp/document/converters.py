@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import base64
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -45,6 +44,7 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import InvalidInput, LanguageError
+from paperwasp.patterns import compile_later
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.value import Tensor
 
@@ -59,11 +59,11 @@ _NONCHARACTER_BYTES: Final = (b"\xef\xb7", b"\xbf\xbe", b"\xbf\xbf")
 _LAST_TWO_OF_PLANES: Final = "".join(
     f"{chr(plane << 16 | 0xFFFE)}{chr(plane << 16 | 0xFFFF)}" for plane in range(1, 17)
 )
-_ILLEGAL_CHARACTER: Final = re.compile(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0-\ufddf{_LAST_TWO_OF_PLANES}]")
-_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
-_DECIMAL: Final = re.compile(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
-_BASE64: Final = re.compile("[A-Za-z0-9+/]")
-_NO_BASE64: Final = re.compile("[^A-Za-z0-9+/]+")
+_ILLEGAL_CHARACTER: Final = compile_later(rf"[\x00-\x08\x0b\x0c\x0e-\x1f\ufdd0-\ufddf{_LAST_TWO_OF_PLANES}]")
+_INTEGER: Final = compile_later(r"[+-]?[0-9]+")
+_DECIMAL: Final = compile_later(r"[+-]?(NaN|Infinity|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?)[fFdD]?")
+_BASE64: Final = compile_later("[A-Za-z0-9+/]")
+_NO_BASE64: Final = compile_later("[^A-Za-z0-9+/]+")
 _MICRO: Final = 1_000_000
 _COORDINATES: Final[Mapping[str, tuple[str, int]]] = {
     **dict.fromkeys(("lat", "latitude"), ("y", _MICRO)),

@@ -13,17 +13,19 @@ import re
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from paperwasp.patterns import compile_later
+
 _NUMBER: Final = r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}"
-_DIRECTION_FIRST: Final = re.compile(
+_DIRECTION_FIRST: Final = compile_later(
     rf"(?P<direction>[NSEW])(?P<degrees>{_NUMBER})(?:[°o](?P<minutes>{_NUMBER})?(?:'(?P<seconds>{_NUMBER})?)?)?"
 )
-_DIRECTION_BETWEEN: Final = re.compile(
+_DIRECTION_BETWEEN: Final = compile_later(
     rf"(?P<degrees>{_NUMBER})[°o]?(?P<direction>[NSEW])(?P<minutes>{_NUMBER})?(?:'(?P<seconds>{_NUMBER})?)?"
 )
-_DIRECTION_LAST: Final = re.compile(
+_DIRECTION_LAST: Final = compile_later(
     rf"(?P<degrees>{_NUMBER})[°o](?P<minutes>{_NUMBER})(?:'(?P<seconds>{_NUMBER})?)?(?P<direction>[NSEW])"
 )
-_MILLIONTHS: Final = re.compile(r"([-+]?[0-9]{1,10});([-+]?[0-9]{1,10})")
+_MILLIONTHS: Final = compile_later(r"([-+]?[0-9]{1,10});([-+]?[0-9]{1,10})")
 _MOST: Final = {"N": 90, "S": 90, "E": 180, "W": 180}
 _MICRO: Final = 1_000_000
 _LONGEST: Final = 200

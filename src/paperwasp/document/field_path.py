@@ -32,13 +32,14 @@ from paperwasp.document.types import (
     unroll,
 )
 from paperwasp.document.updates import Each, Index, Key, Match, Member, Step
+from paperwasp.patterns import compile_later
 
-_IS_PATH: Final = re.compile(r"[.\[{]")
-_NAME: Final = re.compile(r"[^.\[{]*")
-_QUOTED_KEY: Final = re.compile(r'\{\s*+"((?:[^"\\]|\\["\\])*+)"\s*+\}')
-_BARE_KEY: Final = re.compile(r"\{\s*+([^}]*+)\}")
-_INDEX: Final = re.compile(r"\[(?:([0-9]{1,10})|\$([^\]]*+))\]")
-_ESCAPED: Final = re.compile(r"\\(.)")
+_IS_PATH: Final = compile_later(r"[.\[{]")
+_NAME: Final = compile_later(r"[^.\[{]*")
+_QUOTED_KEY: Final = compile_later(r'\{\s*+"((?:[^"\\]|\\["\\])*+)"\s*+\}')
+_BARE_KEY: Final = compile_later(r"\{\s*+([^}]*+)\}")
+_INDEX: Final = compile_later(r"\[(?:([0-9]{1,10})|\$([^\]]*+))\]")
+_ESCAPED: Final = compile_later(r"\\(.)")
 _LARGEST_INDEX: Final = 2**31 - 1
 
 

@@ -17,6 +17,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.tokens import END, Lexicon, Token, TokenStream
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _KINDS: Final = {
@@ -41,7 +42,7 @@ _QUICK_LEXICON: Final = Lexicon(
 _VALUES: Final = ("string", "integer", "word")
 _LONG: Final = range(-(2**63), 2**63)
 _LONG_DIGITS: Final = 20
-_ESCAPE: Final = re.compile(rb"\\(x[0-9A-Fa-f]{2}|.)", re.DOTALL)
+_ESCAPE: Final = compile_later(rb"\\(x[0-9A-Fa-f]{2}|.)", re.DOTALL)
 _UNESCAPED: Final = {b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ESCAPED: Final = {"\\": "\\\\", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 

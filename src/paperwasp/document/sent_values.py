@@ -7,7 +7,6 @@ they were refused are still read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
@@ -23,16 +22,17 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Value
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 Check = Callable[[Any], None]
 """Raises ValueError for a typed value that is refused."""
 
-_URL: Final = re.compile(
+_URL: Final = compile_later(
     r"(?:[^:/?#]+:)?"  # scheme
     r"(?://(?:[^:@/?#]+(?::[^@/?#]+)?@)?(?:\[[^\]]+\]|[^:/?#]+)(?::(?P<port>[^/?#]+))?)?"  # user, host, port
     r"[^?#]*(?:\?[^#]*)?(?:#[^\n\r\x85\u2028\u2029]*)?"  # path, query, fragment
 )
-_PORT: Final = re.compile(r"[+-]?[0-9]{1,10}")
+_PORT: Final = compile_later(r"[+-]?[0-9]{1,10}")
 
 
 class SentCheck:

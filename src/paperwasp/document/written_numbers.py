@@ -17,8 +17,9 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.large_json import load_json, load_stored_json
+from paperwasp.patterns import compile_later
 
-_STRING_OR_NUMBER: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+', re.DOTALL)
+_STRING_OR_NUMBER: Final = compile_later(rb'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+', re.DOTALL)
 _QUOTE: Final = b'"'
 _TOO_LARGE: Final = "number is infinity"
 """How orjson refuses it."""

@@ -6,18 +6,18 @@ trees are still what they are. There are no scripts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
 from paperwasp.embedded.html_cells import cell, marked, number, value_html
+from paperwasp.patterns import compile_later
 
 _LEFT_OUT: Final = ("sddocname", "documentid")
 _MOST_ROWS: Final = 100
 _MOST_COLUMNS: Final = 40
 _MOST_EXPLAINED: Final = 20
-_ID_START: Final = re.compile(r"id:[^:]*:[^:]*:[^:]*:")
+_ID_START: Final = compile_later(r"id:[^:]*:[^:]*:[^:]*:")
 _LINE: Final = "color-mix(in srgb, currentColor 18%, transparent)"
 _STYLE: Final = f"""<style>
 div.paperwasp {{ overflow-x: auto; color: inherit; font-size: 13px; line-height: 1.45; }}

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.patterns import compile_later
+
 _CELL_CHARACTERS: Final = 300
 _LEAD_CHARACTERS: Final = 60
 """Of a text that is cut, how much comes before the first mark."""
@@ -16,8 +18,8 @@ _NUMBERS: Final = 4
 """Of a vector, how many are shown."""
 _MEMBERS: Final = 8
 """Of an object, how many are shown."""
-_MARKED: Final = re.compile(r"<hi>(.*?)</hi>", re.DOTALL)
-_HALF_TAG: Final = re.compile(r"<(?:/(?:hi?)?|hi?)?$")
+_MARKED: Final = compile_later(r"<hi>(.*?)</hi>", re.DOTALL)
+_HALF_TAG: Final = compile_later(r"<(?:/(?:hi?)?|hi?)?$")
 _GAP: Final = "<sep />"
 
 

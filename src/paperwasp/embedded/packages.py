@@ -12,8 +12,9 @@ from typing import Final, Protocol, runtime_checkable
 
 from paperwasp.application.directory import load_package
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
-_SCHEMA_NAME: Final = re.compile(r"^\s*(?:schema|search)\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
+_SCHEMA_NAME: Final = compile_later(r"^\s*(?:schema|search)\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _SERVICES: Final = """<services version="1.0">
   <container id="default" version="1.0"><search/><document-api/></container>
   <content id="content" version="1.0">

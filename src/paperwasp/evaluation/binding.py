@@ -11,7 +11,6 @@ FunctionEvaluator.java
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.evaluation.function import Function, NoSuchThing, NotEvaluated, Values
 from paperwasp.large_json import load_json
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.literal import parse_tensor
@@ -30,9 +30,9 @@ from paperwasp.tensor.value import Tensor, as_cells
 
 MISSING_VALUE: Final = "missing-value"
 """The parameter whose value is that of all arguments that have none. No argument has a name with a dash."""
-_WRITTEN_TYPE: Final = re.compile(r"\s*(tensor\s*(?:<[^>]*>\s*)?\([^)]*\))\s*:")
-_NUMBER_IN_BRACES: Final = re.compile(r"\s*(?:tensor\s*\(\s*\)\s*:)?\s*\{([^{}:]+)\}\s*")
-_INDEX: Final = re.compile(r"([A-Za-z_]\w*)[\"']?\s*:\s*[\"']?(\d{1,10})\b")
+_WRITTEN_TYPE: Final = compile_later(r"\s*(tensor\s*(?:<[^>]*>\s*)?\([^)]*\))\s*:")
+_NUMBER_IN_BRACES: Final = compile_later(r"\s*(?:tensor\s*\(\s*\)\s*:)?\s*\{([^{}:]+)\}\s*")
+_INDEX: Final = compile_later(r"([A-Za-z_]\w*)[\"']?\s*:\s*[\"']?(\d{1,10})\b")
 
 
 def bound_values(function: Function, texts: Mapping[str, str]) -> Values:

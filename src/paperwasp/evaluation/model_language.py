@@ -21,6 +21,7 @@ from typing import Final
 
 from paperwasp.errors import Finding, LanguageError, Position
 from paperwasp.evaluation.expressions import ExpressionFunction, Surroundings, compile_function
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.ranking.scope import function_source
 from paperwasp.schema.model import Constant, Function
@@ -33,8 +34,8 @@ from paperwasp.tensor.value import Tensor
 
 _MODEL: Final = "model"
 _PROFILE: Final = "rank-profile"
-_START: Final = re.compile(r"(?:\s|#[^\n]*)*model(?=\s)")
-_COLON_BEFORE_TYPE: Final = re.compile(r"^([ \t]*(?!expression\b)[\w()]+[ \t]*):(?=[ \t]*tensor[<(])", re.MULTILINE)
+_START: Final = compile_later(r"(?:\s|#[^\n]*)*model(?=\s)")
+_COLON_BEFORE_TYPE: Final = compile_later(r"^([ \t]*(?!expression\b)[\w()]+[ \t]*):(?=[ \t]*tensor[<(])", re.MULTILINE)
 _KNOWN: Final = frozenset({"inputs", "constants", "function"})
 
 

@@ -12,7 +12,6 @@ Vespa: https://docs.vespa.ai/en/ranking/stateless-model-evaluation.html, Importe
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -26,6 +25,7 @@ from paperwasp.evaluation.expressions import Surroundings, compile_function
 from paperwasp.evaluation.function import Function, NoSuchThing
 from paperwasp.evaluation.model_language import read_model
 from paperwasp.evaluation.networks import NetworkFunction, argument_types
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.declarations import MODELS, Declarations, Probe
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import DoesNotRun
@@ -34,7 +34,7 @@ from paperwasp.ranking.scope import Source
 from paperwasp.records import dataclass
 from paperwasp.schema.files import PackageFiles
 
-_NAME: Final = re.compile("[A-Za-z0-9_]+")
+_NAME: Final = compile_later("[A-Za-z0-9_]+")
 _TREE_INFO: Final = "tree_info"
 Settings = Mapping[str, SessionSettings]
 """Name of a network → how it runs; the others run by `default_settings`."""

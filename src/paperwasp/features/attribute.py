@@ -7,7 +7,6 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#attribute(n
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -27,6 +26,7 @@ from paperwasp.document.types import (
 from paperwasp.features.block import Block
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, number_in, register
 from paperwasp.features.z_curve import z_curve_feature
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
@@ -35,7 +35,7 @@ from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.kept import KeptTensors
 from paperwasp.tensor.types import NUMBER, TensorType
 
-_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,19}")
+_WHOLE: Final = compile_later(r"\s*[+-]?[0-9]{1,19}")
 
 
 def _type(setup: RankSetup, arguments: tuple[str, ...], output: str) -> TensorType:

@@ -23,9 +23,10 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.features.block import Block
 from paperwasp.features.distance import FARTHEST, NOWHERE
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.patterns import compile_later
 
 _WITHOUT_PATH: Final = {"distance": NOWHERE, "traveled": 1.0, "product": 0.0}
-_NUMBER: Final = re.compile(
+_NUMBER: Final = compile_later(
     r"\s*[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|inf|nan)", re.ASCII | re.IGNORECASE
 )
 _POINT: Final = 1e-6

@@ -22,12 +22,13 @@ from paperwasp.document.types import ArrayType, MapType, NumericType, StructType
 from paperwasp.errors import LanguageError
 from paperwasp.features.block import Block
 from paperwasp.features.family import RankSetup, TensorCompute, check_field, register
+from paperwasp.patterns import compile_later
 from paperwasp.tensor.algebra import converted
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import Dimension, TensorType
 
-_SOURCE: Final = re.compile(r"(attribute|query)\((.+)\)")
-_INT32: Final = re.compile(r"\s*([+-]?[0-9]{1,10})")
+_SOURCE: Final = compile_later(r"(attribute|query)\((.+)\)")
+_INT32: Final = compile_later(r"\s*([+-]?[0-9]{1,10})")
 
 
 def _source(argument: str, feature: str) -> tuple[str, str]:

@@ -27,11 +27,12 @@ from paperwasp.generators.config import TEXT, Config, Definition, choice
 from paperwasp.generators.json_schema import schema_of_field
 from paperwasp.generators.language_models import LanguageModel
 from paperwasp.indexing.context import Context
+from paperwasp.patterns import compile_later
 from paperwasp.schema.components import Component
 
 _LOG: Final = logging.getLogger("paperwasp.generators")
 _INPUT, _SCHEMA = "{input}", "{jsonSchema}"
-_PLACEHOLDERS: Final = re.compile("|".join(map(re.escape, (_INPUT, _SCHEMA))))
+_PLACEHOLDERS: Final = compile_later("|".join(map(re.escape, (_INPUT, _SCHEMA))))
 _SHOWN: Final = 500
 DEFINITION: Final[Definition] = {
     "providerId": (TEXT, ""),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.tables import RawTable, TextTable, bytes_of, distinct, encoded, in_pieces, mapped
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.patterns import compile_later
 
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -30,8 +31,8 @@ TEXTS: Final = frozenset({Kind.STRING, Kind.RAW})
 WHOLE: Final = frozenset({Kind.LONG, Kind.BOOL})
 
 _DTYPES: Final[dict[Kind, Any]] = {Kind.LONG: np.int64, Kind.DOUBLE: np.float64, Kind.BOOL: np.bool_}
-_WHOLE: Final = re.compile(rb"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))")
-_NUMBER: Final = re.compile(
+_WHOLE: Final = compile_later(rb"[ \t\n\v\f\r]*([+-]?)(?:0[xX]([0-9a-fA-F]+)|(0[0-7]*)|([1-9][0-9]*))")
+_NUMBER: Final = compile_later(
     rb"[ \t\n\v\f\r]*([+-]?(?:0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)(?:[pP][+-]?[0-9]+)?"
     rb"|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf(?:inity)?|nan))",
     re.IGNORECASE,

@@ -28,6 +28,7 @@ from urllib.parse import quote
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput, LargeHead, LongAddress
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -40,16 +41,16 @@ UNKNOWN: Final = -1
 """The length of a body that comes in chunks."""
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_LINE: Final = re.compile(rb"(" + _TOKEN + rb") ([!-~\x80-\xff]+) HTTP/1\.([01])\r\n")
-_FIELD: Final = re.compile(rb"(" + _TOKEN + rb"):([^\x00-\x08\x0a-\x1f\x7f]*)\r\n")
-_BARE_END: Final = re.compile(rb"(?<!\r)\n")
-_NO_METHOD: Final = re.compile(rb"[\r\n]*[^!#$%&'*+\-.^_`|~0-9A-Za-z\r\n]")
+_LINE: Final = compile_later(rb"(" + _TOKEN + rb") ([!-~\x80-\xff]+) HTTP/1\.([01])\r\n")
+_FIELD: Final = compile_later(rb"(" + _TOKEN + rb"):([^\x00-\x08\x0a-\x1f\x7f]*)\r\n")
+_BARE_END: Final = compile_later(rb"(?<!\r)\n")
+_NO_METHOD: Final = compile_later(rb"[\r\n]*[^!#$%&'*+\-.^_`|~0-9A-Za-z\r\n]")
 _QUOTED: Final = rb'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\[\t -~\x80-\xff])*"'
 _EXTENSION: Final = rb";" + _TOKEN + rb"(?:=(?:" + _TOKEN + rb"|" + _QUOTED + rb"))?"
-_CHUNK: Final = re.compile(rb"([0-9a-fA-F]{1,15})(?:" + _EXTENSION + rb")*\r\n")
-_LENGTH: Final = re.compile(r"[0-9]{1,19}", re.ASCII)
-_HOST: Final = re.compile(r"(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{0,5})?", re.ASCII)
-_ABSOLUTE: Final = re.compile(r"https?://([^/?#]*)", re.ASCII | re.IGNORECASE)
+_CHUNK: Final = compile_later(rb"([0-9a-fA-F]{1,15})(?:" + _EXTENSION + rb")*\r\n")
+_LENGTH: Final = compile_later(r"[0-9]{1,19}", re.ASCII)
+_HOST: Final = compile_later(r"(?:[\w.~!$&'()*+,;=%-]+|\[[0-9a-fA-F:.]+\])(?::[0-9]{0,5})?", re.ASCII)
+_ABSOLUTE: Final = compile_later(r"https?://([^/?#]*)", re.ASCII | re.IGNORECASE)
 _HEAD_END: Final = b"\r\n\r\n"
 _LINE_END: Final = b"\r\n"
 _LATIN: Final = "latin-1"

@@ -8,7 +8,6 @@ Vespa: container HTTP behaviour; paths and query strings are decoded by the rule
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import field
 from types import MappingProxyType
@@ -19,12 +18,13 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass, frozen
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain;charset=utf-8"
 HTML: Final = "text/html;charset=utf-8"
-_BROKEN_ESCAPE: Final = re.compile("%(?![0-9a-fA-F]{2})")
+_BROKEN_ESCAPE: Final = compile_later("%(?![0-9a-fA-F]{2})")
 _SHOWN: Final = 1000
 """Characters of a text with a problem that are told."""
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})

@@ -10,10 +10,11 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
-_BOUNDARY: Final = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.IGNORECASE)
-_NAME: Final = re.compile(r';\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', re.IGNORECASE)
+_BOUNDARY: Final = compile_later(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.IGNORECASE)
+_NAME: Final = compile_later(r';\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', re.IGNORECASE)
 _END_OF_HEADERS: Final = b"\r\n\r\n"
 
 

@@ -25,6 +25,7 @@ from typing import Final, NoReturn
 
 from paperwasp.errors import InvalidInput
 from paperwasp.http.tls import ALPN, ServerContext
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 TlsSource = Callable[[], ServerContext]
@@ -34,7 +35,7 @@ _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion
 _DEFAULT_CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2; forward secrecy and authenticated encryption, as Vespa allows them."""
 _SUITES_13: Final = ("TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256", "TLS_AES_128_GCM_SHA256")
-_KEY_PARTS: Final = ((re.compile(r"AES_(\d+)_CBC"), r"AES\1"), (re.compile(r"AES_(\d+)"), r"AES\1"))
+_KEY_PARTS: Final = ((compile_later(r"AES_(\d+)_CBC"), r"AES\1"), (compile_later(r"AES_(\d+)"), r"AES\1"))
 _CERTIFICATE_MARK: Final = b"-----BEGIN CERTIFICATE-----"
 _KEY_MARK: Final = b"PRIVATE KEY-----"
 _LARGEST_FILE_BYTES: Final = 4 * 1024 * 1024

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import date
 from typing import Final
 
@@ -27,14 +26,15 @@ from paperwasp.document.types import (
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
 from paperwasp.indexing.values import is_float, is_number, is_text, text_of
+from paperwasp.patterns import compile_later
 from paperwasp.schema.indexing_tree import Expression
 
 _WHOLE: Final = {"to_byte": BYTE, "to_int": INT, "to_long": LONG}
 _FLOATS: Final = {"to_float": FLOAT, "to_double": DOUBLE}
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,40}")
+_INTEGER: Final = compile_later(r"[+-]?[0-9]{1,40}")
 _SHOWN: Final = 100
 _DEFAULT_WEIGHT: Final = 1
-_INSTANT: Final = re.compile(
+_INSTANT: Final = compile_later(
     r"(?P<year>[0-9]{4}|[+-][0-9]{4,9})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})[Tt]"
     r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2}):(?P<second>[0-9]{2})(?:\.[0-9]{0,9})?"
     r"(?:[Zz]|(?P<sign>[+-])(?P<hours>[0-9]{2}):(?P<minutes>[0-9]{2})(?::(?P<seconds>[0-9]{2}))?)"

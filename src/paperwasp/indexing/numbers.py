@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 import struct
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_EVEN, Context, Decimal
@@ -32,6 +31,7 @@ from paperwasp.document.types import (
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
 from paperwasp.indexing.sources import wrap
 from paperwasp.indexing.values import is_float, is_number, is_text, primitive_of
+from paperwasp.patterns import compile_later
 from paperwasp.schema.indexing_tree import Expression
 
 Number = int | float
@@ -45,7 +45,7 @@ _DECIMALS: Final[Mapping[str, Callable[[Decimal, Decimal], Decimal]]] = {
     "%": _EXACT.remainder,
 }
 _BITS: Final = {INT: 32, LONG: 64}
-_HEX: Final = re.compile(r"[-+]?[0-9a-fA-F]+")
+_HEX: Final = compile_later(r"[-+]?[0-9a-fA-F]+")
 _LONG_MIN: Final = -(2**63)
 _LONGEST_BASE64: Final = 12
 _LONGEST_HEX: Final = 1000

@@ -24,9 +24,10 @@ from paperwasp.document.types import (
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Step, Value, compiles
 from paperwasp.indexing.values import is_number, text_of
+from paperwasp.patterns import compile_later
 from paperwasp.schema.indexing_tree import Expression
 
-_ESCAPE: Final = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPE: Final = compile_later(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f"}
 _AXES: Final = {"x": 0, "y": 1}
 

@@ -8,18 +8,18 @@ Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html#sort-fu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Final
 
 from paperwasp.errors import InvalidQuery
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 SORT_FUNCTIONS: Final = ("raw", "lowercase", "uca")
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 DEFAULT_LOCALE: Final = "en_US"
-LOCALE: Final = re.compile(r"[A-Za-z0-9@=;._-]{0,64}")
+LOCALE: Final = compile_later(r"[A-Za-z0-9@=;._-]{0,64}")
 _COLLATORS: Final = 64
 """Kept at a time: a locale is what a query says."""
 

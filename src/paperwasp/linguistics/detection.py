@@ -11,13 +11,13 @@ microseconds, and always the same: the terms of a document may depend on nothing
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from typing import Final
 
 from paperwasp.core import _core
 from paperwasp.linguistics.languages import CHINESE_TRADITIONAL, ENGLISH, UNKNOWN, Language
+from paperwasp.patterns import compile_later
 
 LOOKED_AT_CHARACTERS: Final = 256
 """At the beginning of a text, as in Vespa."""
@@ -130,8 +130,8 @@ _ALPHABETS: Final[tuple[tuple[str, str, Language, int], ...]] = (
 )
 """First and last letter, the language they are taken for, and how many letters of Latin one of them counts for."""
 _FIRST_LETTERS: Final = [first for first, *_ in _ALPHABETS]
-_BEYOND_LATIN: Final = re.compile("[" + "".join(f"{first}-{last}" for first, last, *_ in _ALPHABETS) + "]")
-_LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
+_BEYOND_LATIN: Final = compile_later("[" + "".join(f"{first}-{last}" for first, last, *_ in _ALPHABETS) + "]")
+_LATIN: Final = compile_later("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]")
 
 _CLOSER: Final[dict[Language, tuple[tuple[Language, str], ...]]] = {
     "ru": (("uk", "іїєґІЇЄҐ"), ("be", "ўЎ"), ("sr", "љњћђџјЉЊЋЂЏЈ"), ("kk", "әғқңөұүһӘҒҚҢӨҰҮҺ")),

@@ -22,18 +22,19 @@ from paperwasp import limits
 from paperwasp.linguistics.grams import grams
 from paperwasp.linguistics.languages import ENGLISH, Language
 from paperwasp.linguistics.stemming import NO_STEMMER, stem_word, stemmer_of
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _ACCENTS: Final = regex.compile(r"[\u0300-\u036f]+")
 _PART: Final = regex.compile(r"(?P<word>[\p{L}\p{N}\p{Mn}\p{Mc}]+)|(?P<symbol>\p{So})|[^\p{L}\p{N}\p{Mn}\p{Mc}\p{So}]+")
-_BEYOND_ASCII: Final = re.compile(r"[\x00-\x7f]?[^\x00-\x7f]+")
+_BEYOND_ASCII: Final = compile_later(r"[\x00-\x7f]?[^\x00-\x7f]+")
 """With the character before, which what follows may be an accent of. Before any ASCII character, normalizing starts
 again: so these pieces can be normalized one by one."""
 _LONGEST_KEPT: Final = 32
 """Longer pieces are not kept: they hardly occur twice."""
-_ASCII_WORD: Final = re.compile(r"[A-Za-z0-9]+")
-_WORD: Final = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
-_SEPARATOR: Final = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
+_ASCII_WORD: Final = compile_later(r"[A-Za-z0-9]+")
+_WORD: Final = compile_later(r"[A-Za-z0-9\x80-\U0010ffff]+")
+_SEPARATOR: Final = compile_later(r"[\x00-/:-@\[-`{-\x7f]")
 # Letters of the private use area stand for ASCII separators that a compatibility form has in the middle of a word.
 _SHIELDED: Final = {c: 0xE000 + c for c in range(128) if not chr(c).isalnum()}
 _LOWER: Final = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}

@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from paperwasp.patterns import compile_later
+
 ALL: Final = "all"
 """Stands for the whole URI, without a port that goes without saying."""
 PARTS: Final = ("scheme", "hostname", "port", "path", "query", "fragment")
 HOST: Final = "host"
 """Another name of the host name."""
 
-_SCHEME: Final = re.compile(r"([A-Za-z0-9+.-]*):")
-_HOST: Final = re.compile(r"(?://)?([A-Za-z0-9.+-]*)(?::([0-9]*))?")
-_REST: Final = re.compile(
+_SCHEME: Final = compile_later(r"([A-Za-z0-9+.-]*):")
+_HOST: Final = compile_later(r"(?://)?([A-Za-z0-9.+-]*)(?::([0-9]*))?")
+_REST: Final = compile_later(
     r"([\w.!~*'()%:@&=+$,/;-]*)(?:\?([\w.!~*'()%:@&=+$,/;?-]*))?(?:#([\w.!~*'()%:@&=+$,/;?-]*))?", re.ASCII
 )
 _USUAL_PORTS: Final = ("80", "443")

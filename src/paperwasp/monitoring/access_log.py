@@ -11,7 +11,6 @@ Differs: there is no trace in it, and no connection log.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Sequence
 from functools import lru_cache
@@ -30,8 +29,11 @@ from paperwasp.limits.monitoring import (
 from paperwasp.monitoring.gathering import Gathering
 from paperwasp.monitoring.log_files import LogFiles
 from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.patterns import compile_later
 
-_SECRET: Final = re.compile(r"(?i)token|secret|passw|credential|authorization|api[-_.]?key|access[-_.]?key|signature")
+_SECRET: Final = compile_later(
+    r"(?i)token|secret|passw|credential|authorization|api[-_.]?key|access[-_.]?key|signature"
+)
 _REMOTE_ADDRESSES: Final = ("x-forwarded-for", "y-ra", "yahooremoteip", "client-ip")
 """Headers that say who has asked a proxy, by precedence."""
 _DEGRADATIONS: Final = ("match-phase", "timeout", "adaptive-timeout", "non-ideal-state")

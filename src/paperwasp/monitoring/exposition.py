@@ -11,7 +11,6 @@ Format: https://prometheus.io/docs/instrumenting/exposition_formats/
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -20,8 +19,9 @@ from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from paperwasp.monitoring.numbers import Latencies
+from paperwasp.patterns import compile_later
 
-_NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_]")
+_NOT_IN_NAMES: Final = compile_later("[^a-zA-Z0-9_]")
 BOUNDS_MS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000)
 """Of the buckets of histograms; a part of those of `numbers`."""
 HISTOGRAM: Final = "paperwasp_request_duration_seconds"

@@ -5,7 +5,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from paperwasp.attribute.number_term import NumberTerm
@@ -16,10 +15,11 @@ from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.text import NOWHERE, sequence
 from paperwasp.operators.word import fields_of, seen_match, term_operator
+from paperwasp.patterns import compile_later
 from paperwasp.query import RangeItem
 from paperwasp.schema.model import Field
 
-_WORDS: Final = re.compile(r"[0-9A-Za-z]+")
+_WORDS: Final = compile_later(r"[0-9A-Za-z]+")
 
 
 @planner(RangeItem)

@@ -16,6 +16,7 @@ from typing import NamedTuple, NoReturn
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.patterns import compile_later
 
 _BETWEEN_CLOCKS = 1024
 """Tokens, a power of two: who reads a text for somebody that waits ends when the time is over (`core.clock`)."""
@@ -42,8 +43,11 @@ class Lexicon:
         skipped = "|".join(pattern for kind, pattern in kinds.items() if kind.startswith("_"))
         tokens = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items() if not kind.startswith("_"))
         # One match a token, with all that is skipped before it; one without a token ends the text, or should.
-        self._pattern = re.compile(f"(?:{skipped})*+(?:{tokens}|)" if skipped else f"(?:{tokens}|)", re.DOTALL)
-        self._kinds = {index: kind for kind, index in self._pattern.groupindex.items()}
+        self._pattern = compile_later(f"(?:{skipped})*+(?:{tokens}|)" if skipped else f"(?:{tokens}|)", re.DOTALL)
+
+    @cached_property
+    def _kinds(self) -> Mapping[int, str]:
+        return {index: kind for kind, index in self._pattern.groupindex.items()}
 
     def tokenize(self, text: str, source: str = "") -> TokenStream:
         """The tokens of `text`; raises LanguageError at the first character that starts none, OutOfTime."""

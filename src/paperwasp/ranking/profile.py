@@ -16,6 +16,7 @@ from typing import Final, NamedTuple, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.compiler import Constants, ExpressionCompiler, FeatureCatalog
 from paperwasp.ranking.declarations import Declarations, Model, literal
 from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplanations
@@ -39,7 +40,7 @@ DEFAULT_FIRST_PHASE: Final = "nativeRank"
 _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}
 _LATER_THAN_FIRST: Final = _LATER_THAN_SECOND | {"firstPhase"}
 _SORT_FEATURES: Final = "sort-features"
-_SORT_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SORT_NAME: Final = compile_later(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 PHASES: Final[Mapping[str, Set[str]]] = {

@@ -7,7 +7,6 @@ Their places are counted within the texts of the parameters.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -15,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.limits import expressions as limits
 from paperwasp.parsing.tokens import position_of
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.schema.model import GlobalPhase, RankProfile
 from paperwasp.schema.rank_settings import find_features
@@ -50,7 +50,7 @@ _KINDS: Final[Mapping[str, str]] = {field: field.replace("_", "-") for field in 
 """Field of RankExpressions → the name of what it takes the place of."""
 
 
-_WAITING: Final = re.compile(r"\bdebug(?:Attribute)?Wait\b")
+_WAITING: Final = compile_later(r"\bdebug(?:Attribute)?Wait\b")
 
 
 def check_text(field: str, text: str) -> None:

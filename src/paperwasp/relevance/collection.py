@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 Queries = Mapping[str, str]
 """Id → text."""
@@ -25,9 +26,9 @@ _QUERY_IDS: Final = ("_id", "id", "query_id", "qid", "query-id")
 _TEXTS: Final = ("text", "query", "title")
 _DOCUMENTS: Final = ("document_id", "doc_id", "docid", "corpus-id", "document")
 _RELEVANCES: Final = ("relevance", "score", "label", "rel")
-_TOPIC: Final = re.compile(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
-_NUMBER: Final = re.compile(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
-_TITLE: Final = re.compile(r"<title>\s*(?:Topic:)?\s*(.*?)(?:</title>|<|$)", re.DOTALL | re.IGNORECASE)
+_TOPIC: Final = compile_later(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
+_NUMBER: Final = compile_later(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
+_TITLE: Final = compile_later(r"<title>\s*(?:Topic:)?\s*(.*?)(?:</title>|<|$)", re.DOTALL | re.IGNORECASE)
 
 
 class BadCollection(InvalidInput):

@@ -17,10 +17,11 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import Unavailable
+from paperwasp.patterns import compile_later
 
 FOLDER_VARIABLE: Final = "PAPERWASP_SECRETS"
 _VARIABLE_PREFIX: Final = "PAPERWASP_SECRET_"
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_NAME: Final = compile_later(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
 
 def find_secret(name: str) -> str | None:

@@ -44,11 +44,12 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import Position
+from paperwasp.patterns import compile_later
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
 from paperwasp.tensor.types import TensorType
 
-_GENERIC: Final = re.compile(r"(\w+)<(.*)>", re.DOTALL)
+_GENERIC: Final = compile_later(r"(\w+)<(.*)>", re.DOTALL)
 _COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")
 _KEYS: Final[frozenset[DataType]] = frozenset({*PRIMITIVES.values(), FLOAT16, URI, RAW})
 """The types that the key of a map may have."""

@@ -12,11 +12,12 @@ from typing import Final
 
 from paperwasp.parsing import Token, TokenStream
 from paperwasp.parsing.tokens import END
+from paperwasp.patterns import compile_later
 
 OPENING: Final[Mapping[str, str]] = {"{": "}", "(": ")", "[": "]"}
 """Opening bracket → the one that closes it."""
 
-_COMMENT_OR_STRING: Final = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
+_COMMENT_OR_STRING: Final = compile_later(r"\"[^\"\n]*\"|'[^'\n]*'|#[^\n]*")
 
 
 def line_end(tokens: TokenStream, token: Token) -> int:

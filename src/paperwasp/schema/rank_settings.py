@@ -6,13 +6,13 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#rank-profile
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Final, Literal, cast
 
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.tokens import position_of
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.fields import RANK_TYPES
 from paperwasp.schema.model import Constant, Diversity, Field, Function, Input, MatchPhase, Mutation, OnnxModel
@@ -23,7 +23,7 @@ from paperwasp.schema.values import boolean, integer, number
 
 EXPRESSION_SUFFIX: Final = ".expression"
 FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features", "sort-features")
-_MUTATION: Final = re.compile(r"\s*(\w+)\s*(\+=|-=|=)\s*(-?\d+(?:\.\d+)?)\s*;?\s*")
+_MUTATION: Final = compile_later(r"\s*(\w+)\s*(\+=|-=|=)\s*(-?\d+(?:\.\d+)?)\s*;?\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing import Lexicon, Token, TokenStream
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.parsing.tokens import END
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.free_text import OPENING, balanced_text, line_end, line_text, read_bracketed
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
@@ -33,12 +34,12 @@ LEXICON: Final = Lexicon(
     }
 )
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_FUNCTION_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\$?")
-_PROFILE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
-_DASHED_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
-_INTEGER = re.compile(r"-?[0-9]+L?")
+_NAME = compile_later(r"[A-Za-z_][A-Za-z0-9_]*")
+_FUNCTION_NAME = compile_later(r"[A-Za-z_][A-Za-z0-9_]*\$?")
+_PROFILE_NAME = compile_later(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_DASHED_NAME = compile_later(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PATH = compile_later(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*")
+_INTEGER = compile_later(r"-?[0-9]+L?")
 _INPUT_TYPES = ("double", "float", "long", "string", "tensor")
 
 

@@ -23,6 +23,7 @@ from paperwasp.linguistics.grams import gram_spans
 from paperwasp.linguistics.vocabulary import WORD_CHARACTERS, Forms
 from paperwasp.operators import SearchSpace
 from paperwasp.operators.text import tokens_in
+from paperwasp.patterns import compile_later
 from paperwasp.query import (
     EquivItem,
     Item,
@@ -45,7 +46,7 @@ from paperwasp.search.gram_marks import GRAM_TAGS, text_of_grams
 from paperwasp.search.teaser import Occurrence, Span, annotated, marked, teaser
 
 _ASCII: Final = "A-Za-z0-9"
-_ASCII_WORDS: Final = re.compile(f"[{_ASCII}]+")
+_ASCII_WORDS: Final = compile_later(f"[{_ASCII}]+")
 _UNICODE_WORDS: Final = regex.compile(f"[{WORD_CHARACTERS}]+")
 
 

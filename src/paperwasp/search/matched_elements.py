@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#matched-elements-
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
@@ -21,10 +20,11 @@ from paperwasp.operators import FieldMatch, Operator, TermOperator
 from paperwasp.operators.field_match import Lids, Occurrences
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.same_element import SameElementOperator
+from paperwasp.patterns import compile_later
 from paperwasp.search.ranked import RankedHits
 from paperwasp.tensor.value import Tensor
 
-_LEADING_NUMBER: Final = re.compile("[0-9]{1,9}")
+_LEADING_NUMBER: Final = compile_later("[0-9]{1,9}")
 
 
 def matched_elements(operator: Operator, field: str, lids: Lids) -> Occurrences:

@@ -7,18 +7,18 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#element-gap, #fil
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.tuning import NO_TUNING, NeighborTuning, Tuning
+from paperwasp.patterns import compile_later
 from paperwasp.schema.model import RankProfile
 from paperwasp.search import matching_properties as matching
 
 _DIGITS: Final = 9
-_SHARE: Final = re.compile(r"(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
+_SHARE: Final = compile_later(r"(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
 _SHARES: Final = {
     matching.FILTER_THRESHOLD: "filter-threshold",
     matching.STOPWORD_LIMIT: "weakand stopword-limit",

@@ -8,15 +8,15 @@ Vespa: query_value.cpp (`request_lookup`, `as_feature`), nowfeature.cpp. `docs/r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
+from paperwasp.patterns import compile_later
 from paperwasp.ranking.names import input_name
 from paperwasp.ranking.text_hash import text_number
 
 NOW: Final = "vespa.now"
-_WHOLE: Final = re.compile(r"\s*[+-]?[0-9]{1,18}")
+_WHOLE: Final = compile_later(r"\s*[+-]?[0-9]{1,18}")
 
 
 def inputs_by_property(properties: Mapping[str, str]) -> dict[str, float]:

@@ -16,7 +16,6 @@ Differs: nested operators of the query are seen as one list of words and phrases
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
@@ -25,6 +24,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from paperwasp.core.clock import check_time
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 
@@ -42,7 +42,7 @@ _ANCHOR: Final = "\ufff9"
 _SEPARATOR: Final = "\ufffa"
 _TERMINATOR: Final = "\ufffb"
 _UNIT_END: Final = "\x1f"
-_ANNOTATION: Final = re.compile(f"{_ANCHOR}([^{_SEPARATOR}]*){_SEPARATOR}[^{_TERMINATOR}]*{_TERMINATOR}|{_UNIT_END}")
+_ANNOTATION: Final = compile_later(f"{_ANCHOR}([^{_SEPARATOR}]*){_SEPARATOR}[^{_TERMINATOR}]*{_TERMINATOR}|{_UNIT_END}")
 
 
 class Occurrence(NamedTuple):

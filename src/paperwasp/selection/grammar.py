@@ -19,6 +19,7 @@ from paperwasp import limits
 from paperwasp.document.updates import Index, Key, Member
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.parsing.tokens import END, Lexicon, Token, TokenStream, position_of
+from paperwasp.patterns import compile_later
 from paperwasp.selection.patterns import PatternError, regular_expression
 from paperwasp.selection.tree import (
     ID_PARTS,
@@ -61,7 +62,7 @@ _COMPARISONS: Final = frozenset(name for name, level in LEVELS.items() if level 
 _WORDS: Final = {"null": None, "true": True, "false": False}
 _MOST_DIGITS: Final = 100
 _TOO_DEEP: Final = f"nested deeper than {limits.SELECTION_DEPTH} levels"
-_ESCAPE: Final = re.compile(rb"\\(x[0-9a-fA-F]{2}|.|$)", re.DOTALL)
+_ESCAPE: Final = compile_later(rb"\\(x[0-9a-fA-F]{2}|.|$)", re.DOTALL)
 _ESCAPED: Final = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"f": b"\f", b'"': b'"', b"'": b"'", b"\\": b"\\"}
 
 

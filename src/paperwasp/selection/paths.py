@@ -26,6 +26,7 @@ from paperwasp.document.types import (
     unroll,
 )
 from paperwasp.document.updates import Index, Key, Member, Value
+from paperwasp.patterns import compile_later
 from paperwasp.selection.tree import Step, Variable, step_text
 from paperwasp.selection.truth import Binding
 from paperwasp.selection.values import Many, Operand, Scalar, Special
@@ -69,9 +70,9 @@ def key_of(text: str, kind: type) -> Any:
 
 
 _KEY_FORMS: Final[Mapping[type, re.Pattern[str]]] = {
-    bool: re.compile("true|false", re.IGNORECASE),
-    int: re.compile("[+-]?[0-9]{1,20}"),
-    float: re.compile(r"[+-]?[0-9]{1,400}(\.[0-9]{0,400})?([eE][+-]?[0-9]{1,5})?"),
+    bool: compile_later("true|false", re.IGNORECASE),
+    int: compile_later("[+-]?[0-9]{1,20}"),
+    float: compile_later(r"[+-]?[0-9]{1,400}(\.[0-9]{0,400})?([eE][+-]?[0-9]{1,5})?"),
 }
 """The forms in which keys that are not strings are written."""
 

@@ -12,7 +12,6 @@ end for that.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
@@ -20,11 +19,12 @@ from typing import Any, Final
 import re2
 
 from paperwasp import limits
+from paperwasp.patterns import compile_later
 
 Test = Callable[[str], bool]
 """Whether a text matches."""
 
-_WILDCARDS: Final = re.compile(r"(\*+|\?)")
+_WILDCARDS: Final = compile_later(r"(\*+|\?)")
 
 
 class PatternError(ValueError):

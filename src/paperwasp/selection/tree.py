@@ -11,11 +11,12 @@ from dataclasses import field
 from typing import ClassVar, Final
 
 from paperwasp.document.updates import Index, Key, Member
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 CHARACTER_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
-_WRITTEN_OTHERWISE: Final = re.compile(r'[\x00-\x1f"\\\x7f]')
-_BARE_KEY: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*|[0-9]+")
+_WRITTEN_OTHERWISE: Final = compile_later(r'[\x00-\x1f"\\\x7f]')
+_BARE_KEY: Final = compile_later(r"[a-zA-Z_][a-zA-Z0-9_]*|[0-9]+")
 
 LEVELS: Final = {
     **dict(zip(("or", "and", "not"), (1, 2, 3), strict=True)),

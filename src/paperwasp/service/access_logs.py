@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Collection
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from paperwasp.monitoring.access_log import AccessLog
 from paperwasp.monitoring.log_files import Compression, LogFiles
+from paperwasp.patterns import compile_later
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container
 
 Logged = Literal["auto", "on", "off"]
 """Whether answers are logged: as `<accesslog>` of services.xml says, always, or never."""
-_NOT_IN_NAMES: Final = re.compile("[^a-zA-Z0-9_-]")
+_NOT_IN_NAMES: Final = compile_later("[^a-zA-Z0-9_-]")
 _DEFAULT_APPLICATION: Final = "default.default.default"
 
 

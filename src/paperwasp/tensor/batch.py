@@ -14,12 +14,13 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
 LabelNumbers = NDArray[np.int64]
-_OWN_NUMBER: Final = re.compile(r"0|[1-9][0-9]{0,17}", re.ASCII)
+_OWN_NUMBER: Final = compile_later(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
 class Labels:

@@ -21,6 +21,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
+from paperwasp.patterns import compile_later
 from paperwasp.tensor.binary_format import convert, read_tensor
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
@@ -39,8 +40,8 @@ _VALUES: Final = frozenset({"values"})
 _TYPE_AND_VALUES: Final = frozenset({"type", "values"})
 _ONE_SUBSPACE: Final[tuple[Labels, ...]] = ((),)
 """The labels of a tensor without mapped dimensions."""
-_DECIMAL: Final = re.compile(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*", re.ASCII)
-_HEX: Final = re.compile("[0-9A-Fa-f]*")
+_DECIMAL: Final = compile_later(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*", re.ASCII)
+_HEX: Final = compile_later("[0-9A-Fa-f]*")
 
 
 def read_constant(path: str, content: bytes, type_: TensorType) -> Tensor:

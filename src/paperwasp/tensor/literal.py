@@ -15,16 +15,19 @@ import orjson
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.patterns import compile_later
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import Dimension, TensorType
 from paperwasp.tensor.value import Labels, Tensor, TensorBuilder, hex_cells
 
-_SPACE: Final = re.compile(r"\s*")
-_TYPE: Final = re.compile(r"tensor\s*(<[^>]*>\s*)?\([^)]*\)")
-_NUMBER: Final = re.compile(r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)(?![\w.])", re.IGNORECASE)
-_LABEL: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9_@$]*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
+_SPACE: Final = compile_later(r"\s*")
+_TYPE: Final = compile_later(r"tensor\s*(<[^>]*>\s*)?\([^)]*\)")
+_NUMBER: Final = compile_later(
+    r"[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)(?![\w.])", re.IGNORECASE
+)
+_LABEL: Final = compile_later(r"[A-Za-z0-9_@][A-Za-z0-9_@$]*|\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'", re.DOTALL)
 _JSON_NUMBERS: Final = frozenset({int, float})
-_HEX: Final = re.compile(r"([\"']?)([0-9A-Fa-f]+)\1(?![\w.])")  # in quotes, as in the JSON of documents
+_HEX: Final = compile_later(r"([\"']?)([0-9A-Fa-f]+)\1(?![\w.])")  # in quotes, as in the JSON of documents
 
 
 def parse_tensor(text: str, type_: TensorType | None = None, source: str = "") -> Tensor:

@@ -15,13 +15,14 @@ from functools import cached_property
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 CELL_TYPES: Final = ("double", "float", "bfloat16", "int8")
 """From the largest to the smallest."""
 
-_TYPE: Final = re.compile(r"tensor\s*(?:<\s*(\w+)\s*>)?\s*\((.*)\)", re.DOTALL)
-_DIMENSION: Final = re.compile(r"\s*(\w+)\s*(\{\s*\}|\[\s*(\d*)\s*\])\s*")
+_TYPE: Final = compile_later(r"tensor\s*(?:<\s*(\w+)\s*>)?\s*\((.*)\)", re.DOTALL)
+_DIMENSION: Final = compile_later(r"\s*(\w+)\s*(\{\s*\}|\[\s*(\d*)\s*\])\s*")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ Vespa: com.yahoo.prelude.query.parser.AdvancedParser; the type is deprecated the
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Final
@@ -17,11 +16,12 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.parsing.tokens import position_of
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import AndItem, EquivItem, Item, NearItem, NotItem, OrItem, RankItem, WeakAndItem, WordItem
 from paperwasp.records import dataclass
 from paperwasp.yql.simple_terms import Reader
 
-_ARGUMENT = re.compile(r"\s*\(\s*(?:([0-9]{1,9})\s*\))?")
+_ARGUMENT = compile_later(r"\s*\(\s*(?:([0-9]{1,9})\s*\))?")
 
 _OPERATORS: Final[Mapping[str, Callable[[tuple[Item, ...], int], Item]]] = {
     "and": lambda children, _: AndItem(children),

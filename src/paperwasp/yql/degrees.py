@@ -5,9 +5,10 @@ Vespa: com.yahoo.geo.OneDegreeParser, com.yahoo.geo.DistanceParser
 
 from __future__ import annotations
 
-import re
 from math import pi
 from typing import Final
+
+from paperwasp.patterns import compile_later
 
 _METERS_PER_DEGREE: Final = pi * 6_356_752.0 / 180.0
 """By the polar radius, as in Vespa."""
@@ -20,7 +21,7 @@ DEGREES: Final = {
     "d": 1.0,
 }
 """Unit of distance → how many degrees one of it is."""
-_COORDINATE: Final = re.compile(
+_COORDINATE: Final = compile_later(
     r"(?P<sign>[+-]?)(?P<before>[NSEW]?)(?P<degrees>[0-9]{1,40}(?:\.[0-9]{0,40})?|\.[0-9]{1,40})(?:[°o]|(?P<between>[NSEW]))?"
     r"(?:(?P<minutes>[0-9]{1,40}(?:\.[0-9]{0,40})?)(?:'(?P<seconds>[0-9]{1,40}(?:\.[0-9]{0,40})?)?)?)?(?P<behind>[NSEW]?)"
 )

@@ -10,6 +10,7 @@ import re
 from typing import Final
 
 from paperwasp.parsing.tokens import Lexicon, Token, TokenStream
+from paperwasp.patterns import compile_later
 
 YQL: Final = Lexicon(
     {
@@ -32,9 +33,9 @@ MAX_DIGITS: Final = 308
 """A longer number is refused: no field can hold it, and Python takes quadratic time to read it. Integers of so many
 digits are doubles, too."""
 
-_INTEGER: Final = re.compile(r"[+-]?\d+")
-_FRACTION: Final = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
-_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_INTEGER: Final = compile_later(r"[+-]?\d+")
+_FRACTION: Final = compile_later(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")
+_ESCAPE = compile_later(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 
 

@@ -19,6 +19,7 @@ from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import (
     FuzzyItem,
     Item,
@@ -35,13 +36,13 @@ from paperwasp.query.items import (
 from paperwasp.records import dataclass
 from paperwasp.yql.user_items import UserTextItem
 
-_LITERAL: Final = re.compile(
+_LITERAL: Final = compile_later(
     r"""("[^"\\]*"|'[^'\\]*'|(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.]))""", re.ASCII
 )
 """A string without escapes, or a number after a sign of comparison."""
-_MARK: Final = re.compile("[\"'=<>]")
+_MARK: Final = compile_later("[\"'=<>]")
 """The characters that stand around a literal, or before it."""
-_UNCLEAR: Final = re.compile(r"""["'\\|]|//|/\*""")
+_UNCLEAR: Final = compile_later(r"""["'\\|]|//|/\*""")
 """A sign, between literals, that strings may be elsewhere: in a comment, in a grouping, with escapes."""
 _GAP: Final = "\0"
 

@@ -6,19 +6,19 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#parameter-substituti
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from paperwasp.core.clock import check_time
+from paperwasp.patterns import compile_later
 
-_VALUE: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,]*+))\s*+(?:,|\Z)""")
-_ELEMENT: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,\]]*+))\s*+(?:,|(?=\]))""")
-_ENTRY: Final = re.compile(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^:'"{}]*+))\s*+:\s*+(-?[0-9]{1,10})\s*+(?:,|(?=\}))""")
-_PAIR: Final = re.compile(
+_VALUE: Final = compile_later(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,]*+))\s*+(?:,|\Z)""")
+_ELEMENT: Final = compile_later(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,\]]*+))\s*+(?:,|(?=\]))""")
+_ENTRY: Final = compile_later(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^:'"{}]*+))\s*+:\s*+(-?[0-9]{1,10})\s*+(?:,|(?=\}))""")
+_PAIR: Final = compile_later(
     r"""\s*+\[\s*+(?:'([^']*)'|"([^"]*)"|([^,'"\[\]]*+))\s*+,\s*+(-?[0-9]{1,10})\s*+\]\s*+(?:,|(?=\]))"""
 )
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,19}")
+_INTEGER: Final = compile_later(r"[+-]?[0-9]{1,19}")
 
 Tokens = tuple[tuple[str | int, int], ...]
 

@@ -6,12 +6,12 @@ reading of the text (numeric_range_spec.cpp).
 
 from __future__ import annotations
 
-import re
 from typing import Final, NamedTuple
 
+from paperwasp.patterns import compile_later
 from paperwasp.yql.lexicon import Number, parse_number
 
-_HIT_LIMIT: Final = re.compile(r"[+-]?\d{1,9}")
+_HIT_LIMIT: Final = compile_later(r"[+-]?\d{1,9}")
 
 
 class NumberRange(NamedTuple):

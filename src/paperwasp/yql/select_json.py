@@ -24,6 +24,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import Token, TokenStream
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.yql.conditions import ConditionParser
 from paperwasp.yql.operators import CONDITIONS, LEAVES
@@ -34,8 +35,8 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
 _Write = Callable[[Any, str], None]
 """Writes the value at a path."""
 
-_STRING: Final = re.compile(r""""(?:[^"\\]|\\.)*+"|'((?:[^'\\]|\\.)*+)'""", re.DOTALL)
-_QUOTE: Final = re.compile(r'\\.|"', re.DOTALL)
+_STRING: Final = compile_later(r""""(?:[^"\\]|\\.)*+"|'((?:[^'\\]|\\.)*+)'""", re.DOTALL)
+_QUOTE: Final = compile_later(r'\\.|"', re.DOTALL)
 _BOUNDS: Final = {(">=", "<="): None, (">", "<"): "open", (">", "<="): "leftOpen", (">=", "<"): "rightOpen"}
 
 

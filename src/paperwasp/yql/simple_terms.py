@@ -8,7 +8,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Final
 from unicodedata import category
@@ -18,6 +17,7 @@ import regex
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import (
     AndItem,
     Annotations,
@@ -41,19 +41,19 @@ TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}
 DEFAULT_INDEX: Final = "default"
 """The index of words without one, in a request that names none for them."""
 
-_SPACES = re.compile(r"\s*")
-_NO_SPACE = re.compile(r"\S*")
+_SPACES = compile_later(r"\s*")
+_NO_SPACE = compile_later(r"\S*")
 _QUOTES = '"\u201c\u201d\u201e\u201f\u2039\u203a\u00ab\u00bb\u301d\u301e\u301f\uff02'
 _STARS = "*\uff0a"
 _BREAKS = r"\s()\[\];<>!" + _QUOTES
-_RUN = re.compile(rf"[^{_BREAKS}]+")
-_ELEMENT_RUN = re.compile(rf"[^}}{_BREAKS}]+")
-_QUOTED = re.compile(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]*")
-_INDEX = re.compile(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
-_WEIGHT = re.compile(r"!(?:([0-9]{1,9})|!*)")
+_RUN = compile_later(rf"[^{_BREAKS}]+")
+_ELEMENT_RUN = compile_later(rf"[^}}{_BREAKS}]+")
+_QUOTED = compile_later(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]*")
+_INDEX = compile_later(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
+_WEIGHT = compile_later(r"!(?:([0-9]{1,9})|!*)")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 _NUMBER = r"-?[0-9]{1,308}(?:\.[0-9]{1,308})?"
-_RANGE = re.compile(
+_RANGE = compile_later(
     rf"\[\s*+({_NUMBER})?\s*+;\s*+({_NUMBER})?\s*+(?:;\s*+(-?[0-9]{{1,9}})?\s*+)?\]?(?=[\s\];)}}!]|\Z)"
     rf"|([<>])({_NUMBER})(?=[\s\];)}}!]|\Z)"
 )

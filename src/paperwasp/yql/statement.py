@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -17,6 +16,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import TokenStream, position_of
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, Item, TermItem
 from paperwasp.records import dataclass
 from paperwasp.yql.annotations import NO_SCOPE
@@ -48,7 +48,7 @@ REMEMBERED_CHARACTERS: Final = 16_384
 """Longer statements are parsed again each time."""
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
 
-_PARAMETER: Final = re.compile(r"@\s*([A-Za-z_][A-Za-z0-9_-]*)")
+_PARAMETER: Final = compile_later(r"@\s*([A-Za-z_][A-Za-z0-9_-]*)")
 _NO_INDEXES: Final[Mapping[str, Position]] = MappingProxyType({})
 
 

@@ -7,16 +7,16 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import Item, PrefixItem, SubstringItem, SuffixItem, WordItem
 
-_RUN: Final = re.compile(r"\S+")
+_RUN: Final = compile_later(r"\S+")
 _STARS: Final = "*\uff0a"
 _AFTER: Final = {
-    True: re.compile(rf"(?:[{_STARS}]|!+[0-9]*|\))*(?=\s|\Z)"),
-    False: re.compile(rf"(?:[{_STARS}]|!+[0-9]*)*(?=\s|\Z)"),
+    True: compile_later(rf"(?:[{_STARS}]|!+[0-9]*|\))*(?=\s|\Z)"),
+    False: compile_later(rf"(?:[{_STARS}]|!+[0-9]*)*(?=\s|\Z)"),
 }
 """Whether a group is open → what may stand behind a word that ends."""
 

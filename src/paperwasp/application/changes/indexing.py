@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from paperwasp.document.types import PREDICATE, STRING, ArrayType, DataType, WeightedSetType
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, IndexSettings, Schema
 
 _OUTPUTS: Final = ("index", "attribute", "summary")
-_OUTPUT: Final = re.compile(
+_OUTPUT: Final = compile_later(
     r""""(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'| ?\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.-]*)?""",
     re.DOTALL | re.ASCII,
 )

@@ -5,7 +5,6 @@ Vespa: https://docs.vespa.ai/en/reference/applications/validation-overrides.html
 
 from __future__ import annotations
 
-import re
 from datetime import date, timedelta
 from typing import Final
 
@@ -14,11 +13,12 @@ from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import Finding, LanguageError, Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _RENAMED: Final = {"content-type-removal": "schema-removal"}
 """Ids that Vespa still takes → their new names."""
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_DATE: Final = compile_later(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _ATTRIBUTES: Final = ("until", "comment")
 _TOLD: Final = 100
 """Characters of what a file says that are repeated in a message."""

@@ -16,10 +16,11 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element
 from paperwasp.errors import Position
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _PROPERTIES: Final = "preprocess:properties"
-_REFERENCE: Final = re.compile(r"\$\{([^${}]*)\}")
+_REFERENCE: Final = compile_later(r"\$\{([^${}]*)\}")
 
 
 def with_properties(root: Element, findings: Findings) -> Element:

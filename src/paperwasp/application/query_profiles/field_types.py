@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Final
 
 from paperwasp.errors import LanguageError, Position, TooLarge
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
@@ -115,9 +116,9 @@ class ProfileType:
 
 
 PROFILE: Final = "query-profile"
-_EMBED: Final = re.compile(r"\s*embed\s*\(")
+_EMBED: Final = compile_later(r"\s*embed\s*\(")
 _SHOWN_CHARACTERS: Final = 100
-_INTEGER: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_INTEGER: Final = compile_later(r"[+-]?\d{1,19}", re.ASCII)
 
 
 def _integer(bits: int) -> Callable[[str], bool]:

@@ -8,15 +8,15 @@ Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#versioning
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
-NAME: Final = re.compile(r"[$a-zA-Z_/][-$a-zA-Z0-9_/()]*")
+NAME: Final = compile_later(r"[$a-zA-Z_/][-$a-zA-Z0-9_/()]*")
 """The name of a profile, of a type, or of one part of a field's name."""
-_VERSION: Final = re.compile(r"(\d{1,9})(?:\.(\d{1,9})(?:\.(\d{1,9})(?:\.([a-zA-Z0-9_-]+))?)?)?")
+_VERSION: Final = compile_later(r"(\d{1,9})(?:\.(\d{1,9})(?:\.(\d{1,9})(?:\.([a-zA-Z0-9_-]+))?)?)?")
 
 Version = tuple[int, int, int, str]
 T = TypeVar("T")

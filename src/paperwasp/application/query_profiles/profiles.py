@@ -7,7 +7,6 @@ Used on one thread at a time; what is kept ready is only ever replaced by its eq
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -22,12 +21,13 @@ from paperwasp.application.query_profiles.request import FullName, values_of
 from paperwasp.application.query_profiles.resolved import ResolvedProfile, resolve
 from paperwasp.application.query_profiles.type_reader import read_types
 from paperwasp.errors import Finding
+from paperwasp.patterns import compile_later
 from paperwasp.tensor.types import TensorType
 
 FOLDER: Final = "search/query-profiles"
 _TYPES: Final = f"{FOLDER}/types"
 DEFAULT: Final = "default"
-_INPUT: Final = re.compile(r"query\((.+)\)")
+_INPUT: Final = compile_later(r"query\((.+)\)")
 
 
 class QueryProfiles:

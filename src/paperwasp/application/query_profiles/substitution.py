@@ -5,13 +5,13 @@ Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#value-substitution
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _OPENING: Final = "%{"
-_HOLE: Final = re.compile(r"%\{([^}]*)\}")
+_HOLE: Final = compile_later(r"%\{([^}]*)\}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from paperwasp.client.feeding.flight import Flight
 from paperwasp.client.feeding.settings import Endpoint, FeedSettings
 from paperwasp.core.http2 import Http2Error
 from paperwasp.core.http2_client import ClientEvent
+from paperwasp.patterns import compile_later
 
 _MAX_HEAD_BYTES: Final = 1 << 16
 _MAX_BODY_BYTES: Final = 1 << 22
 _MAX_INPUT_BYTES: Final = 1 << 24
 """Of a whole answer: a body in very small chunks is several times as large as what is in them."""
 _MAX_CHUNK_LINE_BYTES: Final = 1024
-_STATUS: Final = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: [^\r\n]*)?")
-_HEX: Final = re.compile(rb"[0-9A-Fa-f]{1,8}")
-_DIGITS: Final = re.compile(rb"[0-9]{1,10}")
+_STATUS: Final = compile_later(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: [^\r\n]*)?")
+_HEX: Final = compile_later(rb"[0-9A-Fa-f]{1,8}")
+_DIGITS: Final = compile_later(rb"[0-9]{1,10}")
 
 
 class _Broken(Exception):

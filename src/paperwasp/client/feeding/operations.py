@@ -6,16 +6,16 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 from __future__ import annotations
 
 import enum
-import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 MAX_TRACE_LEVEL: Final = 9
-_PLAIN: Final = re.compile(r"[A-Za-z0-9._~-]+")
+_PLAIN: Final = compile_later(r"[A-Za-z0-9._~-]+")
 
 
 class OperationType(enum.Enum):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from functools import partial
@@ -18,9 +17,10 @@ from paperwasp.client.sources.operations import BadInput, DecodedPuts, Item
 from paperwasp.client.sources.plain_puts import plain_puts
 from paperwasp.client.sources.rows import PlainColumns, RowMapping
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 _BATCH_ROWS: Final = 256
-_INDEX: Final = re.compile(r"__index_level_\d+__")
+_INDEX: Final = compile_later(r"__index_level_\d+__")
 """What pandas names an index without a name: the numbers of rows, which are not a field."""
 _ARROW_FILE: Final = b"ARROW1"
 _DAMAGES: Final = (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError)

@@ -15,10 +15,11 @@ from paperwasp.client.sources.operations import BadInput, Item, Kind, SourceOper
 from paperwasp.client.sources.rows import RowMapping
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 _KINDS: Final[dict[str, Kind]] = {"put": "put", "update": "update", "remove": "remove", "id": "put"}
 """Member → operation. Visits write `id`, which is a put."""
-_FIELDS_LAST: Final = re.compile(
+_FIELDS_LAST: Final = compile_later(
     rb'\{\s*(?:"(?:put|update|id|condition|create)"\s*:\s*(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|true|false)\s*,\s*)*+'
     rb'"fields"\s*:\s*',
     re.DOTALL,

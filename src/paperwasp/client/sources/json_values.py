@@ -14,13 +14,14 @@ import orjson
 
 from paperwasp.client.sources.opening import OPERATION_BYTES
 from paperwasp.client.sources.operations import BadInput
+from paperwasp.patterns import compile_later
 
-_TOKEN: Final = re.compile(rb'["{}\[\]](?:(?<=")[^"\\]*+(?:\\.[^"\\]*+)*+")?+', re.DOTALL)
+_TOKEN: Final = compile_later(rb'["{}\[\]](?:(?<=")[^"\\]*+(?:\\.[^"\\]*+)*+")?+', re.DOTALL)
 """A string, a bracket, or the quote of a string that does not end. It begins with one set of bytes, which is looked for
 much faster than alternatives are."""
-_SCALAR: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,\[\]{}"]++|[^"]', re.DOTALL)
-_SPACE: Final = re.compile(rb"[ \t\r\n]*+")
-_COLON: Final = re.compile(rb"[ \t\r\n]*+:")
+_SCALAR: Final = compile_later(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,\[\]{}"]++|[^"]', re.DOTALL)
+_SPACE: Final = compile_later(rb"[ \t\r\n]*+")
+_COLON: Final = compile_later(rb"[ \t\r\n]*+:")
 _CHUNK: Final = 1 << 16
 _OPENING: Final = b"{["
 _QUOTE: Final = ord('"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from paperwasp.client.sources.python_values import plain_value
 from paperwasp.client.sources.values import Convert, converter, shown
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 DOCUMENT_ID: Final = "documentid"
@@ -21,7 +21,7 @@ DOCUMENT_ID: Final = "documentid"
 DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
 """The columns that are the id where nobody says which is, the first one of them that is there."""
 _ALL: Final = "*"
-_PLACEHOLDER: Final = re.compile(r"\{([^{}]*)\}")
+_PLACEHOLDER: Final = compile_later(r"\{([^{}]*)\}")
 _WHOLE_ID: Final = "id:"
 _ARGUMENTS: Final = {"--id": "id=", "--map": "columns=", "--schema": "schema="}
 _JSON_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME

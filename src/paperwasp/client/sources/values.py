@@ -10,14 +10,17 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 
 Convert = Callable[[str], Any]
 """From the text of a cell to a value for JSON; None where there is none. Raises ValueError with what was expected."""
 
 TIME_UNITS: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 """Name → how many there are in a second."""
-_WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-_NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity", re.IGNORECASE)
+_WHOLE: Final = compile_later(r"[+-]?[0-9]+")
+_NUMBER: Final = compile_later(
+    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|NaN|[+-]?Infinity", re.IGNORECASE
+)
 _NON_FINITE: Final = {"nan": "NaN", "infinity": "Infinity", "+infinity": "Infinity", "-infinity": "-Infinity"}
 _BOOLEANS: Final = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),

@@ -18,6 +18,7 @@ import orjson
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.errors import InvalidInput
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 SPACES: Final = ("global", "default")
@@ -32,8 +33,8 @@ _PAGE_DOCUMENTS: Final = 1024
 _MOST_BYTES: Final = 1 << 24
 """Of lines that are held until the service says where to go on."""
 _SHOWN_BYTES: Final = 80
-_CLUSTERS: Final = re.compile(r"no content cluster '\*', only (.*)", re.IGNORECASE)
-_QUOTED: Final = re.compile(r"'([^']*)'")
+_CLUSTERS: Final = compile_later(r"no content cluster '\*', only (.*)", re.IGNORECASE)
+_QUOTED: Final = compile_later(r"'([^']*)'")
 _DOCUMENTS: Final = (b'{"put"', b'{"remove"')
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Final
+
+from paperwasp.patterns import compile_later
 
 NON_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 """How services write numbers that JSON has not."""
@@ -11,7 +12,7 @@ SPECIAL: Final = "special"
 """The shape of such a value: a number among numbers, a text among texts."""
 JSON: Final = "json"
 """The shape of everything that no other is of: it is written as JSON."""
-_VECTOR: Final = re.compile(r"tensor(?:<(float|double|bfloat16|int8)>)?\([A-Za-z_]\w*\[(\d+)\]\)")
+_VECTOR: Final = compile_later(r"tensor(?:<(float|double|bfloat16|int8)>)?\([A-Za-z_]\w*\[(\d+)\]\)")
 _WHOLE: Final = range(-(2**63), 2**63)
 _NUMBERS: Final = ("float", "int", SPECIAL)
 

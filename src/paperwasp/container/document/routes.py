@@ -12,7 +12,6 @@ Differs: an application has no routes and hops of its own, and no route goes rou
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
@@ -32,9 +31,10 @@ from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.indexing.context import TimeLeft, no_end
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
-_FIELD_PATH: Final = re.compile(r"[.\[{]")
+_FIELD_PATH: Final = compile_later(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
 _ROUTES_TO_ONE: Final = ("{}", "{}-index", "storage/cluster.{}")
 _ROUTE_PREFIX: Final = "route:"

@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar
@@ -24,6 +23,7 @@ from paperwasp.content.messages import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, decode
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.selection import Purpose, check_selection, parse_selection
 from paperwasp.tensor.json_output import FORMS
@@ -32,7 +32,7 @@ _T = TypeVar("_T")
 SPACES: Final = ("default", "global")
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**64 - 1
-_DIGITS: Final = re.compile(r"-?[0-9]{1,20}")
+_DIGITS: Final = compile_later(r"-?[0-9]{1,20}")
 _MARGIN_MS: Final = 5000.0
 _MARGIN_SHARE: Final = 0.9
 _MARGIN_LEAST_MS: Final = 100.0

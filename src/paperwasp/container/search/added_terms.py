@@ -12,6 +12,7 @@ from typing import Final
 
 from paperwasp.container.search.settings import PredicateParameters, WandParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import (
     Annotations,
     DotProductItem,
@@ -25,13 +26,13 @@ from paperwasp.query.items import (
 from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.parameter_lists import Tokens, weighted_tokens
 
-_KEY: Final = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,]*+)):\s*""")
-_VALUE: Final = re.compile(r"(?:[^,}\[]|\[[^\]]*\])*+")
-_LISTED: Final = re.compile(r"\s*((?:[^,\]\[]|\[[^\]]*\])*+),?\s*")
-_NEXT: Final = re.compile(r",?\s*")
-_BITS: Final = re.compile(r"\[\s*\d+\s*(?:,\s*\d+\s*)*\]?", re.ASCII)
-_MASK: Final = re.compile(r"0x([0-9a-fA-F]+)\s*")
-_WHOLE: Final = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,]*+)):\s*""")
+_VALUE: Final = compile_later(r"(?:[^,}\[]|\[[^\]]*\])*+")
+_LISTED: Final = compile_later(r"\s*((?:[^,\]\[]|\[[^\]]*\])*+),?\s*")
+_NEXT: Final = compile_later(r",?\s*")
+_BITS: Final = compile_later(r"\[\s*\d+\s*(?:,\s*\d+\s*)*\]?", re.ASCII)
+_MASK: Final = compile_later(r"0x([0-9a-fA-F]+)\s*")
+_WHOLE: Final = compile_later(r"[+-]?\d{1,19}", re.ASCII)
 _ALL_SUBQUERIES: Final = 2**64 - 1
 _SUBQUERIES: Final = 64
 

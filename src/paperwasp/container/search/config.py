@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 from __future__ import annotations
 
 import math
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import field
@@ -21,6 +20,7 @@ from paperwasp.features.compile import ServedProfile, served_profile
 from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.indexing.components import Embedder
 from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
+from paperwasp.patterns import compile_later
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.ranking.query_expressions import RankExpressions
@@ -31,7 +31,7 @@ from paperwasp.semantics import NO_RULES, RuleBases
 from paperwasp.yql.indexes import Indexes
 
 _PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
-_CHANGING: Final = re.compile(r"\b(?:now|freshness|age|random|randomNormal|randomNormalStable)\b")
+_CHANGING: Final = compile_later(r"\b(?:now|freshness|age|random|randomNormal|randomNormalStable)\b")
 """Rank features whose value is another each time."""
 
 

@@ -20,12 +20,13 @@ from paperwasp.errors import IllegalQuery, LanguageError, Overload, PaperwaspErr
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
 from paperwasp.monitoring.embedding import EMBEDDING
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
 _CALL: Final = "embed("
-_WITH_ID: Final = re.compile(r"""([A-Za-z0-9_@.-]+),\s*(["'].*["']|@.*)""", re.DOTALL)
+_WITH_ID: Final = compile_later(r"""([A-Za-z0-9_@.-]+),\s*(["'].*["']|@.*)""", re.DOTALL)
 _QUOTES: Final = ("'", '"')
 _REFERENCE: Final = "@"
 _SHOWN_CHARACTERS: Final = 100

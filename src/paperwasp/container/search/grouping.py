@@ -24,6 +24,7 @@ from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.language import Operation, parse_grouping
 from paperwasp.grouping.request import Filter, GroupingRequest, Layout
 from paperwasp.grouping.requests import DEFAULTS, Defaults, converted, layout_of
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.yql import parse_select_grouping
@@ -31,14 +32,14 @@ from paperwasp.yql.annotations import accept_annotations
 from paperwasp.yql.lexicon import YQL
 from paperwasp.yql.statement import YqlQuery
 
-_PIECE: Final = re.compile(
+_PIECE: Final = compile_later(
     r"""\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)|'(?:\\.|[^'\\])*+(?:'|\\?\Z)|/\*.*?(?:\*/|\Z)"""
     r"""|(?://|\#)[^\r\n]*|[^|{}\[\]"'/\#]+|.""",
     re.DOTALL,
 )
 """A string, a comment, or anything else. What has no end goes to the end of the text, so that time is linear."""
 _Z_CURVE: Final = "_zcurve"
-_GMT: Final = re.compile(r"GMT([+-])(\d{1,2})(?::?(\d\d))?")
+_GMT: Final = compile_later(r"GMT([+-])(\d{1,2})(?::?(\d\d))?")
 _SHORT_ZONES: Final = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",

@@ -6,7 +6,6 @@ Differs: raw outputs are shown as lists of numbers; Vespa shows the address of a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from math import isfinite
@@ -20,11 +19,12 @@ from paperwasp.document.float_text import double_text
 from paperwasp.grouping.result.ids import BUCKETS, GroupIds, raw_text
 from paperwasp.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
 from paperwasp.grouping.values import Kind, Null
+from paperwasp.patterns import compile_later
 
 Written = Sequence[bytes | None]
 """The JSON of each value; None where there is none to show."""
 _BLANKS: Final = "".join(map(chr, range(33)))
-_CUT_IN_URI: Final = re.compile(r"#|[\x00-\x20](?:\x00|\Z)")
+_CUT_IN_URI: Final = compile_later(r"#|[\x00-\x20](?:\x00|\Z)")
 """What an id is cut at, in texts with a NUL between each two of them."""
 
 

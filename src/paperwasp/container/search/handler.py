@@ -41,6 +41,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.messages import Request, Response
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS
 from paperwasp.search.query import Query, SearchResponse
@@ -49,7 +50,7 @@ __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
 
 _LOG: Final = logging.getLogger("paperwasp.search")
 _UNSPECIFIED: Final = 5
-_YQL_TIMEOUT: Final = re.compile(r"\btimeout\s+([0-9]{1,10})\b", re.IGNORECASE)
+_YQL_TIMEOUT: Final = compile_later(r"\btimeout\s+([0-9]{1,10})\b", re.IGNORECASE)
 _YQL_END: Final = 1000
 """Characters: its last clauses, without a grouping."""
 _STAMP: Final = StampRequest()

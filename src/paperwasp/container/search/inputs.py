@@ -22,6 +22,7 @@ from paperwasp.container.search.values import SentArray
 from paperwasp.errors import InvalidQuery, LanguageError, TooLarge
 from paperwasp.indexing.components import Embedder
 from paperwasp.large_json import load_json
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Input, Schema
 from paperwasp.tensor.json_format import flat_tensor, tensor_of
@@ -29,8 +30,8 @@ from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
-_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
-_JSON_FORM: Final = re.compile(
+_NUMBER: Final = compile_later(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
+_JSON_FORM: Final = compile_later(
     r'\s*(?:\{\s*"(?:type|cells|values|blocks)"\s*:|\[\s*\{\s*"(?:address|value|values)"\s*:)'
 )
 _REMEMBERED_CHARACTERS: Final = 2048

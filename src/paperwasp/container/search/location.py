@@ -15,23 +15,24 @@ from typing import Final
 from paperwasp.container.search.settings import PositionParameters
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import AndItem, GeoBoundingBoxItem, GeoLocationItem, Item, RankItem
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.yql.degrees import DEGREES, read_degrees
 
 _NUMBER: Final = r"\s*(-?\d{1,10})\s*"
-_CIRCLE: Final = re.compile(
+_CIRCLE: Final = compile_later(
     rf"\(\s*2\s*,{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}(?:,\s*(CalcLatLon|\d{{1,10}})\s*)?\)",
     re.ASCII | re.IGNORECASE,
 )
-_RECTANGLE: Final = re.compile(rf"\[\s*2\s*,{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]", re.ASCII)
-_ATTRIBUTE: Final = re.compile(r"\s*(?:([A-Za-z_][\w.]*)?\s*:)?", re.ASCII)
+_RECTANGLE: Final = compile_later(rf"\[\s*2\s*,{_NUMBER},{_NUMBER},{_NUMBER},{_NUMBER}\]", re.ASCII)
+_ATTRIBUTE: Final = compile_later(r"\s*(?:([A-Za-z_][\w.]*)?\s*:)?", re.ASCII)
 _UNITS: Final = ("km", "m", "mi")
 """Those of `pos.radius`, in the order in which they are looked for at its end."""
 _DEFAULT_RADIUS: Final = 50 * DEGREES["km"]
-_JAVA_NUMBER: Final = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
-_JAVA_INTEGER: Final = re.compile(r"[+-]?\d{1,10}", re.ASCII)
+_JAVA_NUMBER: Final = compile_later(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
+_JAVA_INTEGER: Final = compile_later(r"[+-]?\d{1,10}", re.ASCII)
 _MILLION: Final = 1_000_000
 _MOST: Final = 2**31 - 1
 _MAX_ASPECT: Final = 2**32 - 1

@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/default-result-format.html
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
@@ -21,6 +20,7 @@ from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
 from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.search.query import Hit, HitExplanation
 from paperwasp.tensor.json_output import result_json
@@ -227,7 +227,7 @@ def _groups(result: SearchResult, exact_tensors: bool) -> list[bytes]:
     return [root_json(root, hits) for _, root in result.groups]
 
 
-_PAGE_RELEVANCE: Final = re.compile(rb',"relevance":([^,}]+)')
+_PAGE_RELEVANCE: Final = compile_later(rb',"relevance":([^,}]+)')
 """In a hit that a cluster has rendered: nothing before it has a quote that is not escaped."""
 
 

@@ -6,13 +6,13 @@ Vespa: https://docs.vespa.ai/en/ranking/significance.html
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from paperwasp.errors import IllegalQuery
 from paperwasp.linguistics.significance import SignificanceModel, SignificanceModels
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import EquivItem, Item, NearItem, PrefixItem, SubstringItem, SuffixItem, TermItem, WordItem
 from paperwasp.schema.model import Schema
 
@@ -39,7 +39,7 @@ def with_model(tree: Item, models: SignificanceModels, said: str, detected: str)
         raise IllegalQuery(str(error)) from None
 
 
-_SIGNIFICANCE: Final = re.compile(r"vespa\.term\.([1-9][0-9]{0,8})\.significance")
+_SIGNIFICANCE: Final = compile_later(r"vespa\.term\.([1-9][0-9]{0,8})\.significance")
 
 
 def significances(properties: Mapping[str, str]) -> dict[int, str]:

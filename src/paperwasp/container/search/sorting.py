@@ -22,6 +22,7 @@ from paperwasp.document.types import STRING, URI, ArrayType, DataType, NumericTy
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.linguistics.collation import LOCALE, Collation
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.patterns import compile_later
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.query import SortKey
 from paperwasp.yql import OrderBy
@@ -32,10 +33,10 @@ SPECIAL: Final = {RELEVANCE: RELEVANCE, "[relevancy]": RELEVANCE, "[rank]": RELE
 """Name of a sort key that is not an attribute → its one name."""
 FUNCTIONS: Final = ("lowercase", "raw", "uca")
 STRENGTHS: Final = ("primary", "secondary", "tertiary", "quaternary", "identical")
-_ATTRIBUTE: Final = re.compile(r"[\[]*[a-zA-Z_][.a-zA-Z0-9_-]*[\]]*")
-_FEATURE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_NAME: Final = re.compile(r"[^\s(),\"\\]*")
-_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_ATTRIBUTE: Final = compile_later(r"[\[]*[a-zA-Z_][.a-zA-Z0-9_-]*[\]]*")
+_FEATURE: Final = compile_later(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME: Final = compile_later(r"[^\s(),\"\\]*")
+_QUOTED: Final = compile_later(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 
 
 class _Reader:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from paperwasp.patterns import compile_later
 from paperwasp.tensor.json_output import FORMS
 
 MAX_TIMEOUT_MS: Final = 1e9
@@ -51,12 +52,12 @@ class SentArray(str):
 
 _MOST_BUDGET_MS: Final = 2**32 - 1
 _UNITS_MS: Final = {"": 1000.0, "ks": 1e6, "s": 1000.0, "ms": 1.0, "µs": 0.001, "μs": 0.001}
-_NUMBER: Final = re.compile(r"[0-9.]*")
-_FRESHNESS: Final = re.compile(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII | re.IGNORECASE)
-_CALLBACK: Final = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
+_NUMBER: Final = compile_later(r"[0-9.]*")
+_FRESHNESS: Final = compile_later(r"(now)?\s*(?:(-)?\s*(\d{1,15}))?", re.ASCII | re.IGNORECASE)
+_CALLBACK: Final = compile_later(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*", re.ASCII)
 _CALLBACK_CHARACTERS: Final = 200
 _NODES: Final = r"(?:\*|(?:\d{1,9}|\[\d{1,9},\d{1,9}>)(?:,(?:\d{1,9}|\[\d{1,9},\d{1,9}>))*)?"
-_SEARCH_PATH_ELEMENT: Final = re.compile(rf"{_NODES}(?:/(?:\*|\d{{1,9}})?)?", re.ASCII)
+_SEARCH_PATH_ELEMENT: Final = compile_later(rf"{_NODES}(?:/(?:\*|\d{{1,9}})?)?", re.ASCII)
 
 
 class Now(NamedTuple):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from paperwasp.document.float_text import double_text
+from paperwasp.patterns import compile_later
 
-_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_NO_XML: Final = compile_later("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def element(tag: str, attributes: str, children: Sequence[str], level: int) -> str:

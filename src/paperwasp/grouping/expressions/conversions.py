@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#type-c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -18,8 +17,9 @@ from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
 from paperwasp.grouping.tables import InternedTable, TextTable, distinct, mapped
 from paperwasp.grouping.values import Kind, Table, Values
+from paperwasp.patterns import compile_later
 
-_ANSWER: Final = re.compile(rb"R[eE]: |F[wW]: |F[wW][dD]: ")
+_ANSWER: Final = compile_later(rb"R[eE]: |F[wW]: |F[wW][dD]: ")
 _RESULTS: Final = {
     "tolong": Kind.LONG,
     "todouble": Kind.DOUBLE,

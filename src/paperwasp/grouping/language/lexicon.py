@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, NoReturn
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 END: Final = "end"
@@ -24,8 +25,8 @@ _KINDS: Final = {
     "string": r'"(?:\\.|[^"\\])*"|' r"'(?:\\.|[^'\\])*'",
     "symbol": r"-inf|[-;,$.=+/%*(){}<>\[\]]",
 }
-_TOKEN: Final = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.DOTALL)
-_ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_TOKEN: Final = compile_later("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _KINDS.items()), re.DOTALL)
+_ESCAPE: Final = compile_later(r"\\(u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _ESCAPED: Final = {"f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _SHOWN: Final = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b", '"': '\\"', "'": "\\'", "\\": "\\\\"}
 _BETWEEN_CLOCKS: Final = 1024

@@ -6,7 +6,6 @@ Where the grammar has a string or a number, `@name` may stand for the value of a
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final, NoReturn
@@ -15,6 +14,7 @@ from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError
 from paperwasp.grouping.language.lexicon import END, Token, fail_at, tokenize, unquoted
+from paperwasp.patterns import compile_later
 
 Number = int | float
 Parameters = Callable[[str], str | None]
@@ -22,8 +22,8 @@ Parameters = Callable[[str], str | None]
 
 _LONGS: Final = range(-(2**63), 2**63)
 _LEAST_LONG: Final = str(2**63)
-_INTEGER: Final = re.compile(r"[+-]?[0-9]{1,30}")
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
+_INTEGER: Final = compile_later(r"[+-]?[0-9]{1,30}")
+_DECIMAL: Final = compile_later(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?")
 _CLOCK: Final = 256
 
 

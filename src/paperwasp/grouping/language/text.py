@@ -5,15 +5,15 @@ Vespa: toString of the classes in com.yahoo.search.grouping.request
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Final
 
 from paperwasp.document.float_text import double_text
 from paperwasp.grouping.expression import Bucket, Constant, Expression, Infinite, Limit
 from paperwasp.grouping.request import Filter
+from paperwasp.patterns import compile_later
 
-_IDENTIFIER: Final = re.compile(r"[A-Za-z][A-Za-z0-9_@]*")
+_IDENTIFIER: Final = compile_later(r"[A-Za-z][A-Za-z0-9_@]*")
 _ESCAPES: Final = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", "\\": "\\\\", '"': '\\"'}
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from math import isfinite
 from typing import Final
 
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import GeoBoundingBoxItem, GeoLocationItem, Item
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.degrees import DEGREES, read_degrees
 from paperwasp.yql.operators.registry import condition
 
-_DISTANCE: Final = re.compile(r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,4})?) ?(km|miles|mi|m|deg|d)")
+_DISTANCE: Final = compile_later(
+    r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,4})?) ?(km|miles|mi|m|deg|d)"
+)
 
 
 @condition("geoLocation")

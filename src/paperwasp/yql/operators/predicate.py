@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from paperwasp.parsing.tokens import Token
+from paperwasp.patterns import compile_later
 from paperwasp.query.items import Item, PredicateItem
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.operators.registry import condition
 
 _ALL_SUBQUERIES: Final = 2**64 - 1
-_BITS: Final = re.compile(r"\[\s*[0-9]{1,2}\s*(?:,\s*[0-9]{1,2}\s*)*\]")
+_BITS: Final = compile_later(r"\[\s*[0-9]{1,2}\s*(?:,\s*[0-9]{1,2}\s*)*\]")
 
 
 @condition("predicate")
