@@ -162,8 +162,8 @@ def test_a_field_that_is_generated_is_ranked_by() -> None:
 
 def test_waits_are_numbers() -> None:
     assert told("debugWait(0.5, 1) + debugAttributeWait(year, 0)") == "compiled"
-    assert "a wait is so many seconds" in told("debugWait(long, 1)")
-    assert "a wait is so many seconds" in told("debugAttributeWait(year, busy)")
+    assert "a wait is a number of seconds" in told("debugWait(long, 1)")
+    assert "a wait is a number of seconds" in told("debugAttributeWait(year, busy)")
     assert "takes 2 argument(s), not 1" in told("debugWait(1)")
 
 

@@ -15,7 +15,8 @@ _HIT_LIMIT: Final = compile_later(r"[+-]?[0-9]{1,10}")
 
 
 class NumberTerm(NamedTuple):
-    """A range; None is open. `hit_limit` above 0: the lowest values that so many documents have; below: the highest."""
+    """A range; None is open. `hit_limit` above 0: the lowest values that this number of documents have; below 0: the
+    highest."""
 
     low: Number | None
     high: Number | None

@@ -43,7 +43,7 @@ which less is found."""
 _LEAST_LINKS: Final = 2
 _LEAST_PER_THREAD: Final = 16
 _MOST_THREADS: Final = 256
-"""So many vectors, at least, are added by each thread."""
+"""The fewest vectors that each thread adds."""
 _CHECKED_VECTORS: Final = 4096
 """How many vectors are looked through at once for those that cannot be in a graph."""
 _MOST_SQUARE: Final = 2.0**120

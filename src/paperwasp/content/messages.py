@@ -58,7 +58,7 @@ class VisitRequest:
     token: bytes = b""
     """Where the last answer ended; empty: from the start."""
     documents: int = 1024
-    """At most so many; the node may take fewer, also none, without being at the end."""
+    """The most documents; the node may take fewer, also none, without being at the end."""
     size_bytes: int = 1024 * 1024
     """About: the chunk ends with the document that reaches it."""
     fields: frozenset[str] | None = None
@@ -145,7 +145,7 @@ class ReindexRequest:
     token: bytes = b""
     """Where the last answer ended; empty: from the start."""
     documents: int = 1024
-    """At most so many; the node may take fewer."""
+    """The most documents; the node may take fewer."""
 
 
 @frozen

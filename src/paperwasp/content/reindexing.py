@@ -53,7 +53,7 @@ class Chunk:
         return 1.0 if self.token is None else int.from_bytes(self.token, "big") / (1 << 8 * GID_BYTES)
 
     def first(self, count: int) -> Chunk:
-        """The chunk that ends with so many of its documents."""
+        """The chunk that ends after this number of its documents."""
         if count == len(self.documents):
             return self
         return Chunk(self.documents[:count], DocumentId.parse(self.documents[count - 1].id).gid)

@@ -10,8 +10,8 @@
 Nothing that the peer sends raises. An answer to a stream that is gone (`respond` gives False) is no error either.
 
 Windows. A peer may send `stream_window` bytes of a body, and `connection_window` of all bodies, before they are read.
-`consume` makes room for more, after so many bytes have been read. Bodies that fit need no such call: what a request
-still holds is given back to the window of the connection when its answer begins, or when the stream is gone.
+`consume` makes room for more, after that number of bytes has been read. Bodies that fit need no such call: what a
+request still holds is given back to the window of the connection when its answer begins, or when the stream is gone.
 
 Answers go out as far as the peer's windows allow, a frame a stream in turn; the rest waits (`unsent_bytes`). Streams
 whose waiting data has gone out, and whose answers have not ended, are listed by `take_drained`.

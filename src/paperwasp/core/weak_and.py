@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ADJUST_HITS: Final = 4
-"""The threshold is brought up to date after so many hits."""
+"""The threshold is brought up to date after this number of hits."""
 
 
 def select_weakly(

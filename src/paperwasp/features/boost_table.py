@@ -1,4 +1,4 @@
-"""Boost tables: functions of a small whole number, worked out beforehand. The native rank features look them up.
+"""Boost tables: functions of a small whole number, computed beforehand. The native rank features look them up.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/nativerank.html#boost-tables
 """

@@ -121,6 +121,6 @@ def unexecuted_findings(schema: Schema, compiled: Mapping[str, CompiledProfile |
             findings.append(Finding(f"rank-profile {name} of schema {schema.name} is {profile}", position))
         if profile.undeclared_inputs:
             inputs = ", ".join(f"query({input_})" for input_ in profile.undeclared_inputs)
-            told = f"The following inputs used in rank-profile {name} are not declared and will be interpreted as"
-            findings.append(Finding(f"{told} scalars, not tensors: [{inputs}]", position))
+            begun = f"The following inputs used in rank-profile {name} are not declared and will be interpreted as"
+            findings.append(Finding(f"{begun} scalars, not tensors: [{inputs}]", position))
     return tuple(findings)

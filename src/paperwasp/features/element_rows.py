@@ -83,7 +83,7 @@ class ElementRows:
 
 
 def element_rows(block: Block, field: str, *, flow: bool = False) -> ElementRows:
-    """Worked out once for a block. Terms of weight 0 do not count."""
+    """Computed once for a block. Terms of weight 0 do not count."""
     return block.once(("elements", field, flow), lambda: _element_rows(block, field, flow))
 
 

@@ -108,8 +108,8 @@ def outputs_of(setup: RankSetup, field: str) -> dict[str, str]:
 def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
     known = outputs_of(setup, arguments[0])
     if output and output not in known:
-        told = f"rank feature {NAME}({arguments[0]}) has no output {output!r}; it has {', '.join(known)}"
-        raise LanguageError(f"{told}, and those of rank properties {NAME}({arguments[0]}).output.name")
+        problem = f"rank feature {NAME}({arguments[0]}) has no output {output!r}; it has {', '.join(known)}"
+        raise LanguageError(f"{problem}, and those of rank properties {NAME}({arguments[0]}).output.name")
     for name, text in known.items():
         try:
             output_of(text)

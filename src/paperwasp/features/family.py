@@ -264,8 +264,8 @@ def _index_problem(described: Field | SubField) -> str:
 
 
 def _single_problem(described: Field | SubField) -> str:
-    told = f"is a {described.type}: a single value is expected here"
-    return _index_problem(described) or (told if is_multiple(described) else "")
+    problem = f"is a {described.type}: a single value is expected here"
+    return _index_problem(described) or (problem if is_multiple(described) else "")
 
 
 def _attribute_problem(described: Field | SubField) -> str:
@@ -273,18 +273,18 @@ def _attribute_problem(described: Field | SubField) -> str:
 
 
 def _numeric_problem(described: Field | SubField) -> str:
-    told = f"is a {described.type}: a number is expected here"
-    return _attribute_problem(described) or ("" if is_numeric(described) else told)
+    problem = f"is a {described.type}: a number is expected here"
+    return _attribute_problem(described) or ("" if is_numeric(described) else problem)
 
 
 def _tensor_problem(described: Field | SubField) -> str:
-    told = f"is a {described.type}: a tensor is expected here"
-    return _attribute_problem(described) or ("" if isinstance(described.type, TensorFieldType) else told)
+    problem = f"is a {described.type}: a tensor is expected here"
+    return _attribute_problem(described) or ("" if isinstance(described.type, TensorFieldType) else problem)
 
 
 def _position_problem(described: Field | SubField) -> str:
-    told = f"is a {described.type}: a position is expected here"
-    return _attribute_problem(described) or ("" if is_position(described.type) else told)
+    problem = f"is a {described.type}: a position is expected here"
+    return _attribute_problem(described) or ("" if is_position(described.type) else problem)
 
 
 def _no_field_problem(described: Field | SubField) -> str:

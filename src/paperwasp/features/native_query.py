@@ -2,7 +2,7 @@
 
 The kernel (`core/native_scores.cpp`) reads the postings of words. Where a term is more than a word, such as a phrase,
 it takes the positions of the term in each hit. Where a term matches in another way than by standing somewhere, the
-kernel cannot run the query, and the features compute their parts one after the other.
+kernel cannot run the query, and the features compute their parts in sequence.
 """
 
 from __future__ import annotations

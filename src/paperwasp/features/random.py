@@ -42,7 +42,7 @@ def advanced(states: States) -> States:
 
 
 def skipped(state: int, steps: NDArray[np.uint64]) -> States:
-    """One state, so many steps on: by powers of two of the step."""
+    """The state that number of steps later: by powers of two of the step."""
     states = np.full(len(steps), state, np.uint64)
     factor, step = _FACTOR, _STEP
     for bit in range(_LID_BITS):

@@ -169,7 +169,7 @@ def bind_structs(setup: RankSetup, arguments: tuple[str, ...], output: str) -> T
 
 
 def _first(values: NDArray[Any], counts: NDArray[np.int64], kept: NDArray[np.int64]) -> NDArray[Any]:
-    """Of each hit so many of its values."""
+    """For each hit, how many of its values there are."""
     taken: NDArray[Any] = values[numbers_within(counts) < np.repeat(kept, counts)]
     return taken
 

@@ -34,7 +34,7 @@ def term_distances(block: Block, field: str, first: int, second: int) -> Distanc
 
 
 def element_distances(block: Block, field: str, first: int, second: int, gap: float = math.inf) -> Distances:
-    """Of a field with several values. With a gap, an element begins so many positions behind the one before it;
+    """Of a field with several values. With a gap, an element begins that number of positions behind the one before it;
     infinite: there are no distances between elements.
 
     Of each place of the first term, the next place of the second one counts.

@@ -45,7 +45,7 @@ def _number(argument: str) -> float:
     except ValueError:
         found = math.nan
     if not math.isfinite(found):
-        raise LanguageError(f"a wait is so many seconds, and busy or not by 1 and 0: {argument!r} is no number")
+        raise LanguageError(f"a wait is a number of seconds, and 1 or 0 for busy or not: {argument!r} is not a number")
     return found
 
 

@@ -209,7 +209,7 @@ class _Chunked:
         self._trailer_bytes = 0
 
     def read(self, data: bytes, at: int) -> tuple[bytes, int]:
-        """The same as `_Counted.read`, of so many chunks at a time. Errors: BrokenRequest."""
+        """The same as `_Counted.read`, of at most that number of chunks. Errors: BrokenRequest."""
         pieces: list[bytes] = []
         while not self.is_over and len(pieces) < limits.HTTP_TURN_CHUNKS:
             end = self._step(data, at, pieces)

@@ -26,7 +26,7 @@ TEXT: Final = "text/plain;charset=utf-8"
 HTML: Final = "text/html;charset=utf-8"
 _BROKEN_ESCAPE: Final = compile_later("%(?![0-9a-fA-F]{2})")
 _SHOWN: Final = 1000
-"""Characters of a text with a problem that are told."""
+"""How many characters of a text with a problem are shown."""
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 

@@ -259,7 +259,7 @@ class _OpenPort:
     # Looking at connections
 
     def _look_at(self, seconds: float) -> None:
-        """Looks at the connections in so many seconds, or when it is due if that is sooner."""
+        """Looks at the connections after this number of seconds, or when it is due if that is sooner."""
         due = self._loop.time() + seconds
         if self._looking is None or self._looking.when() > due:
             if self._looking is not None:

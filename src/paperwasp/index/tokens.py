@@ -98,7 +98,7 @@ class Tokens:
 def join_tokens(runs: Sequence[Tokens | int], kept: NDArray[np.bool_], average: float) -> Tokens:
     """Joins the tokens of neighbouring segments, without those of documents that are not kept.
 
-    A number stands for so many documents that do not have the field.
+    A number stands for that number of documents that do not have the field.
     """
     present = [run for run in runs if isinstance(run, Tokens)]
     counts = np.concatenate([_lengths(run) for run in runs])

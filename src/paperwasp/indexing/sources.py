@@ -72,7 +72,7 @@ LONGEST_NUMBER: Final = 1000
 
 
 def wrap(number: int, bits: int) -> int:
-    """Wraps a number to so many bits: the lowest bits, as a signed integer."""
+    """Wraps a number to this number of bits: the lowest bits, as a signed integer."""
     low = number & ((1 << bits) - 1)
     return low - (1 << bits) if low >> (bits - 1) else low
 

@@ -7,7 +7,7 @@ from typing import Final
 BATCH_TOKENS: Final = 1024
 """Tokens of one run of a model, padding included: more are not faster, and a query may wait behind a run."""
 PADDING_TOKENS: Final = 16
-"""The padding of one run: so many tokens, since a run costs about as much as they do, …"""
+"""The padding of one run, in tokens: a run costs about as much as they do, …"""
 PADDING_SHARE: Final = 0.05
 """… and this share of its texts' own."""
 CACHE_BYTES: Final = 32 << 20

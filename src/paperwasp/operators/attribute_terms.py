@@ -36,7 +36,7 @@ def range_match(space: SearchSpace, field: Field, column: ColumnView, term: Numb
 
 
 def _limit_hits(space: SearchSpace, column: ColumnView, wanted: Wanted, term: NumberTerm) -> Wanted:
-    """Narrows a range to the lowest values (a limit below 0: highest) that so many documents have, no value halved."""
+    """Narrows a range to the lowest values (a limit below 0: highest) of that number of documents, no value halved."""
     lids = _core.bitmap_lids(column.bitmap(wanted, space.limit) & space.accept, space.limit)
     values = column.values_at(lids, wanted)
     count = abs(term.hit_limit)

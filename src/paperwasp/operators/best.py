@@ -1,4 +1,4 @@
-"""Terms that match only the best so many documents, by what they themselves score: wand, nearestNeighbor.
+"""Terms that match only a number of the best documents, by what they themselves score: wand, nearestNeighbor.
 
 Which those are is found when the documents that match are asked for, among those that the rest of the query leaves;
 where the term only ranks, among those that it ranks, and only if somebody asks.

@@ -22,7 +22,7 @@ _BLOCK_POSITIONS: Final = 1 << 24
 
 
 def blocks_of(lids: Lids, lengths: NDArray[np.int32], parts: int) -> Iterator[Lids]:
-    """Documents whose positions of so many parts are looked at together: as many as the memory for them allows.
+    """Documents whose positions of this number of parts are looked at together: as many as the memory for them allows.
     `lengths`: of the documents' fields."""
     needed = np.cumsum((lengths.astype(np.int64) + 1) * parts)
     start, done = 0, 0

@@ -20,7 +20,7 @@ from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrence
 LEAST_ROWS: Final = 400_000
 """A column of fewer rows is read as a whole: that takes as long as asking for some."""
 ROWS_OF_LID: Final = 256
-"""So many rows of a column are read in a row in the time that one takes that is picked."""
+"""How many rows of a column are read in sequence in the time that picking one takes."""
 
 
 def counts_of(found: Occurrences) -> NDArray[np.int32]:

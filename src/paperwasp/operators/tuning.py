@@ -28,7 +28,7 @@ class NeighborTuning:
     exploration_slack: float = 0.0
     """How much farther than the last of the nearest, as a share of its distance, a search follows nodes."""
     target_hits_max_adjustment_factor: float = 20.0
-    """At most so many times the wanted hits are looked for without the rest."""
+    """At most this multiple of the wanted hits is looked for without the rest."""
     time_budget_ms: float = math.inf
     """A whole number: after this time each search of a graph ends with what it has found. Infinite: there is none."""
 
@@ -54,7 +54,7 @@ class Tuning:
     """For nearestNeighbor."""
 
     def only_filters(self, name: str, frequency: int, documents: int) -> bool:
-        """Whether a word only filters that so many documents have in a field."""
+        """Whether a word that this number of documents have in a field only filters."""
         if name in self.filter_fields:
             return True
         return frequency > self.filter_thresholds.get(name, self.filter_threshold) * documents

@@ -189,7 +189,7 @@ def _without_stopwords(
 
 
 def _absolute(share: float, space: SearchSpace) -> int:
-    """So many documents. As in Vespa, there is one number of documents more than there are documents."""
+    """The number of documents. As in Vespa, there is one number of documents more than there are documents."""
     return int(share * (space.documents + 1))
 
 

@@ -1,5 +1,5 @@
-"""Keeps the results of the texts that came last, so that they are not parsed again: as many as have so many characters
-in all, since what is made of a text takes memory by its length. Any thread may be here.
+"""Keeps the results of the texts that came last, so that they are not parsed again: as many as have a given number of
+characters in all, since what is made of a text takes memory by its length. Any thread may be here.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class TextMemory(Generic[Key, Made]):
         return None if found is None else found[0]
 
     def add(self, key: Key, made: Made, characters: int) -> None:
-        """Keeps what was made of a text of so many characters."""
+        """Keeps what was made of a text with this number of characters."""
         if characters > self._longest:
             return
         with self._lock:

@@ -38,7 +38,7 @@ class Problems:
         return _sort_by_place(finding for finding in self._found if finding.level != "ERROR")
 
     def error(self, message: str, position: Position | None) -> None:
-        """Adds an error. Raises InvalidSchemas where there are so many that nobody wants more."""
+        """Adds an error. Raises InvalidSchemas where there are more than anybody would read."""
         self._errors += 1
         self._found.add(Finding(message, position, "ERROR"))
         if self._errors >= limits.SCHEMA_PROBLEMS:

@@ -13,7 +13,7 @@ Scores = NDArray[np.float64]
 
 def best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
     """The best `kept` with more hits, whose lids are above theirs: of these only higher scores than the last one's
-    matter, once there are so many."""
+    matter, once there are `kept`."""
     if not len(best):
         return best_of(lids, scores, kept)
     if len(best) == kept:

@@ -14,7 +14,7 @@ BLOCK_NS: Final = 10_000_000
 FIRST_BLOCK_NS: Final = 3_000_000
 """How long the first block is to take where only other queries by the same rank profile tell what a hit takes."""
 MANY_TERMS: Final = 1024
-"""So many may be ranked by in whole blocks."""
+"""The most that may be ranked by in whole blocks."""
 
 
 def first_block(hit_ns: float) -> int:
@@ -23,7 +23,7 @@ def first_block(hit_ns: float) -> int:
 
 
 def blocks_of(hits: int, terms: int, first: int = FIRST_BLOCK_LIDS) -> Iterator[slice]:
-    """Yield slices of the hits in blocks, the first of so many, and each sized so that its expression takes about
+    """Yield slices of the hits in blocks, the first of that size, and each sized so that its expression takes about
     BLOCK_NS.
 
     Expressions that are expensive for each hit, such as those over tensors, get small blocks, so that some hits have

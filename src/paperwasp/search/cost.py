@@ -59,7 +59,7 @@ POSITION_NS: Final = 20
 
 
 def is_plain(tree: Item, types_count: int) -> bool:
-    """Return whether a tree is planned for so many document types in little time, whatever the index holds."""
+    """Return whether a tree is planned for this number of document types in little time, whatever the index holds."""
     waiting = [tree]
     left = limits.INLINE_QUERY_ITEMS // max(1, types_count)
     while waiting:

@@ -93,10 +93,10 @@ class _Explaining:
         lids, scores, first = (values[self._places] for values in (ranked.lids, ranked.scores, ranked.first_phase))
         chosen = np.isfinite(end.ranks(lids))
         block = Block(ranked.bound.setting, lids[chosen], {"firstPhase": first[chosen]}, first_phase=end)
-        told = iter(self._phase("second-phase", scores[chosen], block))
+        ranked_hits = iter(self._phase("second-phase", scores[chosen], block))
         note = "not among the hits that the second phase ranks: moved below them where it was above"
         return [
-            next(told) if is_chosen else {"phase": "second-phase", "score": shown_number(score), "note": note}
+            next(ranked_hits) if is_chosen else {"phase": "second-phase", "score": shown_number(score), "note": note}
             for is_chosen, score in zip(chosen.tolist(), scores.tolist(), strict=True)
         ]
 
@@ -109,13 +109,13 @@ class _Explaining:
         except LanguageError as error:
             return [_untold(name, score, error.message) for score in scores.tolist()]
         trees = self._of_hits(explanation, block, lambda values, hit: rendered(explanation, values.of(hit)))
-        told = []
+        explained = []
         for score, tree in zip(scores.tolist(), trees, strict=True):
             shown: Json = {"phase": name, "score": shown_number(score)}
             if np.isfinite(score) and tree["value"] != score:
                 shown["note"] = "the expression has another value whenever it is worked"
-            told.append(shown | {"tree": tree})
-        return told
+            explained.append(shown | {"tree": tree})
+        return explained
 
     def _global_values(self) -> list[tuple[NodeValue, ...] | None]:
         """What the nodes of the global phase's expression are here: all that does not depend on other hits."""
@@ -135,12 +135,12 @@ class _Explaining:
         )
         return [next(found) if is_wanted else None for is_wanted in wanted.tolist()]
 
-    def _of_hits(self, explanation: Explanation, block: Block, told: Callable[[_Values, int], Any]) -> list[Any]:
+    def _of_hits(self, explanation: Explanation, block: Block, explain: Callable[[_Values, int], Any]) -> list[Any]:
         try:
             values = _Values(explanation, block, self._words)
-            return [told(values, hit) for hit in range(block.hits)]
+            return [explain(values, hit) for hit in range(block.hits)]
         except TooLarge as error:
-            return [each for part in halves(block, error) for each in self._of_hits(explanation, part, told)]
+            return [each for part in halves(block, error) for each in self._of_hits(explanation, part, explain)]
 
 
 def _untold(phase: str, score: float, reason: str) -> Json:

@@ -126,7 +126,7 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
 
 
 def _blocks_of_all(bound: BoundQuery, count: int) -> Iterable[slice]:
-    """The blocks of so many hits: one where all have the same score."""
+    """The blocks of this number of hits: one where all have the same score."""
     if bound.profile.first_phase.constant is not None:
         return (slice(count),) if count else ()
     known_ns = bound.plan.cost.known_ns

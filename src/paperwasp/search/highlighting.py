@@ -66,7 +66,7 @@ class QueryWord:
 
 
 Way = tuple[QueryWord, ...]
-"""Words one after the other."""
+"""Words in sequence."""
 QueryPart = tuple[Way, ...]
 """What counts as one thing in the query: a word or phrase, or several of which any will do."""
 

@@ -43,7 +43,7 @@ class Observer:
         """Note the values of a phase that is over."""
 
     def task(self, phase: str, name: str, count: int = 1) -> AbstractContextManager[None]:
-        """Return a context within which a task of a phase is done so many times."""
+        """Return a context within which a task of a phase is done this number of times."""
         return _NOTHING
 
     def wants(self, *phases: str) -> bool:

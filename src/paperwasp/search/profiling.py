@@ -1,8 +1,8 @@
 """Where the time of a query goes on a content node: in matching by operators, in ranking by rank features.
 
 Asked for by `trace.profileDepth` and `trace.profiling.*.depth` of a query that is traced. Above 0 a profile is a tree
-of so many levels, with the whole time of each node and that of its own; below 0 a list of so many with the most time of
-their own. Both have the shape of the profiles of Vespa's content nodes.
+of that number of levels, with the whole time of each node and that of its own; below 0 a list of that number of tasks,
+those with the most time of their own. Both have the shape of the profiles of Vespa's content nodes.
 
 Vespa: https://docs.vespa.ai/en/reference/api/query.html#trace.profiledepth
 Differs: documents are ranked in blocks, so a feature is timed for a block and counted for each hit of it; operators are
@@ -29,7 +29,7 @@ from paperwasp.search.query import Profiling
 from paperwasp.search.trace import MOST_OPERATORS, name_of
 from paperwasp.tensor.types import TensorType
 
-Told = dict[str, Any]
+Report = dict[str, Any]
 
 
 @dataclass(slots=True)
@@ -82,39 +82,39 @@ class Profiler:
         finally:
             self._open.pop()
 
-    def report(self) -> Told:
-        """As a trace tells it."""
+    def report(self) -> Report:
+        """As a trace shows it."""
         if self.depth > 0:
             roots = _sorted(self._root.below.values(), lambda task: task.total_ns)
             total_ns = sum(task.total_ns for task in roots)
-            told: Told = {"profiler": "tree", "depth": self.depth, "total_time_ms": _ms(total_ns)}
-            return told | {"roots": [_tree(task, self.depth) for task in roots]}
+            report: Report = {"profiler": "tree", "depth": self.depth, "total_time_ms": _ms(total_ns)}
+            return report | {"roots": [_tree(task, self.depth) for task in roots]}
         together: dict[str, list[int]] = {}
         for task in self._root.walk():
             if task is not self._root:
                 counted = together.setdefault(task.name, [0, 0])
                 counted[0] += task.count
                 counted[1] += task.self_ns
-        told = {
+        report = {
             "profiler": "flat",
             "topn": -self.depth,
             "total_time_ms": _ms(sum(self_ns for _, self_ns in together.values())),
         }
         longest = sorted(together.items(), key=lambda item: -item[1][1])[: -self.depth]
-        roots_told = [{"name": name, "count": count, "self_time_ms": _ms(ns)} for name, (count, ns) in longest]
-        return told | {"roots": roots_told}
+        longest_tasks = [{"name": name, "count": count, "self_time_ms": _ms(ns)} for name, (count, ns) in longest]
+        return report | {"roots": longest_tasks}
 
 
 def _sorted(tasks: Any, key: Callable[[_Task], int]) -> list[_Task]:
     return sorted(tasks, key=key, reverse=True)
 
 
-def _tree(task: _Task, depth: int) -> Told:
-    told: Told = {"name": task.name, "count": task.count, "total_time_ms": _ms(task.total_ns)}
+def _tree(task: _Task, depth: int) -> Report:
+    report: Report = {"name": task.name, "count": task.count, "total_time_ms": _ms(task.total_ns)}
     if task.below and depth > 1:
-        told["self_time_ms"] = _ms(task.self_ns)
-        told["children"] = [_tree(below, depth - 1) for below in _sorted(task.below.values(), lambda t: t.total_ns)]
-    return told
+        report["self_time_ms"] = _ms(task.self_ns)
+        report["children"] = [_tree(below, depth - 1) for below in _sorted(task.below.values(), lambda t: t.total_ns)]
+    return report
 
 
 def _ms(time_ns: int) -> float:
@@ -153,7 +153,7 @@ class Profilers:
             second_phase=None if second is None else _timed(second, self.of(SECOND_PHASE)),
         )
 
-    def report(self) -> list[Told]:
+    def report(self) -> list[Report]:
         return [{"tag": tag, **profiler.report()} for tag, profiler in self._by_tag.items()]
 
 
@@ -209,8 +209,8 @@ def _described(node: TensorNode) -> str:
     name, *given = (part for part in node.key if not isinstance(part, TensorNode))
     if name == "feature":
         return str(given[0])
-    told = [str(part) for part in _flat(given) if isinstance(part, str | TensorType)]
-    return f"{name}({','.join(told)})"
+    shown = [str(part) for part in _flat(given) if isinstance(part, str | TensorType)]
+    return f"{name}({','.join(shown)})"
 
 
 def _flat(parts: Sequence[Any]) -> Iterator[Any]:

@@ -32,7 +32,7 @@ from paperwasp.search.rescaling import NOT_RESCALED, Rescaling
 from paperwasp.search.second_phase import rerank, reranked_count
 
 _SHALLOW_HITS: Final = 1000
-"""A page that is not deeper is found among so many of the best hits, where these are found without scoring all."""
+"""A page that is not deeper is found among this number of the best hits, where these are found without scoring all."""
 
 
 def rank(bound: BoundQuery, wanted: int) -> RankedHits:

@@ -17,7 +17,7 @@ OPERATION_NS: Final = 5
 HIT_NS: Final = 20_000
 """What writing a hit is taken to cost until it was measured."""
 _LEAST_MEASURED: Final = 8
-"""So many hits or more say what one costs."""
+"""This number of hits, or more, says what one costs."""
 _DEARER: Final = 0.5
 _CHEAPER: Final = 0.1
 
@@ -57,15 +57,15 @@ class RankCost:
         return self.first_ns if self.first_ns < FEATURE_NS else None
 
     def ranked(self, count: int, took_ns: int) -> None:
-        """Note what the first phase of so many matches took."""
+        """Note what the first phase of this number of matches took."""
         self.first_ns = _updated(self.first_ns, count, took_ns)
 
     def reranked(self, count: int, took_ns: int) -> None:
-        """Note what the second phase of so many hits took."""
+        """Note what the second phase of this number of hits took."""
         self.second_ns = _updated(self.second_ns, count, took_ns)
 
     def wrote(self, count: int, took_ns: int) -> None:
-        """Note what writing so many hits took."""
+        """Note what writing this number of hits took."""
         self.write_ns = _updated(self.write_ns, count, took_ns)
 
 

@@ -20,7 +20,7 @@ from paperwasp.operators import Operator, SearchSpace, TermOperator
 PLAN_LEVEL: Final = 6
 """Of the trace: from here on it shows the plan, also without an explain level."""
 MOST_OPERATORS: Final = 500
-"""Told of in a plan."""
+"""The most that a plan shows."""
 
 
 class QueryTrace:
@@ -49,19 +49,19 @@ class QueryTrace:
         """Notes that something is done."""
         self._traces.append({"timestamp_ms": self._elapsed_ms(), "event": text})
 
-    def tag(self, name: str, **told: Any) -> None:
-        self._traces.append({"tag": name, "timestamp_ms": self._elapsed_ms(), **told})
+    def tag(self, name: str, **values: Any) -> None:
+        self._traces.append({"tag": name, "timestamp_ms": self._elapsed_ms(), **values})
 
     def finished(self) -> list[object]:
         """The trace as JSON can say it."""
         start = (
             datetime.fromtimestamp(self._start_seconds, UTC).isoformat(" ", "milliseconds").replace("+00:00", " UTC")
         )
-        told: dict[str, Any] = {"start_time": start, "distribution-key": 0}
+        of_node: dict[str, Any] = {"start_time": start, "distribution-key": 0}
         if not self._by_type:
-            return [told | {"duration_ms": self._elapsed_ms(), "traces": self._traces}]
+            return [of_node | {"duration_ms": self._elapsed_ms(), "traces": self._traces}]
         return [
-            told | {"document-type": name, "duration_ms": self._elapsed_ms(), "traces": traces}
+            of_node | {"document-type": name, "duration_ms": self._elapsed_ms(), "traces": traces}
             for name, traces in self._by_type.items()
         ]
 
@@ -74,7 +74,7 @@ class QueryTrace:
         operator.bitmap()  # what looks for a number of hits tells how it did so within what the others leave
         details = dict(_details(operator))
 
-        def told(operator: Operator) -> dict[str, Any]:
+        def describe(operator: Operator) -> dict[str, Any]:
             left[0] -= 1
             said = {**_said(operator), **details.get(id(operator), {})}
             shown: dict[str, Any] = {"operator": name_of(operator), **said, "estimate": operator.estimate()}
@@ -84,10 +84,10 @@ class QueryTrace:
                 shown["time_us"] = (self.env.monotonic_ns() - started) // 1000
             below = operator.children_of()
             order = {id(child): place for place, child in enumerate(operator.order())}
-            children = [_placed(told(child), order.get(id(child))) for child in below if left[0] > 0]
+            children = [_placed(describe(child), order.get(id(child))) for child in below if left[0] > 0]
             return shown | ({"children": children} if children else {})
 
-        return told(operator)
+        return describe(operator)
 
 
 def _details(operator: Operator) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -23,7 +23,7 @@ from paperwasp.semantics.grammar import Include, RuleFile, parse_rules
 from paperwasp.semantics.rules import NO_RULES, Rule, RuleBase, RuleBases
 
 _LONG_CHOICE: Final = 4
-"""From so many alternatives on, those that can match are looked up."""
+"""From this number of alternatives on, those that can match are looked up."""
 
 
 def load_rules(texts: Mapping[str, str]) -> tuple[RuleBases, list[Finding]]:

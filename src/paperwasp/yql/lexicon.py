@@ -30,8 +30,8 @@ YQL: Final = Lexicon(
 Number = int | float
 NUMBERS: Final = ("int", "long", "float")
 MAX_DIGITS: Final = 308
-"""A longer number is refused: no field can hold it, and Python takes quadratic time to read it. Integers of so many
-digits are doubles, too."""
+"""A longer number is refused: no field can hold it, and Python takes quadratic time to read it. Integers of this
+length are doubles, too."""
 
 _INTEGER: Final = compile_later(r"[+-]?\d+")
 _FRACTION: Final = compile_later(r"[+-]?(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?")

@@ -61,7 +61,7 @@ _IN_PIECES: Final = Annotations(and_segmenting=True)
 
 
 def too_many_items(count: int) -> IllegalQuery:
-    """The error of a query with so many items, or more."""
+    """The error of a query with this number of items, or more."""
     return IllegalQuery(
         f"Query tree exceeds allowed item count. Configured limit: {limits.QUERY_ITEMS} - Item count: {count}"
     )

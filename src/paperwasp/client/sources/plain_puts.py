@@ -66,7 +66,7 @@ def _values(array: Any) -> Sequence[Any]:
 
 
 def _largest_bytes(array: Any) -> int:
-    """At most so many bytes are in the text of one row."""
+    """The most bytes in the text of one row."""
     if _is_text(array.type):
         return pc.max(pc.binary_length(array)).as_py() or 0
     return int(array.nbytes) if is_type.is_nested(array.type) else _NUMBER_BYTES

@@ -45,7 +45,7 @@ from paperwasp.grouping.values import Kind, Values
 _MOST_BITS: Final = 2**16
 _MD5_BYTES: Final = 16
 _FEW_COLUMNS: Final = 8
-"""So many are compared column by column; more as the bytes of whole rows."""
+"""Up to this number are compared column by column; more as the bytes of whole rows."""
 Form = Callable[[Any], bytes]
 
 

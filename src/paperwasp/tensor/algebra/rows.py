@@ -22,8 +22,8 @@ _MOST_AXES: Final = 31
 
 
 def check_size(rows: int, type_: TensorType) -> None:
-    """Errors: TooLarge for so many subspaces of this type, labels counted as cells; OutOfTime when the time of the
-    thread is over."""
+    """Errors: TooLarge for this number of subspaces of this type, labels counted as cells; OutOfTime when the time of
+    the thread is over."""
     check_time()
     if len(type_.indexed) > _MOST_AXES:
         raise TooLarge(f"a tensor with {len(type_.indexed)} indexed dimensions is not worked: at most {_MOST_AXES} are")
@@ -61,12 +61,12 @@ def taken(batch: TensorBatch, hits: Rows) -> TensorBatch:
 
 
 def repeated(batch: TensorBatch, times: int) -> TensorBatch:
-    """Repeats the tensor of each hit so many times. One that is the same for all stays so."""
+    """Repeats the tensor of each hit this number of times. One that is the same for all stays so."""
     return taken(batch, np.repeat(np.arange(batch.hits), times))
 
 
 def spread(batch: TensorBatch, hits: int) -> TensorBatch:
-    """The same for so many hits, each having its own."""
+    """The same for this number of hits, each having its own."""
     if not batch.is_single:
         return batch
     own = TensorBatch(batch.type, batch.starts, batch.labels, batch.cells)
