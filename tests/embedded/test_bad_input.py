@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import io
 import os
 import signal
@@ -130,7 +131,7 @@ def test_both_forms_work_where_a_loop_runs() -> None:
     asyncio.run(cell())
 
 
-def test_a_fork_is_told_that_the_service_is_not_its_own() -> None:
+def test_a_fork_learns_that_the_service_is_not_its_own() -> None:
     program = f"""
         import os, paperwasp, signal, warnings
         warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of forks beside threads
@@ -160,6 +161,26 @@ def test_a_fork_is_told_that_the_service_is_not_its_own() -> None:
     """
     done = _run(textwrap.dedent(program))
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "on_exit"), reason="only glibc has a way")
+@pytest.mark.parametrize("status", [0, 7])
+def test_a_fork_ends_with_its_own_status(status: int) -> None:
+    """What RocksDB does at the end of a process would join threads that fork leaves out."""
+    program = f"""
+        import os, paperwasp, sys, warnings
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with paperwasp.Service({SCHEMA!r}) as service:
+            child = os.fork()
+            if child == 0:
+                print("the fork's last words")
+                sys.exit({status})
+            status = os.waitpid(child, 0)[1]
+            assert service.query("blue").total == 0
+        print(os.waitstatus_to_exitcode(status))
+    """
+    done = _run(textwrap.dedent(program))
+    assert (done.returncode, done.stdout) == (0, f"the fork's last words\n{status}\n"), done.stderr
 
 
 def test_a_process_killed_while_it_feeds_leaves_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import ctypes
 import os
 import selectors
 import threading
@@ -209,6 +210,16 @@ def _note_fork() -> None:
     """Runs in a new process that is a copy of this one."""
     for loop in list(_LOOPS):
         loop.is_copy = True
+    if _of_process is not None:
+        _skip_exit_handlers()
+
+
+def _skip_exit_handlers() -> None:
+    """Has this process end without what its parent would do at its end: RocksDB joins threads that fork leaves out,
+    which is a segmentation fault. Only glibc has a way."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "on_exit"):
+        libc.on_exit(libc._exit, None)
 
 
 os.register_at_fork(after_in_child=_note_fork)
