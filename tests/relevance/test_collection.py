@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,40 @@ def test_judgments(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ("q1\tdoc 7\t1\n", "doc 7"),
+        ("q1\t0\tdoc 7\t1\n", "doc 7"),
+        ('query\tdocument\trelevance\nq1\t"d\t1"\t1.0\n', "d\t1"),
+        ("q1\td,1\t1\n", "d,1"),
+        ('q1,"d,1",1\r\n', "d,1"),
+        ('q1,0,"say ""d"" 1",1\n', 'say "d" 1'),
+        ('"q1","doc 7 of 9","1"\n', "doc 7 of 9"),
+        ("query, document, relevance\nq1, d1, 1\n", "d1"),
+        ("q1 0 d,1 1\n", "d,1"),
+        ("q1 0 d,1,2 1 \n", "d,1,2"),
+        ("q1  d,1  1\n", "d,1"),
+        ("q1 0 d\x85\u20281 1\n", "d\x85\u20281"),
+    ],
+)
+def test_ids_hold_what_separates_in_other_forms(tmp_path: Path, text: str, document: str) -> None:
+    (tmp_path / "j").write_bytes(text.encode())
+    assert read_judgments(tmp_path / "j") == {"q1": {document: 1}}
+
+
+@pytest.mark.parametrize("between", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c"])
+def test_only_line_feeds_end_lines(tmp_path: Path, between: str) -> None:
+    name, text = tmp_path / "file", f"blue{between}train"
+    name.write_bytes(f"q1\t{text}\r\nq2\tgiant steps\r\n".encode())
+    assert read_queries(name) == {"q1": text, "q2": "giant steps"}
+    name.write_text("\n".join(json.dumps({"id": query, "text": text}, ensure_ascii=False) for query in ("q1", "q2")))
+    assert read_queries(name) == {"q1": text, "q2": text}
+    row = {"query_id": "q1", "document_id": text, "relevance": 1}
+    name.write_text(f"{json.dumps(row, ensure_ascii=False)}\n{json.dumps({**row, 'document_id': 'd2'})}\n")
+    assert read_judgments(name) == {"q1": {text: 1, "d2": 1}}
+
+
+@pytest.mark.parametrize(
     ("read", "text", "message"),
     [
         (read_queries, "", "no query"),
@@ -62,6 +97,13 @@ def test_judgments(tmp_path: Path, text: str) -> None:
         (read_judgments, "q1 0 d1 2\nq1 d1", "line 2: expected 'query 0 document relevance'"),
         (read_judgments, "q1 0 d1 2\nq1 0 d2 much", "line 2: 'much' is not a number"),
         (read_judgments, '{"q1": {"d1": "much"}}', "query 'q1': 'much'"),
+        (read_judgments, "q1\td1\t0.9\nq2\td3\t1", "line 1: '0.9' is not a whole number"),
+        (read_judgments, "q1 0 d1 1\nq1 0 d2 1.5", "line 2: '1.5' is not a whole number"),
+        (read_judgments, "q1,d1,1\nq1,d2,nan", "line 2: 'nan' is not a whole number"),
+        (read_judgments, '{"q1": {"d1": 0.5}}', "query 'q1': '0.5' is not a whole number"),
+        (read_judgments, "q1 0 d1 1\nq1\tdoc 7", "line 2: expected 'query 0 document relevance'"),
+        (read_judgments, 'q1,d1,1\nq1,"d2,1', "line 2: expected 'query 0 document relevance'"),
+        (read_judgments, "q1,d1,1\nq1,,1", "line 2: expected 'query 0 document relevance'"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, read: type, text: str, message: str) -> None:

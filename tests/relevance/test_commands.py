@@ -71,10 +71,10 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _command(files: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def _command(files: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "paperwasp", *arguments]
     given = ["-q", str(files / "queries.tsv"), "-j", str(files / "qrels.txt")]
-    environment = {"COLUMNS": "160", "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    environment = {"COLUMNS": "160", "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", **variables}
     return subprocess.run(
         [*command, *given], cwd=files, capture_output=True, text=True, timeout=180, env=environment, check=False
     )
@@ -118,6 +118,21 @@ def test_the_table_and_the_page_show_what_changed(files: Path) -> None:
     Balanced(page)
     for said in ("<h1>2 queries, 2 rankings</h1>", "bm25(title)", "attribute(votes)", "q1: blue (+0.500)"):
         assert said in page
+
+
+def test_the_page_is_utf_8_where_nothing_else_is(files: Path) -> None:
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    given = ("-p", "words", "-p", "votes", "-m", "RR@10", "--json", "--report", "report.html")
+    done = _command(files, "evaluate", *_local(files), *given, **ascii_only)
+    assert done.returncode == 0, done.stderr
+    assert "0.500 → 1.000" in (files / "report.html").read_text(encoding="utf-8")
+
+
+def test_measures_are_known_to_be_wrong_before_anything_is_fed(files: Path) -> None:
+    (files / "documents.jsonl").write_text("what cannot be fed")
+    done = _command(files, "evaluate", *_local(files), "-p", "words", "-m", "R@0")
+    assert done.returncode == 1
+    assert "'R@0' is no measure of ir-measures: its cutoff is less than 1" in " ".join(done.stderr.split())
 
 
 class Balanced(HTMLParser):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,9 @@ import paperwasp
 from paperwasp.errors import InvalidInput
 from paperwasp.relevance import evaluate
 from paperwasp.relevance.collection import BadCollection
+from paperwasp.relevance.evaluation import evaluate as evaluate_rankings
 from paperwasp.relevance.measuring import NoMeasures
+from paperwasp.relevance.rankings import Ranking
 from tests.relevance.test_commands import DOCUMENTS, SCHEMA
 
 QUERIES = {"q1": "blue", "q2": "giant steps", "q3": "nothing judged"}
@@ -55,6 +59,54 @@ def test_matching_hits_and_parameters_are_as_one_says(service: paperwasp.Service
         assert found.rows()[0]["mean"] == pytest.approx(expected), options
 
 
+PASSAGES = """
+schema passage {
+    document passage {
+        field page type string {
+            indexing: summary | attribute
+        }
+        field votes type int {
+            indexing: summary | attribute
+        }
+    }
+    rank-profile votes {
+        first-phase {
+            expression: attribute(votes)
+        }
+    }
+}
+"""
+
+
+def test_a_document_counts_at_the_place_of_its_first_passage() -> None:
+    """Passages of a, b, a, c, b: the documents are a, b, c."""
+    with paperwasp.Service(PASSAGES) as service:
+        pages = [{"id": str(at), "page": page, "votes": 9 - at} for at, page in enumerate("abacb")]
+        assert service.feed(pages).ok == len(pages)
+        found = evaluate(
+            service,
+            {"q1": "first", "q2": "third"},
+            {"q1": ["a"], "q2": ["c"]},
+            {"votes": {"ranking": "votes"}},
+            ["RR@10", "P@3"],
+            yql="select * from passage where true",
+            id_field="page",
+        )
+    (measured,) = found.evaluation.measured
+    assert [(each.id, each.score) for each in measured.run["q1"]] == [("a", 9.0), ("b", 8.0), ("c", 6.0)]
+    assert measured.values["RR@10"].tolist() == pytest.approx([1, 1 / 3])
+    assert measured.values["P@3"].tolist() == pytest.approx([1 / 3, 1 / 3])
+
+
+def test_measures_are_checked_before_anything_is_asked() -> None:
+    def ask(parameters: Mapping[str, object]) -> Mapping[str, Any]:
+        raise AssertionError("asked")
+
+    for measure in ("nDGC@10", "R@0", "P", "nDCG(foo=1)@10", "alpha_nDCG@10"):
+        with pytest.raises(NoMeasures, match=re.escape(f"'{measure}'")):
+            evaluate_rankings(ask, QUERIES, {"q1": {"a": 1}}, ["q1"], [Ranking("words")], ["AP", measure], {})
+
+
 @pytest.mark.parametrize(
     ("queries", "judgments", "measures", "error", "message"),
     [
@@ -62,6 +114,7 @@ def test_matching_hits_and_parameters_are_as_one_says(service: paperwasp.Service
         (QUERIES, {}, ["AP"], BadCollection, "no judgment"),
         (QUERIES, {"other": ["a"]}, ["AP"], BadCollection, "like 'q1', and in the judgments like 'other'"),
         (QUERIES, {"q1": {"a": "much"}}, ["AP"], BadCollection, "query 'q1': 'much' is not a number"),
+        (QUERIES, {"q1": {"a": 0.9}}, ["AP"], BadCollection, "query 'q1': '0.9' is not a whole number"),
         (QUERIES, {"q1": ["a"]}, ["beauty"], NoMeasures, "beauty"),
     ],
 )

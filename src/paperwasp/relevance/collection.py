@@ -8,6 +8,7 @@ relevance` with a header or without, separated by tabs or commas; JSON `{query: 
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -111,7 +112,7 @@ def check_fit(queries: Queries, judgments: Judgments) -> list[str]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise BadCollection(f"Could not read '{path}': {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -155,10 +156,13 @@ def _whole(text: str) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that are not empty, by number. Only line feeds end them: texts may hold what `splitlines` splits at."""
+    return ((number, line.removesuffix("\r")) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+
+
 def _rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in _lines(text):
         try:
             row = orjson.loads(line)
         except orjson.JSONDecodeError as error:
@@ -184,9 +188,7 @@ def _topics(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _query_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip():
-            continue
+    for number, line in _lines(text):
         query, tab, words = line.partition("\t")
         if not tab:
             raise BadCollection(f"{path}, line {number}: expected an id, a tab and a query")
@@ -196,23 +198,52 @@ def _query_lines(path: Path, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _judgment_lines(path: Path, text: str) -> Iterator[tuple[str, str, int]]:
-    for number, line in enumerate(text.splitlines(), 1):
-        parts = [part.strip() for part in line.split(",")] if "," in line and "\t" not in line else line.split()
-        if not parts:
-            continue
-        if len(parts) not in (3, 4):
+    for number, line in _lines(text):
+        parts = _columns(line.strip())
+        if not _is_row(parts):
             raise BadCollection(f"{path}, line {number}: expected 'query 0 document relevance', found {line[:80]!r}")
         if number == 1 and not _is_number(parts[-1]):
             continue  # the names of columns
         yield parts[0], parts[-2], _relevance(f"{path}, line {number}", parts[-1])
 
 
+def _columns(line: str) -> list[str]:
+    """The parts of a line between its tabs, its commas or its spaces: ids may hold those that do not separate them."""
+    if "\t" in line:
+        return _separated(line, "\t")
+    spaced = [part for part in line.split(" ") if part]
+    if "," not in line:
+        return spaced
+    parts = _separated(line, ",")
+    return parts if not _is_row(spaced) or (_is_row(parts) and _is_number(parts[-1])) else spaced
+
+
+def _separated(line: str, separator: str) -> list[str]:
+    """The parts without their quotes; none where quotes do not end."""
+    try:
+        (parts,) = csv.reader([line], delimiter=separator, skipinitialspace=True, strict=True)
+    except csv.Error:
+        return []
+    return [part.strip() for part in parts]
+
+
+def _is_row(parts: list[str]) -> bool:
+    return len(parts) in (3, 4) and parts[0] != "" and parts[-2] != ""
+
+
 def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?\d+(\.\d*)?", text) is not None
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _relevance(where: str, value: Any) -> int:
     try:
-        return int(float(value))
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise BadCollection(f"{where}: '{value}' is not a number") from None
+    if not number.is_integer():
+        raise BadCollection(f"{where}: '{value}' is not a whole number")
+    return int(number)

@@ -17,7 +17,7 @@ from paperwasp.records import dataclass
 from paperwasp.relevance.asking import asking
 from paperwasp.relevance.collection import check_fit, read_judgments, read_queries
 from paperwasp.relevance.evaluation import evaluate
-from paperwasp.relevance.measuring import DEFAULT
+from paperwasp.relevance.measuring import DEFAULT, check_measures
 from paperwasp.relevance.rankings import YQL, Ask, Ranking, identity_of
 from paperwasp.relevance.report import report
 from paperwasp.relevance.showing import show
@@ -73,6 +73,8 @@ def evaluate_rankings(
         _check_folder(report_file)
     queries, judgments = read_queries(asked.queries), read_judgments(asked.judgments)
     judged = check_fit(queries, judgments)
+    # Feeding may take long, and is for nothing where a measure is mistyped.
+    check_measures(judgments, judged, measures or DEFAULT)
     rankings = list(_rankings(asked.yql, profiles, expressions, query_profiles))
     parameters = asked.to_parameters()
     with asking(asked.url, asked.application, asked.feed) as ask, _progress() as progress:
@@ -89,7 +91,8 @@ def evaluate_rankings(
             lambda: progress.advance(task),
         )
         if report_file is not None:
-            report_file.write_text(report(found, changes, lambda *given: _explained(ask, parameters, *given)))
+            page = report(found, changes, lambda *given: _explained(ask, parameters, *given))
+            report_file.write_text(page, encoding="utf-8")
     console = Console()
     if as_json:
         console.print_json(orjson.dumps(found.to_json()).decode())

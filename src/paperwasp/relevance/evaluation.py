@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Judgments, Queries
-from paperwasp.relevance.measuring import Difference, Estimate, compare, estimate, measure
+from paperwasp.relevance.measuring import Difference, Estimate, check_measures, compare, estimate, measure
 from paperwasp.relevance.rankings import Ask, RankedDocument, Ranking, Run, ask_all
 
 
@@ -126,6 +126,7 @@ def evaluate(
     report: Callable[[], None] = lambda: None,
 ) -> Evaluation:
     """Asks the judged queries by each ranking. Errors: NoMeasures, MissingLibrary; those of asking."""
+    check_measures(judgments, judged, measures)
     measured = []
     for ranking in rankings:
         run = ask_all(ask, queries, judged, ranking, parameters, id_field, report)

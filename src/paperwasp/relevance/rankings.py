@@ -38,7 +38,7 @@ class RankedDocument:
 
 
 Run = Mapping[str, Sequence[RankedDocument]]
-"""Query → its documents, best first."""
+"""Query → its documents, best first, each once."""
 
 
 def ask_all(
@@ -55,10 +55,18 @@ def ask_all(
     run: dict[str, Sequence[RankedDocument]] = {}
     for query in wanted:
         answer = ask({**parameters, **ranking.parameters, "query": queries[query]})
-        hits = answer["root"].get("children", ())
-        run[query] = [RankedDocument(identity_of(hit, id_field), hit.get("relevance", 0.0)) for hit in hits]
+        run[query] = _ranked(answer["root"].get("children", ()), id_field)
         report()
     return run
+
+
+def _ranked(hits: Sequence[Mapping[str, Any]], id_field: str | None) -> list[RankedDocument]:
+    """The documents in the order of the hits. Hits may be parts of one document, which has the place of its first."""
+    found: dict[str, RankedDocument] = {}
+    for hit in hits:
+        identity = identity_of(hit, id_field)
+        found.setdefault(identity, RankedDocument(identity, hit.get("relevance", 0.0)))
+    return list(found.values())
 
 
 def identity_of(hit: Mapping[str, Any], id_field: str | None) -> str:
