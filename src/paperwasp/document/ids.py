@@ -25,7 +25,8 @@ _MAX_NUMBER = 2**64 - 1
 
 @frozen
 class DocumentId:
-    """One document's identity. `number` and `group` exclude each other."""
+    """One document's identity. `number` and `group` exclude each other. Errors: InvalidInput for one without a last
+    part, or with what is no text; what has no type either stands for no document."""
 
     namespace: str
     document_type: str
@@ -43,6 +44,10 @@ class DocumentId:
         else:
             modifier, location = "", self.user_specified
         text = f"id:{self.namespace}:{self.document_type}:{modifier}:{self.user_specified}"
+        if not self.user_specified and self.document_type:
+            raise InvalidInput(f"Unparseable id '{text}': the part behind the last ':' is empty")
+        if not text.isascii():
+            _check_characters(text)
         gid = _core.global_id(location, text)
         object.__setattr__(self, "text", text)
         object.__setattr__(self, "gid", gid if self.number is None else _location_of(self.number) + gid[4:])
@@ -69,3 +74,11 @@ def partition_of(gid: bytes) -> int:
 
 def _location_of(number: int) -> bytes:
     return number.to_bytes(8, "little")[:4]
+
+
+def _check_characters(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        shown = text.encode(errors="backslashreplace").decode()
+        raise InvalidInput(f"Unparseable id '{shown}': half of a surrogate pair is no character") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow
 
 Row = Mapping[str, Any]
+_NON_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
+"""How services write numbers that JSON has not."""
 
 
 class MissingLibrary(InvalidInput):
@@ -29,7 +31,8 @@ def pandas_frame(rows: Iterable[Row]) -> pandas.DataFrame:
 
 def arrow_table(rows: Iterable[Row]) -> pyarrow.Table:
     """A table with a column for each name that any row has, null where a row does not have it. Values of a column that
-    have no type in common are shown as JSON. Errors: MissingLibrary."""
+    have no type in common are shown as JSON; names of NaN and the infinities are numbers among numbers. Errors:
+    MissingLibrary."""
     library = import_optional("pyarrow", "an Arrow table")
     kept = list(rows)
     names = list(dict.fromkeys(name for row in kept for name in row))
@@ -58,7 +61,14 @@ def _column(library: Any, values: list[Any]) -> Any:
     try:
         return library.array(values)
     except (library.ArrowInvalid, library.ArrowTypeError):
+        if all(value is None or _is_number(value) for value in values):
+            return library.array([None if value is None else float(value) for value in values], library.float64())
         return library.array([None if value is None else orjson.dumps(value).decode() for value in values])
+
+
+def _is_number(value: Any) -> bool:
+    is_named = isinstance(value, str) and value in _NON_FINITE
+    return is_named or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def import_optional(name: str, what: str, package: str | None = None) -> Any:

@@ -10,14 +10,13 @@ from urllib.parse import urlencode
 import orjson
 
 from paperwasp.client.query_text import parameters_of_text
-from paperwasp.client.sources.python_values import plain_value
+from paperwasp.client.sources.python_values import json_of, plain_value
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
 from paperwasp.records import dataclass
 
 _JSON: Final = MappingProxyType({"content-type": "application/json"})
 _SHOWN_CHARACTERS: Final = 500
-_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
 _PLAIN: Final = plain_value("s")
 _UPDATES: Final = frozenset(
     ("add", "assign", "decrement", "divide", "increment", "match", "modify", "multiply", "remove")
@@ -60,10 +59,10 @@ class Document:
 
 
 def to_json(content: object) -> bytes:
-    """JSON, also of NumPy arrays and numbers, sets, decimals and times, which are seconds as in rows. Errors:
-    InvalidInput."""
+    """JSON, also of NumPy arrays and numbers, sets, decimals, infinities, and times, which are seconds as in
+    rows. Errors: InvalidInput."""
     try:
-        return orjson.dumps(content, _PLAIN, _OPTIONS)
+        return json_of(content, _PLAIN)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"A value that is not JSON: {error.__cause__ or error}"[:_SHOWN_CHARACTERS]) from None
 
@@ -114,10 +113,19 @@ def _is_update(value: object) -> bool:
 
 def document_of(response: Response) -> Document | None:
     """The document of an answer; None where there is none. Errors: RequestFailed."""
-    if response.status == 404:
+    if response.status == 404 and _names_document(response.body):
         return None
     content = refuse_failure(response)
     return Document(content["id"], content["fields"])
+
+
+def _names_document(body: bytes) -> bool:
+    """Whether it is an answer of the document API: there may be none where it was asked."""
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(content, dict) and "id" in content
 
 
 def refuse_failure(response: Response) -> Any:

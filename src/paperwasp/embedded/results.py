@@ -117,8 +117,8 @@ class QueryResult:
         return f"<QueryResult: {len(self.hits)} of {self.total} hits>"
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row a hit: id, relevance, source and its fields."""
-        return [{"id": hit.id, "relevance": hit.relevance, "source": hit.source, **hit.fields} for hit in self.hits]
+        """A row a hit: id, relevance, source and its fields; those of these three names are `fields.id` and so on."""
+        return [_row(hit) for hit in self.hits]
 
     def to_pandas(self) -> pandas.DataFrame:
         """A frame with a row a hit. Errors: MissingLibrary."""
@@ -170,6 +170,11 @@ def _hit(child: Mapping[str, Any]) -> Hit:
     fields = child.get("fields", {})
     identity = child.get("id") or fields.get("documentid", "")
     return Hit(identity, child.get("relevance", 0.0), child.get("source", ""), fields)
+
+
+def _row(hit: Hit) -> dict[str, Any]:
+    own = {"id": hit.id, "relevance": hit.relevance, "source": hit.source}
+    return own | {f"fields.{name}" if name in own else name: value for name, value in hit.fields.items()}
 
 
 def _is_group(child: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from paperwasp.client.sources.operations import KINDS, BadInput, DecodedPuts, Item, Kind, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
@@ -27,6 +27,11 @@ class ArrowStream(Protocol):
 
 TakesDecoded = Callable[[Set[str]], bool]
 Row = Mapping[str, Any]
+_MEMBERS: Final[Mapping[Kind, frozenset[str]]] = {
+    "put": frozenset(("put", "fields", "condition", "create")),
+    "update": frozenset(("update", "fields", "condition", "create")),
+    "remove": frozenset(("remove", "condition")),
+}
 Source = Iterable[Row] | ArrowStream | str | os.PathLike[str]
 """Rows, operations of Vespa's feed format, a table in Arrow's form, or a file by its path."""
 
@@ -86,11 +91,19 @@ def _of_rows(source: Iterable[Row], options: RowOptions) -> Iterator[Item]:
 def _operation(row: Row, place: str, options: RowOptions) -> SourceOperation | None:
     """The row as an operation with `fields`, named `put`, `update`, `remove` or `id`; None: its columns are fields."""
     for kind in KINDS:
-        if kind in row and (kind == "remove" or isinstance(row.get("fields"), Mapping)):
+        if kind in row and _is_operation(kind, row):
             return _with_members(kind, row[kind], row, place, options)
     if "id" in row and isinstance(row.get("fields"), Mapping) and options.id is None:
         return _with_members(options.operation, row["id"], row, place, options)
     return None
+
+
+def _is_operation(kind: Kind, row: Row) -> bool:
+    """Whether a row with such a member is that operation; else it is a document with a field of that name."""
+    if kind != "remove" and not isinstance(row.get("fields"), Mapping):
+        return False
+    identity = row[kind]
+    return (isinstance(identity, str) and identity.startswith("id:")) or _MEMBERS[kind].issuperset(row)
 
 
 def _with_members(kind: Kind, identity: object, row: Row, place: str, options: RowOptions) -> SourceOperation:
@@ -99,10 +112,10 @@ def _with_members(kind: Kind, identity: object, row: Row, place: str, options: R
         if options.document_type is None:
             raise InvalidInput(f"{place}: '{text}' is not a whole document id: say which schema it is of")
         text = f"id:{options.namespace or options.document_type}:{options.document_type}::{text}"
-    fields = None if kind == "remove" else to_json(row.get("fields", {}))
     condition = None if row.get("condition") is None else str(row["condition"])
     try:
         document_id = DocumentId.parse(text)
+        fields = None if kind == "remove" else to_json(row.get("fields", {}))
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error.message}") from None
     return SourceOperation(kind, document_id, fields, condition, bool(row.get("create")), place)

@@ -84,7 +84,8 @@ def _fitted(name: str, column: Any, field_type: str) -> Any:
     if not chunks:
         return column
     plain = pa.chunked_array(chunks)
-    return _whole(name, plain, field_type) if field_type in _WHOLE and is_type.is_floating(plain.type) else plain
+    has_fractions = is_type.is_floating(plain.type) or is_type.is_decimal(plain.type)
+    return _whole(name, plain, field_type) if field_type in _WHOLE and has_fractions else plain
 
 
 def _plain(array: Any) -> Any:
@@ -102,14 +103,16 @@ def _plain(array: Any) -> Any:
 
 
 def _whole(name: str, column: Any, field_type: str) -> Any:
-    """Floats of a field of whole numbers. Errors: InvalidInput for one that is not whole, or too large."""
+    """Floats and decimals of a field of whole numbers. Errors: InvalidInput for one that is not whole, or too large."""
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
-        for row, value in enumerate(column.to_pylist(), 1):
-            if value is not None and not (value.is_integer() and -(2**63) <= value < 2**63):
+        values = column.to_pylist()
+        for row, value in enumerate(values, 1):
+            if value is not None and not (-(2**63) <= value < 2**63 and value == int(value)):
                 raise InvalidInput(
                     f"the table, row {row}, column '{name}': {value} is no whole number, and the field is of type "
                     f"{field_type}"
                 ) from None
-        return column
+        # Arrow refuses large floats and small decimals also where they are whole.
+        return pa.array([None if value is None else int(value) for value in values], pa.int64())

@@ -6,10 +6,8 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, NamedTuple
 
-import orjson
-
 from paperwasp.client.sources.operations import Kind, SourceOperation
-from paperwasp.client.sources.python_values import plain_value
+from paperwasp.client.sources.python_values import json_of, plain_value
 from paperwasp.client.sources.values import Convert, converter, shown
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
@@ -24,7 +22,6 @@ _ALL: Final = "*"
 _PLACEHOLDER: Final = compile_later(r"\{([^{}]*)\}")
 _WHOLE_ID: Final = "id:"
 _ARGUMENTS: Final = {"--id": "id=", "--map": "columns=", "--schema": "schema="}
-_JSON_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS | orjson.OPT_PASSTHROUGH_DATETIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +122,7 @@ class RowMapping:
         if kind == "update":
             fields = {name: {"assign": value} for name, value in fields.items()}
         try:
-            text = orjson.dumps(fields, self._plain_value, _JSON_OPTIONS)
+            text = json_of(fields, self._plain_value)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"{place}: cannot be written as JSON: {error}") from None
         return SourceOperation(kind, document_id, text, None, False, place)
