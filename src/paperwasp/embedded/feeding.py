@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import orjson
 
 from paperwasp.client.feeding.operations import document_path
-from paperwasp.client.sources.operations import DecodedPuts, SourceOperation
+from paperwasp.client.sources.operations import DecodedPut, DecodedPuts, SourceOperation
 from paperwasp.container.app import ContainerApp
+from paperwasp.container.large_requests import is_large
 from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.lent_loop import Given, LentLoop, Take
 from paperwasp.embedded.requests import json_text_request
 from paperwasp.embedded.sources import TakesDecoded
+from paperwasp.embedded.window import Window
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
 from paperwasp.records import dataclass
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from paperwasp.container.document.decoded import DecodedPuts as Taker
 
 _BATCH: Final = 256
-_IN_FLIGHT: Final = 4096
-"""Fewer than a container lets wait in line, so that none is refused."""
 _ERRORS_KEPT: Final = 100
 _METHODS: Final = {"put": "POST", "update": "PUT", "remove": "DELETE"}
 
@@ -72,61 +71,76 @@ def request_of(operation: SourceOperation) -> Request:
 
 def feed(
     loop: LentLoop,
+    window: Window,
     container: ContainerApp,
     operations_of: Callable[[TakesDecoded], Iterable[SourceOperation | DecodedPuts]],
     report: Report | None = None,
 ) -> FeedResult:
     """Does all operations, and waits until each is done. `report` is called now and then.
 
-    Errors: what reading the operations raises, after those before it are done.
+    Errors: what reading the operations raises, after those before it are done; Closed. Ctrl-C ends it at once, with
+    what was begun.
     """
-    run = _Run(loop, container, report)
+    run = _Run(loop, window, container, report)
     started = time.monotonic()
     try:
-        try:
-            for each in operations_of(run.takes_decoded):
-                if isinstance(each, DecodedPuts):
-                    run.send_decoded(each)
-                else:
-                    run.add(each)
-        finally:
-            run.send()
-    finally:
-        run.wait_for_room(0)
-        run.result.seconds = time.monotonic() - started
+        for each in operations_of(run.takes_decoded):
+            if isinstance(each, DecodedPuts):
+                run.send_decoded(each)
+            else:
+                run.add(each)
+    except Exception:
+        run.end()
+        raise
+    run.end()
+    run.result.seconds = time.monotonic() - started
     if report is not None:
         report(run.result)
     return run.result
 
 
 class _Run:
-    """What is under way. Answers come on the loop's thread, one at a time."""
+    """What is under way of one feed. Answers come while the loop is held, one at a time."""
 
-    def __init__(self, loop: LentLoop, container: ContainerApp, report: Report | None) -> None:
+    def __init__(self, loop: LentLoop, window: Window, container: ContainerApp, report: Report | None) -> None:
         self.result = FeedResult()
         self._loop = loop
+        self._window = window
         self._container = container
         self._report = report
         self._batch: list[tuple[Begin, Take]] = []
+        self._large: set[str] = set()
+        """The ids of large operations that have not ended: these are read beside the loop, so that others would
+        overtake them."""
         self._taker: Taker | None = None
         self._begun = 0
         self._ended = 0
-        self._room = threading.Condition()
-        self._wanted: int | None = None
 
     def add(self, operation: SourceOperation) -> None:
         """Sends an operation with those that follow it, or now."""
         request, identity = request_of(operation), operation.id
-        self._batch.append((lambda: self._container.admit(request), lambda given: self._take(identity, given)))
+        if identity in self._large:
+            self.end()
+        if is_large(request):
+            self._large.add(identity)
+
+        def begin() -> Begun:
+            self._begun += 1
+            return self._container.admit(request)
+
+        self._batch.append((begin, lambda given: self._take(identity, given)))
         if len(self._batch) == _BATCH:
             self.send()
 
     def send(self) -> None:
         """Sends what is left."""
-        self.wait_for_room(_IN_FLIGHT - _BATCH)
-        self._loop.start_all(self._batch)
-        self._note_begun(len(self._batch))
+        self._begin(len(self._batch), lambda: self._loop.start_all(self._batch))
         self._batch.clear()
+
+    def end(self) -> None:
+        """Sends what is left, and waits until all has ended."""
+        self.send()
+        self._window.wait_until(lambda: self._begun <= self._ended)
 
     def takes_decoded(self, document_types: Set[str]) -> bool:
         """Whether `send_decoded` takes puts of these types next."""
@@ -135,16 +149,29 @@ class _Run:
 
     def send_decoded(self, decoded: DecodedPuts) -> None:
         """Sends puts, behind what was added before, of types that were found to be taken."""
-        if self._batch:
-            self.send()
-        self.wait_for_room(_IN_FLIGHT - len(decoded.puts))
         taker = self._taker
         assert taker is not None
-        self._loop.call(lambda: taker.send(decoded.puts, self._take_put))
-        self._note_begun(len(decoded.puts))
+        if self._large and not self._large.isdisjoint(document_id.text for document_id, *_ in decoded.puts):
+            self.end()
+        elif self._batch:
+            self.send()
 
-    def _note_begun(self, count: int) -> None:
-        self._begun += count
+        def counted() -> Iterator[DecodedPut]:
+            for put in decoded.puts:
+                self._begun += 1
+                yield put
+
+        self._begin(len(decoded.puts), lambda: self._loop.call(lambda: taker.send(counted(), self._take_put)))
+
+    def _begin(self, count: int, begin: Callable[[], None]) -> None:
+        """Begins that number of operations when there is room for them."""
+        self._window.take(count)
+        before = self._begun
+        try:
+            begin()
+        except BaseException:
+            self._window.give_back(count - (self._begun - before))
+            raise
         if self._report is not None:
             self._report(self.result)
 
@@ -156,6 +183,7 @@ class _Run:
         self._end_one()
 
     def _take(self, identity: str, given: Given) -> None:
+        self._large.discard(identity)
         if isinstance(given, Response) and given.status == 200:
             self.result.ok += 1
         else:
@@ -170,18 +198,7 @@ class _Run:
 
     def _end_one(self) -> None:
         self._ended += 1
-        if self._wanted is not None and self._begun - self._ended <= self._wanted:
-            with self._room:
-                self._room.notify()
-
-    def wait_for_room(self, in_flight: int) -> None:
-        """Waits until no more are under way than that."""
-        if self._begun - self._ended <= in_flight:
-            return
-        with self._room:
-            self._wanted = in_flight
-            self._room.wait_for(lambda: self._begun - self._ended <= in_flight)
-            self._wanted = None
+        self._window.note_end()
 
 
 def _problem(identity: str, given: Given) -> FeedProblem:

@@ -19,8 +19,7 @@ import threading
 import time
 import weakref
 from asyncio.events import _get_running_loop, _set_running_loop
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar, TypeVarTuple
 
 from paperwasp.errors import Conflict
@@ -101,6 +100,8 @@ class LentLoop:
         self._turn = _Turn()
         self._loop = _Loop(_Selector(self._turn))
         self._is_closed = False
+        self._is_ending = False
+        self._at_end: list[Callable[[], None]] = []
         self.is_copy = False
         """Whether this process is a fork of the one that has the thread."""
         _LOOPS.add(self)
@@ -115,27 +116,30 @@ class LentLoop:
             finally:
                 self._loop.close()
 
-    @contextmanager
-    def _lent(self) -> Iterator[_Loop]:
-        """The loop is this thread's. Errors: Closed."""
+    def _lend(self, work: Callable[[_Loop], _Made], *, at_end: bool = False) -> _Made:
+        """Runs `work` on this thread as if it were the loop's own. `at_end`: also where the service is ending. Errors:
+        its own; Closed.
+
+        The lock is taken by `with`, in one step that no signal handler can interrupt: Ctrl-C, wherever it comes, leaves
+        it to the others.
+        """
         turn, loop = self._turn, self._loop
         if self.is_copy:  # the lock may be held for ever
             self.refuse_copy()
-        turn.waiting += 1  # a count that is wrong by a race costs a moment, and nothing else
-        turn.lock.acquire()
-        turn.waiting -= 1
-        outer = _get_running_loop()
-        try:
-            if self._is_closed:
+        turn.waiting += 1  # a count that is wrong by a race, or by Ctrl-C, costs a moment, and nothing else
+        with turn.lock:
+            turn.waiting -= 1
+            if self._is_closed or (self._is_ending and not at_end):
                 raise Closed("The service has ended")
-            loop.has_more = False
-            _set_running_loop(loop)
-            yield loop
-        finally:
-            _set_running_loop(outer)
-            if loop.has_more and not self._is_closed:
-                loop.call_soon_threadsafe(_do_nothing)
-            turn.lock.release()
+            outer = _get_running_loop()
+            try:
+                loop.has_more = False
+                _set_running_loop(loop)
+                return work(loop)
+            finally:
+                _set_running_loop(outer)
+                if loop.has_more and not self._is_closed:
+                    loop.call_soon_threadsafe(_do_nothing)
 
     def refuse_copy(self) -> None:
         """Errors: Closed in a fork of the process, which has neither the thread nor the right to the files."""
@@ -145,39 +149,62 @@ class LentLoop:
     def answer(self, begin: Callable[[], Begun]) -> Answer:
         """The answer of a handler, for which this thread waits. Errors: those of the handler; Closed."""
         box = Box()
-        with self._lent() as loop:
+
+        def begin_here(loop: _Loop) -> None:
             start(loop, begin, box.give)
             box.prepare()
+
+        self._lend(begin_here)
         return box.wait()
 
     def start_all(self, begins: list[tuple[Callable[[], Begun], Take]]) -> None:
         """Begins to answer many requests, in their order. Each `take` is called on the loop, with the answer or an
         error; it must not raise. Errors: Closed, with nothing begun."""
-        with self._lent() as loop:
+
+        def begin_here(loop: _Loop) -> None:
             for begin, take in begins:
                 start(loop, begin, take)
 
+        self._lend(begin_here)
+
     def call(self, work: Callable[[], None]) -> None:
         """Runs on this thread what belongs on the loop, and does not wait there. Errors: its own; Closed."""
-        with self._lent():
-            work()
+        self._lend(lambda _: work())
 
     async def answer_later(self, begin: Callable[[], Begun]) -> Answer:
         """As `answer`, for a coroutine of another event loop."""
         waiting = asyncio.get_running_loop()
         box = Box()
-        with self._lent() as loop:
+
+        def begin_here(loop: _Loop) -> asyncio.Future[Answer] | None:
             start(loop, begin, box.give)
-            if box.given is None:
-                future: asyncio.Future[Answer] = waiting.create_future()
-                box.give_to(lambda given: _settle_there(waiting, future, given))
-        return box.taken() if box.given is not None else await future
+            if box.given is not None:
+                return None
+            future: asyncio.Future[Answer] = waiting.create_future()
+            box.give_to(lambda given: _settle_there(waiting, future, given))
+            return future
+
+        future = self._lend(begin_here)
+        return box.taken() if future is None else await future
 
     def run(self, make_work: Callable[[], Coroutine[Any, Any, _Made]]) -> _Made:
-        """Runs a coroutine on the loop's own thread, and waits for it. Errors: those of the coroutine; Closed."""
-        with self._lent():
-            work = make_work()
+        """Runs a coroutine on the loop's own thread, and waits for it, also where the service is ending. Errors: those
+        of the coroutine; Closed."""
+        work = self._lend(lambda _: make_work(), at_end=True)
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def begin_end(self) -> None:
+        """From now on only `run` is taken: what would begin now might never be answered."""
+        self._is_ending = True
+
+    def call_at_end(self, call: Callable[[], None]) -> None:
+        """Has `call` called when the thread has ended, and with it all answers that were to come."""
+        self._at_end.append(call)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing is answered any more."""
+        return self._is_closed
 
     def close(self) -> None:
         """Ends the thread. Calls that come later raise Closed; those that wait now raise it too. A fork has none."""
@@ -189,6 +216,8 @@ class LentLoop:
             self._is_closed = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_STOP_SECONDS)
+        for call in self._at_end:
+            call()
 
 
 _LOOPS: Final[weakref.WeakSet[LentLoop]] = weakref.WeakSet()

@@ -45,6 +45,7 @@ from paperwasp.embedded.results import QueryResult
 from paperwasp.embedded.sources import Source, fitted, operations_of
 from paperwasp.embedded.temporary import TemporaryDirectory
 from paperwasp.embedded.visits import Pages, Visit, walk_later
+from paperwasp.embedded.window import Window
 from paperwasp.errors import Conflict, NotFound
 from paperwasp.http.messages import Request, Response
 from paperwasp.yielding import without_collections
@@ -98,6 +99,7 @@ class Service:
             self.loop: Final = LentLoop()
             """Where requests run."""
             closing.callback(self.loop.close)
+            self._window = Window(self.loop)
             self.loop.run(self._start)
             closing.callback(self._stop)
             if application is not None:
@@ -108,6 +110,7 @@ class Service:
         self._running.start()
 
     def _stop(self) -> None:
+        self.loop.begin_end()
         self.loop.run(self._running.stop)
 
     def close(self) -> None:
@@ -303,9 +306,9 @@ class Service:
         source = fitted(source, options, self._field_types(options.document_type))
         read = partial(operations_of, source, options)
         if not progress:
-            return feed(self.loop, self.container(), read, report)
+            return feed(self.loop, self._window, self.container(), read, report)
         with shown_progress(source, report) as shown:
-            return feed(self.loop, self.container(), read, shown)
+            return feed(self.loop, self._window, self.container(), read, shown)
 
     def _field_types(self, schema: str | None) -> Mapping[str, str] | None:
         """The types of a document's fields by name; None where the document type is not known."""
