@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.document.types import INT, STRING, DataType, array_of, map_of, struct_of, weighted_set_of
+from paperwasp.document.types import DOUBLE, INT, STRING, DataType, array_of, map_of, struct_of, weighted_set_of
 from paperwasp.search.summary_values import Objects, shape_of
 
 ENTRY = struct_of("entry", {"key": STRING, "value": INT})
@@ -51,6 +51,7 @@ NESTED = map_of(STRING, map_of(STRING, weighted_set_of(INT)))
     ("objects", "data_type", "value", "shown"),
     [
         (NO_MAPS, map_of(INT, STRING), {"7": "a"}, [{"key": 7, "value": "a"}]),
+        (NO_MAPS, map_of(DOUBLE, INT), {"1.5": 1, "NaN": 2}, [{"key": 1.5, "value": 1}, {"key": "NaN", "value": 2}]),
         (NO_MAPS, NESTED, {"a": {"b": {"3": 1}}}, {"a": [{"key": "b", "value": {"3": 1}}]}),
         (NO_SETS, NESTED, {"a": {"b": {"3": 1}}}, {"a": {"b": [{"item": 3, "weight": 1}]}}),
         (NEITHER, NESTED, {"a": {"b": {"3": 1}}}, {"a": [{"key": "b", "value": [{"item": 3, "weight": 1}]}]}),

@@ -132,6 +132,13 @@ def test_ctrl_c_in_a_terminal_is_for_the_command(package: Path) -> None:
     os.close(ours)
 
 
+def test_signals_that_are_ignored_stay_so(package: Path) -> None:
+    program = "import signal; print(signal.getsignal(1) is signal.SIG_IGN, signal.getsignal(15) is signal.SIG_IGN)"
+    command = [sys.executable, "-m", "paperwasp", "run", str(package), "--", sys.executable, "-c", program]
+    done = subprocess.run(["nohup", *command], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "True False\n"), done.stderr
+
+
 def test_a_port_that_is_in_use_is_named(package: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

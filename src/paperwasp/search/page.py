@@ -58,7 +58,8 @@ class PageSteps:
         """The step for a query; None where its summary shows more than members of stored documents, and than
         attributes."""
         schema, show = ranked.bound.setting.space.schema, query.show
-        key = (id(schema), show.summary, show.fields, show.values, show.source)
+        values = (show.tensor_form, show.exact_tensors, show.objects)
+        key = (id(schema), show.summary, show.fields, values, show.source)
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= limits.SUMMARY_FORMS:

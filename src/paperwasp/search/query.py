@@ -217,11 +217,6 @@ class Show:
     """What is shown as JSON objects."""
 
     @property
-    def values(self) -> tuple[object, ...]:
-        """What the forms of values depend on."""
-        return self.tensor_form, self.exact_tensors, self.objects
-
-    @property
     def marks(self) -> Tags:
         """What stands around words of the query, and where a teaser leaves text out."""
         return self.tags if self.bolding else NO_TAGS

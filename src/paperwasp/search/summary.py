@@ -207,7 +207,9 @@ class SummaryForms:
     def writer(self, query: Query, space: SearchSpace, elements: ElementsOfHits) -> SummaryWriter:
         """The writer for a query's summary class and fields. A type without that class shows nothing."""
         schema = space.schema
-        key = (id(schema), query.show.summary, query.show.fields, query.show.values, space.streamed)
+        show = query.show
+        values = (show.tensor_form, show.exact_tensors, show.objects)
+        key = (id(schema), show.summary, show.fields, values, space.streamed)
         known = self._known.get(key)
         fields = partial(_shown_fields, query, space, elements, self._languages.of(schema))
         change_of = Markings(query.match.tree, space, query.show).of

@@ -82,6 +82,7 @@ Shape = Callable[[Any], Any]
 
 _ENTRY: Final = ("key", "value")
 _WEIGHT: Final = ("item", "weight")
+_NOT_FINITE: Final = ("NaN", "Infinity", "-Infinity")
 
 
 def shape_of(type_: DataType, objects: Objects = ALL_OBJECTS, *, is_within: bool = False) -> Shape | None:
@@ -126,7 +127,12 @@ def _pairs(names: tuple[str, str], name_of: Callable[[str], Any], value_of: Call
 
 def _value_of(type_: DataType) -> Callable[[str], Any]:
     """From the name of a member to the value of this type that it stands for."""
-    return orjson.loads if isinstance(type_, NumericType) else str
+    return _number_named if isinstance(type_, NumericType) else str
+
+
+def _number_named(name: str) -> Any:
+    """A number, or the text of one that is not finite, as which JSON has it."""
+    return name if name in _NOT_FINITE else orjson.loads(name)
 
 
 def _array_shape(element: DataType, objects: Objects, is_within: bool) -> Shape | None:

@@ -71,8 +71,9 @@ class _Relay:
 
     @contextmanager
     def signals_taken(self) -> Iterator[None]:
-        """Takes the signals of this process."""
-        before = {number: signal.signal(number, self._take) for number in _SIGNALS}
+        """Takes the signals of this process, but those that it ignores, as `nohup` has it: so does the command then."""
+        taken = [number for number in _SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
+        before = {number: signal.signal(number, self._take) for number in taken}
         try:
             yield
         finally:
