@@ -36,6 +36,7 @@ def test_queries(tmp_path: Path, text: str) -> None:
         "q1 0 d1 2\nq1 0 d2 0\n\nq2 0 d3 1\n",
         "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\nq2\td3\t1.0\n",
         "q1,d1,2\nq1,d2,0\nq2,d3,1\n",
+        "q1 0\td1 2\nq1\t\t0 d2  0\nq2 0 d3\t1\n",
         '{"q1": {"d1": 2, "d2": 0}, "q2": ["d3"]}',
         '{"q1": {"d1": 2, "d2": 0}, "q2": "d3"}',
         '{"query_id": "q1", "document_id": "d1", "relevance": 2}\n{"query_id": "q1", "doc_id": "d2", "label": 0}\n'

@@ -27,6 +27,8 @@ _QUERY_IDS: Final = ("_id", "id", "query_id", "qid", "query-id")
 _TEXTS: Final = ("text", "query", "title")
 _DOCUMENTS: Final = ("document_id", "doc_id", "docid", "corpus-id", "document")
 _RELEVANCES: Final = ("relevance", "score", "label", "rel")
+_TREC_PARTS: Final = 4
+"""Of a line: query, 0, document, relevance, which some files separate by tabs and spaces together."""
 _TOPIC: Final = compile_later(r"<top>(.*?)</top>", re.DOTALL | re.IGNORECASE)
 _NUMBER: Final = compile_later(r"<num>\s*(?:Number:)?\s*([^\s<]+)", re.IGNORECASE)
 _TITLE: Final = compile_later(r"<title>\s*(?:Topic:)?\s*(.*?)(?:</title>|<|$)", re.DOTALL | re.IGNORECASE)
@@ -210,7 +212,8 @@ def _judgment_lines(path: Path, text: str) -> Iterator[tuple[str, str, int]]:
 def _columns(line: str) -> list[str]:
     """The parts of a line between its tabs, its commas or its spaces: ids may hold those that do not separate them."""
     if "\t" in line:
-        return _separated(line, "\t")
+        parts, mixed = _separated(line, "\t"), line.split()
+        return mixed if not _is_row(parts) and len(mixed) == _TREC_PARTS else parts
     spaced = [part for part in line.split(" ") if part]
     if "," not in line:
         return spaced
