@@ -129,6 +129,8 @@ def test_fields_named_like_what_a_hit_has_are_shown_besides(service: paperwasp.S
     assert (row["id"], row["source"]) == ("id:m:m::1", "content")
     assert (row["fields.id"], row["fields.source"]) == ("own", ["x"])
     assert result[0]["id"] == "own"
+    (visited,) = service.visit().rows()
+    assert (visited["id"], visited["fields.id"]) == (result[0].id, "own")
     assert {"id", "fields.id"} <= set(result.to_arrow().column_names) & set(result.to_pandas().columns)
     assert "fields.source" in result._repr_html_()
     hit = {"id": "a", "relevance": 0.5, "source": "s", "fields": {"relevance": "much"}}

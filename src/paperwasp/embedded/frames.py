@@ -24,6 +24,11 @@ class MissingLibrary(InvalidInput):
     """What was asked for needs a library that is not installed."""
 
 
+def row_of(own: dict[str, Any], fields: Row) -> dict[str, Any]:
+    """A row of columns of its own and of fields. A field with the name of one of these is `fields.name`."""
+    return own | {f"fields.{name}" if name in own else name: value for name, value in fields.items()}
+
+
 def pandas_frame(rows: Iterable[Row]) -> pandas.DataFrame:
     """A frame with a column for each name that any row has. Errors: MissingLibrary."""
     return import_optional("pandas", "a pandas frame").DataFrame(list(rows))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from paperwasp.embedded.frames import arrow_table, pandas_frame
+from paperwasp.embedded.frames import arrow_table, pandas_frame, row_of
 from paperwasp.embedded.grouped import GroupTable, group_tables
 from paperwasp.embedded.html import explanation_html, framed, hits_html, table_html
 from paperwasp.records import dataclass
@@ -118,7 +118,9 @@ class QueryResult:
 
     def rows(self) -> list[dict[str, Any]]:
         """A row a hit: id, relevance, source and its fields; those of these three names are `fields.id` and so on."""
-        return [_row(hit) for hit in self.hits]
+        return [
+            row_of({"id": hit.id, "relevance": hit.relevance, "source": hit.source}, hit.fields) for hit in self.hits
+        ]
 
     def to_pandas(self) -> pandas.DataFrame:
         """A frame with a row a hit. Errors: MissingLibrary."""
@@ -170,11 +172,6 @@ def _hit(child: Mapping[str, Any]) -> Hit:
     fields = child.get("fields", {})
     identity = child.get("id") or fields.get("documentid", "")
     return Hit(identity, child.get("relevance", 0.0), child.get("source", ""), fields)
-
-
-def _row(hit: Hit) -> dict[str, Any]:
-    own = {"id": hit.id, "relevance": hit.relevance, "source": hit.source}
-    return own | {f"fields.{name}" if name in own else name: value for name, value in hit.fields.items()}
 
 
 def _is_group(child: Mapping[str, Any]) -> bool:

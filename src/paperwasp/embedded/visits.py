@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from paperwasp.embedded.frames import arrow_table, pandas_frame
+from paperwasp.embedded.frames import arrow_table, pandas_frame, row_of
 from paperwasp.embedded.requests import Document, json_request, refuse_failure
 from paperwasp.http.messages import Request, Response
 
@@ -60,8 +60,8 @@ class Visit:
         return next(self._documents)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """A row a document: its id and its fields."""
-        return ({"id": document.id, **document.fields} for document in self)
+        """A row a document: its id and its fields; one of that name is `fields.id`."""
+        return (row_of({"id": document.id}, document.fields) for document in self)
 
     def to_arrow(self) -> pyarrow.Table:
         """All that is left, as a table. Errors: MissingLibrary."""
