@@ -59,11 +59,13 @@ def try_layout(state: NodeState, layout: Layout) -> None:
     """Makes what is new of `layout` without documents, and drops it: what cannot be made fails here, before it is
     logged. Errors: those of making it."""
     for kind in layout.types.values():
+        before = _before(state, kind)
+        if kind == before:
+            continue
         DocumentCodec(kind)
-        known = {source.name: source for source in _before(state, kind).columns}
+        known = {source.name: source.field for source in before.columns}
         for source in kind.columns:
-            before = known.get(source.name)
-            if before is None or before.field != source.field:
+            if known.get(source.name) != source.field:
                 source.field.try_column()
 
 
