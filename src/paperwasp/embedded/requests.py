@@ -33,11 +33,11 @@ class RequestFailed(PaperwaspError):
         """The body of the answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """A document as it is stored."""
+class HasFields:
+    """What has fields is a mapping to look at: `document["title"]`, `"title" in hit`, `dict(hit)`."""
 
-    id: str
+    __slots__ = ()
+
     fields: Mapping[str, Any]
 
     def __getitem__(self, name: str) -> Any:
@@ -54,8 +54,16 @@ class Document:
         return self.fields.keys()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A field, or `default` where the document does not have it."""
+        """A field, or `default` where there is none of that name."""
         return self.fields.get(name, default)
+
+
+@dataclass(frozen=True, slots=True)
+class Document(HasFields):
+    """A document as it is stored."""
+
+    id: str
+    fields: Mapping[str, Any]
 
 
 def to_json(content: object) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, KeysView, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,6 +11,7 @@ import orjson
 from paperwasp.embedded.frames import arrow_table, pandas_frame, row_of
 from paperwasp.embedded.grouped import GroupTable, group_tables
 from paperwasp.embedded.html import explanation_html, framed, hits_html, table_html
+from paperwasp.embedded.requests import HasFields
 from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
@@ -22,30 +23,13 @@ Explain = Callable[[Mapping[str, object]], "QueryResult"]
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(HasFields):
     """One hit. `hit["title"]` is a field of it."""
 
     id: str
     relevance: float
     source: str
     fields: Mapping[str, Any]
-
-    def __getitem__(self, name: str) -> Any:
-        return self.fields[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.fields)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self.fields
-
-    def keys(self) -> KeysView[str]:
-        """The names of the fields: `dict(hit)` has them with their values."""
-        return self.fields.keys()
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """A field, or `default` where the hit does not have it."""
-        return self.fields.get(name, default)
 
 
 @dataclass(frozen=True, slots=True)
