@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from paperwasp.embedders import transformer
+from paperwasp.embedders import registry, transformer
 from paperwasp.embedders.registry import check_components, embedders_of, load_models
 from paperwasp.errors import Finding, Position
 from paperwasp.indexing.context import Context
@@ -137,6 +137,10 @@ def test_long_texts_are_cut() -> None:
     )
     (found,) = embedded(["the cat is a blue dog"], files={**FILES, "m/tokenizer.json": cutting}, max_tokens="4")
     assert_near(found, twin(tokens_of("the")).mean(axis=0))
+    (warning,) = findings({**FILES, "m/tokenizer.json": cutting}, max_tokens="4")
+    said = "max-tokens 4 has no effect: the tokenizer 'm/tokenizer.json' cuts texts at 3 tokens"
+    assert warning.level == "WARNING" and said in warning.message
+    assert findings({**FILES, "m/tokenizer.json": cutting}) == findings(max_tokens="4") == []
 
 
 def test_a_text_that_the_model_does_not_take() -> None:
@@ -299,8 +303,8 @@ def test_files_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         path.parent.mkdir(parents=True)
         path.write_bytes(content)
     assert list(check_components([there], {})) == []
-    (ready,) = embedders_of([there], {}).values()
-    (tensor,) = ready.embed(["the"], TensorType.parse(FLOATS), DOCUMENT)
+    monkeypatch.setattr(registry, "_LOOKS_SECONDS", 0.0)  # the embedder that waited finds them now
+    (tensor,) = waiting.embed(["the"], TensorType.parse(FLOATS), DOCUMENT)
     assert_near(tensor.cells[0], twin(tokens_of("the")).mean(axis=0))
 
 

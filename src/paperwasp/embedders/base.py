@@ -8,7 +8,7 @@ An embedder says how a text is encoded, what a run makes of some, and how that b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from paperwasp import limits
@@ -71,6 +71,10 @@ class TextEmbedder(ABC, Generic[Item, Made]):
 
     def check(self) -> None:
         """Errors: LanguageError, ValueError, at a deployment, for what cannot work."""
+
+    def notes(self) -> Iterator[str]:
+        """What a deployment warns of, although texts can be embedded."""
+        return iter(())
 
     def load(self) -> None:
         """Makes it ready."""

@@ -6,7 +6,7 @@ Differs: texts are run together where the model gives the same for them; that ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from paperwasp.embedders.base import embedder
 from paperwasp.embedders.settings import Settings
@@ -23,6 +23,10 @@ class HuggingFaceEmbedder(VectorEmbedder):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, _transformer(settings))
         self._tokenizer = TextTokenizer(settings.model("tokenizer-model"), settings.integer("max-tokens", 512))
+        self._said_tokens = settings.integer("max-tokens", 0) or None
+
+    def notes(self) -> Iterator[str]:
+        return self._tokenizer.notes("max-tokens", self._said_tokens)
 
     def encode(self, texts: Sequence[str], *, is_query: bool) -> Sequence[Tokens]:
         return self._tokenizer.encode(texts)

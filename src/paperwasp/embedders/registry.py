@@ -7,6 +7,7 @@ that index documents again. What cannot be used is there all the same, and says 
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -35,6 +36,7 @@ _NO_EFFECT: Final[Mapping[str, str]] = {
     "model-config-override": "there is no file of the runtime to override",
     "onnx-optimize-model": "models are always optimized",
 }
+_LOOKS_SECONDS: Final = 1.0
 _Key = tuple[str, str, tuple[tuple[str, str], ...], tuple[bytes, ...]]
 _SHARED: Final[WeakValueDictionary[_Key, LocalOrRemote]] = WeakValueDictionary()
 _LOCK: Final = threading.RLock()
@@ -58,6 +60,55 @@ class Unavailable:
 
     def load(self) -> None:
         """Nothing."""
+
+
+class Waiting:
+    """An embedder whose files are not there yet. It looks for them again when it is used, once a second at most."""
+
+    def __init__(self, component: Component, files: Files, reason: str) -> None:
+        self._component = component
+        self._files = files
+        self._reason = reason
+        self._lock = threading.Lock()
+        self._looked_seconds = time.monotonic()
+        self._found: LocalOrRemote | None = None
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
+        """Errors: ValueError as long as a file is missing; as the embedder itself."""
+        return self._embedder().embed(texts, type, context)
+
+    def check(self) -> None:
+        """Nothing: a deployment has reported it."""
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: as the embedder, once it is there."""
+        if self._found is not None:
+            self._found.check_type(type, context)
+
+    def load(self) -> None:
+        """Nothing."""
+
+    def _embedder(self) -> LocalOrRemote:
+        with self._lock:
+            if self._found is None and time.monotonic() - self._looked_seconds >= _LOOKS_SECONDS:
+                self._found = self._look()
+                self._looked_seconds = time.monotonic()
+            if self._found is None:
+                raise ValueError(self._reason)
+            return self._found
+
+    def _look(self) -> LocalOrRemote | None:
+        """The embedder, tried as a deployment tries it. None: it cannot be used, for a reason that is noted."""
+        try:
+            found = _shared(self._component, self._files)
+            found.check()
+        except LanguageError as error:
+            self._reason = f"{_described(self._component)}: {error.bare_message}"
+        except (PaperwaspError, ValueError) as error:
+            self._reason = f"{_described(self._component)}: {error}"
+        else:
+            return found
+        return None
 
 
 def is_executed(component_type: str) -> bool:
@@ -98,11 +149,14 @@ def check_components(components: Sequence[Component], files: Files) -> Iterator[
 def _check(component: Component, files: Files) -> Iterator[Finding]:
     if not is_executed(component.type):
         return
-    what = f"{component.kind} '{component.id}'"
+    what = _described(component)
     for name, why in _without_effect(component):
         yield Finding(f"{what}: {name} is accepted without effect: {why}", component.position, "INFO")
     try:
-        _shared(component, files).check()
+        found = _shared(component, files)
+        found.check()
+        if isinstance(found, TextEmbedder):
+            yield from (Finding(f"{what}: {note}", component.position, "WARNING") for note in found.notes())
     except NotFound as error:
         if _has_its_files(component, files):
             yield Finding(f"{what}: {error.message}", component.position, "WARNING")
@@ -133,14 +187,20 @@ def _paths(component: Component) -> list[str]:
 
 
 def _usable(component: Component, files: Files) -> LocalOrRemote:
-    what = f"{component.kind} '{component.id}'"
+    what = _described(component)
     if not is_executed(component.type):
         kind = f"of type '{component.type}'" if component.type else f"of class '{component.class_name}'"
         return Unavailable(f"{what} {kind} is not executed yet")
     try:
         return _shared(component, files)
+    except NotFound as error:
+        return Waiting(component, files, f"{what}: {error}")
     except (PaperwaspError, ValueError) as error:
         return Unavailable(f"{what}: {error}")
+
+
+def _described(component: Component) -> str:
+    return f"{component.kind} '{component.id}'"
 
 
 def _shared(component: Component, files: Files) -> LocalOrRemote:

@@ -7,7 +7,7 @@ Vespa: https://docs.vespa.ai/en/reference/rag/embedding.html#splade-embedder, Sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -43,11 +43,15 @@ class SpladeEmbedder(TextEmbedder[Tokens, Weights]):
         self._threshold = settings.number("term-score-threshold", 0.0)
         self._transformer = _transformer(settings)
         self._tokenizer = TextTokenizer(settings.model("tokenizer-model"), settings.integer("max-tokens", 512))
+        self._said_tokens = settings.integer("max-tokens", 0) or None
 
     def check(self) -> None:
         """Errors: LanguageError."""
         if len(self._transformer.check()) != 3:
             raise LanguageError("The indexed tensor must be 3-dimensional")
+
+    def notes(self) -> Iterator[str]:
+        return self._tokenizer.notes("max-tokens", self._said_tokens)
 
     def load(self) -> None:
         self._transformer.load()

@@ -5,7 +5,7 @@ Vespa: com.yahoo.language.huggingface.HuggingFaceTokenizer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 from paperwasp import limits
@@ -60,6 +60,14 @@ class TextTokenizer:
         special = self._adds_special_tokens
         found = _guarded(lambda: self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=special))
         return [Tokens(each.ids, each.attention_mask, each.type_ids) for each in found]
+
+    def notes(self, setting: str, wanted: int | None) -> Iterator[str]:
+        """What to warn of where a component says how many tokens a text has, and the file says another number."""
+        if wanted is not None and wanted != self._most:
+            yield (
+                f"{setting} {wanted} has no effect: the tokenizer '{self._name}' cuts texts at {self._most} tokens; "
+                "change truncation.max_length in that file, or the setting"
+            )
 
     def decode(self, token: int) -> str:
         """The text of one token."""
