@@ -20,6 +20,7 @@ from paperwasp.cli.evaluate import evaluate
 from paperwasp.cli.features import features
 from paperwasp.cli.feed import feed
 from paperwasp.cli.key import key
+from paperwasp.cli.models import models
 from paperwasp.cli.query import query
 from paperwasp.cli.restore import restore
 from paperwasp.cli.run import run
@@ -58,6 +59,7 @@ def help_of(command: Callable[..., None]) -> str:
 for _command in _COMMANDS:
     app.command(help=help_of(_command))(_command)
 app.add_typer(key, name="key")
+app.add_typer(models, name="models")
 
 
 def main() -> None:

@@ -1,12 +1,12 @@
-"""The files of models and tokenizers that components name: in the application package, or in a folder of this machine.
+"""The files of models and tokenizers that components name: in the application package, or in the model cache.
 
     path        a file of the package
-    url         <cache>/<host>/<path>, where somebody has put what is at that address
+    url         <cache>/<host>/<path>, a copy of what is at that address
     model-id    <cache>/model-id/<id>
 
-The first that is given, in this order, is used. Nothing is fetched: a service that fetched what a package names would
-go wherever a package sends it, and start only where it can. The folder is that of PAPERWASP_MODEL_CACHE, else
-~/.cache/paperwasp/models.
+The first that is given, in this order, is used. The service fetches nothing: one that fetched what a package names
+would go wherever a package sends it, and start only where it can. `paperwasp models fetch` fills the cache, which is
+the folder of PAPERWASP_MODEL_CACHE, else ~/.cache/paperwasp/models.
 
 Vespa: https://docs.vespa.ai/en/reference/rag/embedding.html#model-config-reference
 Differs: Vespa fetches a `url`, and that goes before a `path`.
@@ -26,6 +26,9 @@ from paperwasp.errors import NotFound
 from paperwasp.records import dataclass
 
 _CACHE_VARIABLE: Final = "PAPERWASP_MODEL_CACHE"
+PATH: Final = "path"
+MODEL_ATTRIBUTES: Final = (PATH, "url", "model-id")
+"""The attributes that name the file of a model, the first that is given counts."""
 
 
 class File(Protocol):
@@ -52,46 +55,63 @@ def cache_folder() -> Path:
     return Path(named) if named else Path.home() / ".cache" / "paperwasp" / "models"
 
 
+def reference_of(given: Mapping[str, str]) -> tuple[str, str] | None:
+    """The attribute that counts of those of an element, and its value; None: the element names no file."""
+    return next(((name, given[name]) for name in MODEL_ATTRIBUTES if given.get(name)), None)
+
+
 def find_model(setting: str, given: Mapping[str, str], files: Files) -> ModelFile | None:
     """The file that an element `setting` names by the attributes `given`; None: it names none.
 
     Errors: NotFound for a file that is not there, with the place where it is looked for; it may be there later.
     """
-    if path := given.get("path", ""):
-        found = files.get(posixpath.normpath(path))
-        if found is None:
-            raise NotFound(f"{setting}: file '{path}' is not in the application package")
-        return ModelFile(path, found.read())
-    if url := given.get("url", ""):
-        return _cached(setting, "url", url, _place_of_url(url))
-    if model := given.get("model-id", ""):
-        return _cached(setting, "model-id", model, ("model-id", *_parts(model)))
-    return None
+    reference = reference_of(given)
+    if reference is None:
+        return None
+    attribute, name = reference
+    if attribute != PATH:
+        return _cached(setting, attribute, name)
+    found = files.get(posixpath.normpath(name))
+    if found is None:
+        raise NotFound(f"{setting}: file '{name}' is not in the application package")
+    return ModelFile(name, found.read())
 
 
-def _place_of_url(url: str) -> tuple[str, ...]:
-    """The path below the cache of what is at an address."""
-    split = urlsplit(url)
-    return ((split.hostname or ""), *_parts(unquote(split.path)))
+def cache_path(attribute: str, name: str) -> Path:
+    """Where the model cache has what a `url` or `model-id` names. Errors: ValueError for what is no name of a file."""
+    if attribute == "url":
+        split = urlsplit(name)
+        place: tuple[str, ...] = ((split.hostname or ""), *_parts(unquote(split.path)))
+    else:
+        place = ("model-id", *_parts(name))
+    if len(place) < 2 or any(part in ("", ".", "..") or "\0" in part or "\\" in part for part in place):
+        raise ValueError(f"{attribute} '{name}' cannot be a file of the model cache")
+    return cache_folder().joinpath(*place)
 
 
 def _parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in path.split("/") if part)
 
 
-def _cached(setting: str, attribute: str, name: str, place: tuple[str, ...]) -> ModelFile:
+def _cached(setting: str, attribute: str, name: str) -> ModelFile:
     problem = f"{setting}: {attribute} '{name}'"
-    if len(place) < 2 or any(part in ("", ".", "..") or "\0" in part or "\\" in part for part in place):
-        raise NotFound(f"{problem} cannot be a file of the model cache: put the file into the application package")
-    path = cache_folder().joinpath(*place)
     try:
-        if not path.resolve().is_relative_to(cache_folder().resolve()):
-            raise NotFound(f"{problem} leads out of the model cache")
+        path = cache_path(attribute, name)
+    except ValueError as error:
+        raise NotFound(f"{setting}: {error}: put the file into the application package") from None
+    try:
+        target = path.resolve()
+        if not target.is_relative_to(cache_folder().resolve()):
+            raise NotFound(
+                f"{problem} leads out of the model cache: '{path}' is behind a symbolic link to '{target}', and links "
+                f"are not followed; `paperwasp models add '{target}' --as '{name}'` takes the file over"
+            )
         with path.open("rb") as file:
             content = file.read(limits.MODEL_FILE_BYTES + 1)
     except OSError:
         raise NotFound(
-            f"{problem} is not fetched, and there is no file '{path}': put it there, or into the application package, "
-            f"named by 'path'"
+            f"{problem} is not fetched, and there is no file '{path}': `paperwasp models fetch` brings it where there "
+            f"is a network, `paperwasp models add FILE --as '{name}'` takes over a file; or put it into the "
+            "application package, named by 'path'"
         ) from None
     return ModelFile(name, content)

@@ -6,12 +6,11 @@ import math
 import os
 from collections.abc import Mapping
 
-from paperwasp.embedders.model_files import Files, ModelFile, find_model
+from paperwasp.embedders.model_files import MODEL_ATTRIBUTES, Files, ModelFile, find_model
 from paperwasp.ranking.onnx_session import SessionSettings
 from paperwasp.schema.components import Component
 
 _INTRAOP_THREADS = 4
-_MODEL_ATTRIBUTES = ("path", "url", "model-id")
 
 
 class Settings:
@@ -46,7 +45,7 @@ class Settings:
 
     def model(self, name: str) -> ModelFile:
         """The file that an element names. Errors: NotFound; ValueError where it names none."""
-        given = {attribute: self._given.get(f"{name}@{attribute}", "") for attribute in _MODEL_ATTRIBUTES}
+        given = {attribute: self._given.get(f"{name}@{attribute}", "") for attribute in MODEL_ATTRIBUTES}
         found = find_model(name, given, self._files)
         if found is None:
             raise ValueError(f"'{name}' is needed: it names a file of the application package by 'path'")

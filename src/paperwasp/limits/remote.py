@@ -12,5 +12,7 @@ REMOTE_CONNECTIONS: Final = 16
 """Requests of one component at a time; others wait for their turn."""
 GENERATION_TIMEOUT_SECONDS: Final = 120.0
 """A call of a language model with all its attempts; less than an operation on a document may take by default."""
+MODEL_TIMEOUT_SECONDS: Final = 60.0
+"""How long `paperwasp models fetch` waits for the next bytes of a model."""
 REMOTE_ANSWER_BYTES: Final = 64 * 1024 * 1024
 SECRET_CHARACTERS: Final = 64 * 1024
