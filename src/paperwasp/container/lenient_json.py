@@ -6,13 +6,13 @@ Vespa: the bodies of queries, which it reads with these two liberties and no oth
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from paperwasp.parsing.json_strings import without_escapes
 from paperwasp.patterns import compile_later
 
-_STRING: Final = compile_later(rb"""'((?:[^'\\]++|\\.)*+)'|"(?:[^"\\]++|\\.)*+"|[^'"]++""", re.DOTALL)
+_PIECE: Final = compile_later(rb"""'[^']*'|"[^"]*"|[^'"]+""")
 _BACKSLASHES: Final = rb"\\"
 
 
@@ -30,14 +30,14 @@ def lenient_json(text: bytes, parse_float: Callable[[str], object] = float) -> A
 
 def _in_double_quotes(text: bytes) -> Iterator[bytes]:
     """The text with all its strings in double quotes, piece by piece."""
-    at = 0
+    at, seen = 0, without_escapes(text)
     while at < len(text):
-        match = _STRING.match(text, at)
+        match = _PIECE.match(seen, at)
         if match is None:
             raise ValueError(f"a string that begins at byte {at} has no end")
+        piece = text[at : match.end()]
         at = match.end()
-        own = match[1]
-        yield match[0] if own is None else b'"%b"' % _requote(own)
+        yield b'"%b"' % _requote(piece[1:-1]) if piece.startswith(b"'") else piece
 
 
 def _requote(content: bytes) -> bytes:

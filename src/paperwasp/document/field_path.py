@@ -36,9 +36,9 @@ from paperwasp.patterns import compile_later
 
 _IS_PATH: Final = compile_later(r"[.\[{]")
 _NAME: Final = compile_later(r"[^.\[{]*")
-_QUOTED_KEY: Final = compile_later(r'\{\s*+"((?:[^"\\]|\\["\\])*+)"\s*+\}')
-_BARE_KEY: Final = compile_later(r"\{\s*+([^}]*+)\}")
-_INDEX: Final = compile_later(r"\[(?:([0-9]{1,10})|\$([^\]]*+))\]")
+_QUOTED_KEY: Final = compile_later(r'\{\s*"([^"\\]*(?:\\["\\][^"\\]*)*)"\s*\}')
+_BARE_KEY: Final = compile_later(r"\{\s*([^}\s][^}]*|)\}")
+_INDEX: Final = compile_later(r"\[(?:([0-9]{1,10})|\$([^\]]*))\]")
 _ESCAPED: Final = compile_later(r"\\(.)")
 _LARGEST_INDEX: Final = 2**31 - 1
 

@@ -10,16 +10,16 @@ Vespa: TokenBuffer.java and SingleValueReader.java of document/json read all sin
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
 
 from paperwasp.large_json import load_json, load_stored_json
+from paperwasp.parsing.json_strings import without_escapes
 from paperwasp.patterns import compile_later
 
-_STRING_OR_NUMBER: Final = compile_later(rb'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*+', re.DOTALL)
+_STRING_OR_NUMBER: Final = compile_later(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 _QUOTE: Final = b'"'
 _TOO_LARGE: Final = "number is infinity"
 """How orjson refuses it."""
@@ -60,7 +60,7 @@ def numbers_as_texts(value: Any) -> Any:
 
 def quote_numbers(text: bytes) -> bytes:
     """JSON with each number in quotation marks."""
-    return _STRING_OR_NUMBER.sub(_quote, text)
+    return b"".join(_with_numbers(text, _quote))
 
 
 def load_sent_json(text: bytes) -> Any:
@@ -73,19 +73,29 @@ def load_sent_json(text: bytes) -> Any:
     except orjson.JSONDecodeError as error:
         if not error.msg.startswith(_TOO_LARGE):
             raise
-        return load_json(_STRING_OR_NUMBER.sub(_quote_if_too_large, text))
+        return load_json(b"".join(_with_numbers(text, _quote_if_too_large)))
 
 
-def _quote_if_too_large(found: re.Match[bytes]) -> bytes:
-    token = found[0]
-    if token.startswith(_QUOTE) or (len(token) < _LONG and b"e" not in token and b"E" not in token):
-        return token
+def _with_numbers(text: bytes, written: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """The text, piece by piece, with what `written` makes of each of its numbers."""
+    at = 0
+    for found in _STRING_OR_NUMBER.finditer(without_escapes(text)):
+        token = found[0]
+        if not token.startswith(_QUOTE):
+            yield text[at : found.start()]
+            yield written(token)
+            at = found.end()
+    yield text[at:]
+
+
+def _quote_if_too_large(number: bytes) -> bytes:
+    if len(number) < _LONG and b"e" not in number and b"E" not in number:
+        return number
     try:
-        return _quote(found) if math.isinf(float(token)) else token
+        return _quote(number) if math.isinf(float(number)) else number
     except ValueError:  # it is no number
-        return token
+        return number
 
 
-def _quote(found: re.Match[bytes]) -> bytes:
-    token = found[0]
-    return token if token.startswith(_QUOTE) else b"".join((_QUOTE, token, _QUOTE))
+def _quote(number: bytes) -> bytes:
+    return b"".join((_QUOTE, number, _QUOTE))

@@ -43,7 +43,7 @@ class Lexicon:
         skipped = "|".join(pattern for kind, pattern in kinds.items() if kind.startswith("_"))
         tokens = "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in kinds.items() if not kind.startswith("_"))
         # One match a token, with all that is skipped before it; one without a token ends the text, or should.
-        self._pattern = compile_later(f"(?:{skipped})*+(?:{tokens}|)" if skipped else f"(?:{tokens}|)", re.DOTALL)
+        self._pattern = compile_later(f"(?:{skipped})*(?:{tokens}|)" if skipped else f"(?:{tokens}|)", re.DOTALL)
 
     @cached_property
     def _kinds(self) -> Mapping[int, str]:

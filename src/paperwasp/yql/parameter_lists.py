@@ -12,11 +12,13 @@ from typing import Final
 from paperwasp.core.clock import check_time
 from paperwasp.patterns import compile_later
 
-_VALUE: Final = compile_later(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,]*+))\s*+(?:,|\Z)""")
-_ELEMENT: Final = compile_later(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^,\]]*+))\s*+(?:,|(?=\]))""")
-_ENTRY: Final = compile_later(r"""\s*+(?:'([^']*)'|"([^"]*)"|([^:'"{}]*+))\s*+:\s*+(-?[0-9]{1,10})\s*+(?:,|(?=\}))""")
+_VALUE: Final = compile_later(r"""\s*(?:'([^']*)'\s*|"([^"]*)"\s*|([^,]*))(?:,|\Z)""")
+_ELEMENT: Final = compile_later(r"""\s*(?:'([^']*)'\s*|"([^"]*)"\s*|([^,\]\s][^,\]]*|))(?:,|(?=\]))""")
+_ENTRY: Final = compile_later(
+    r"""\s*(?:'([^']*)'\s*|"([^"]*)"\s*|([^:'"{}\s][^:'"{}]*|)):\s*(-?[0-9]{1,10})\s*(?:,|(?=\}))"""
+)
 _PAIR: Final = compile_later(
-    r"""\s*+\[\s*+(?:'([^']*)'|"([^"]*)"|([^,'"\[\]]*+))\s*+,\s*+(-?[0-9]{1,10})\s*+\]\s*+(?:,|(?=\]))"""
+    r"""\s*\[\s*(?:'([^']*)'\s*|"([^"]*)"\s*|([^,'"\[\]\s][^,'"\[\]]*|)),\s*(-?[0-9]{1,10})\s*\]\s*(?:,|(?=\]))"""
 )
 _INTEGER: Final = compile_later(r"[+-]?[0-9]{1,19}")
 

@@ -35,7 +35,7 @@ _NO_PARAMETERS: Final[Mapping[str, str]] = MappingProxyType({})
 _Write = Callable[[Any, str], None]
 """Writes the value at a path."""
 
-_STRING: Final = compile_later(r""""(?:[^"\\]|\\.)*+"|'((?:[^'\\]|\\.)*+)'""", re.DOTALL)
+_STRING: Final = compile_later(r""""[^"\\]*(?:\\.[^"\\]*)*"|'([^'\\]*(?:\\.[^'\\]*)*)'""", re.DOTALL)
 _QUOTE: Final = compile_later(r'\\.|"', re.DOTALL)
 _BOUNDS: Final = {(">=", "<="): None, (">", "<"): "open", (">", "<="): "leftOpen", (">=", "<"): "rightOpen"}
 

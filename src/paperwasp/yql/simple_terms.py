@@ -53,8 +53,10 @@ _INDEX = compile_later(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
 _WEIGHT = compile_later(r"!(?:([0-9]{1,9})|!*)")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 _NUMBER = r"-?[0-9]{1,308}(?:\.[0-9]{1,308})?"
+_ALL_SPACES = r"\s*(?!\s)"
 _RANGE = compile_later(
-    rf"\[\s*+({_NUMBER})?\s*+;\s*+({_NUMBER})?\s*+(?:;\s*+(-?[0-9]{{1,9}})?\s*+)?\]?(?=[\s\];)}}!]|\Z)"
+    rf"\[{_ALL_SPACES}({_NUMBER})?{_ALL_SPACES};{_ALL_SPACES}({_NUMBER})?{_ALL_SPACES}"
+    rf"(?:;{_ALL_SPACES}(-?[0-9]{{1,9}})?{_ALL_SPACES})?\]?(?=[\s\];)}}!]|\Z)"
     rf"|([<>])({_NUMBER})(?=[\s\];)}}!]|\Z)"
 )
 _IN_PIECES: Final = Annotations(and_segmenting=True)

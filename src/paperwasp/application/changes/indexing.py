@@ -19,7 +19,8 @@ from paperwasp.schema.model import Field, IndexSettings, Schema
 
 _OUTPUTS: Final = ("index", "attribute", "summary")
 _OUTPUT: Final = compile_later(
-    r""""(?:\\.|[^"\\])*+"|'(?:\\.|[^'\\])*+'| ?\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.-]*)?""",
+    r""""[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'"""
+    r"""| ?\|\s*(?:index|attribute|summary)\b(?:\s+[A-Za-z_][\w.-]*)?""",
     re.DOTALL | re.ASCII,
 )
 """A string, which stays, or an output of a statement."""

@@ -20,7 +20,7 @@ from paperwasp.patterns import compile_later
 _KINDS: Final[dict[str, Kind]] = {"put": "put", "update": "update", "remove": "remove", "id": "put"}
 """Member → operation. Visits write `id`, which is a put."""
 _FIELDS_LAST: Final = compile_later(
-    rb'\{\s*(?:"(?:put|update|id|condition|create)"\s*:\s*(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"|true|false)\s*,\s*)*+'
+    rb'\{\s*(?:"(?:put|update|id|condition|create)"\s*:\s*(?:"[^"\\]*(?:\\.[^"\\]*)*"|true|false)\s*,\s*)*'
     rb'"fields"\s*:\s*',
     re.DOTALL,
 )

@@ -6,7 +6,6 @@ Only strings and brackets are looked at; each value is decoded by whoever takes 
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -14,14 +13,15 @@ import orjson
 
 from paperwasp.client.sources.opening import OPERATION_BYTES
 from paperwasp.client.sources.operations import BadInput
+from paperwasp.parsing.json_strings import without_escapes
 from paperwasp.patterns import compile_later
 
-_TOKEN: Final = compile_later(rb'["{}\[\]](?:(?<=")[^"\\]*+(?:\\.[^"\\]*+)*+")?+', re.DOTALL)
+_TOKEN: Final = compile_later(rb'["{}\[\]](?:(?<=")[^"]*")?')
 """A string, a bracket, or the quote of a string that does not end. It begins with one set of bytes, which is looked for
 much faster than alternatives are."""
-_SCALAR: Final = compile_later(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,\[\]{}"]++|[^"]', re.DOTALL)
-_SPACE: Final = compile_later(rb"[ \t\r\n]*+")
-_COLON: Final = compile_later(rb"[ \t\r\n]*+:")
+_SCALAR: Final = compile_later(rb'"[^"]*"|[^\s,\[\]{}"]+|[^"]')
+_SPACE: Final = compile_later(rb"[ \t\r\n]*")
+_COLON: Final = compile_later(rb"[ \t\r\n]*:")
 _CHUNK: Final = 1 << 16
 _OPENING: Final = b"{["
 _QUOTE: Final = ord('"')
@@ -42,6 +42,8 @@ class JsonValues:
         self._stream = stream
         self._most_bytes = most_bytes
         self._text = b""
+        self._seen = b""
+        """The text without escapes, to find places in."""
         self._at = 0
         self._line = 1
 
@@ -88,8 +90,8 @@ class JsonValues:
         """The place behind the object or array that begins here."""
         depth, at = 0, self._at
         while True:
-            for token in _TOKEN.finditer(self._text, at):
-                byte = self._text[token.start()]
+            for token in _TOKEN.finditer(self._seen, at):
+                byte = self._seen[token.start()]
                 if byte == _QUOTE:
                     if len(token[0]) == 1:  # a string that goes on behind what has been read
                         at = token.start()
@@ -108,7 +110,7 @@ class JsonValues:
     def _end_of_scalar(self) -> int | BadInput:
         """The place behind the string, number or word that begins here."""
         while True:
-            match = _SCALAR.match(self._text, self._at)
+            match = _SCALAR.match(self._seen, self._at)
             if match is not None and match.end() < len(self._text):
                 return match.end()
             if len(self._text) - self._at > self._most_bytes or not self._read_more():
@@ -151,6 +153,7 @@ class JsonValues:
         held = len(self._text) - self._at
         more = self._stream.read(held) if held > _CHUNK else self._stream.read1(_CHUNK)
         self._text = self._text[self._at :] + more
+        self._seen = without_escapes(self._text)
         self._at = 0
         return bool(more)
 
@@ -166,7 +169,7 @@ def member_text(text: bytes, name: bytes) -> bytes | None:
     `text` is an object that a decoder has accepted. None: no such member, or its name is written with escapes.
     """
     depth, start, found = 0, -1, None
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(without_escapes(text)):
         byte = text[token.start()]
         if byte in _OPENING:
             depth += 1
@@ -177,7 +180,7 @@ def member_text(text: bytes, name: bytes) -> bytes | None:
         elif depth == 1 and (value := _value_start(text, token.end())):
             if start >= 0:
                 found = text[start : text.rindex(b",", 0, token.start())]
-            start = value if token[0][1:-1] == name else -1
+            start = value if text[token.start() + 1 : token.end() - 1] == name else -1
     return found.strip() if found is not None else None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from paperwasp.container.search.settings import PredicateParameters, WandParameters
+from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.patterns import compile_later
 from paperwasp.query.items import (
@@ -26,9 +27,9 @@ from paperwasp.query.items import (
 from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.parameter_lists import Tokens, weighted_tokens
 
-_KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,]*+)):\s*""")
-_VALUE: Final = compile_later(r"(?:[^,}\[]|\[[^\]]*\])*+")
-_LISTED: Final = compile_later(r"\s*((?:[^,\]\[]|\[[^\]]*\])*+),?\s*")
+_KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,\s][^:,]*|)):\s*""")
+_VALUE: Final = compile_later(r"[^,}\[]*(?:\[[^\]]*\][^,}\[]*)*")
+_LISTED: Final = compile_later(r"\s*([^,\]\[]*(?:\[[^\]]*\][^,\]\[]*)*),?\s*")
 _NEXT: Final = compile_later(r",?\s*")
 _BITS: Final = compile_later(r"\[\s*\d+\s*(?:,\s*\d+\s*)*\]?", re.ASCII)
 _MASK: Final = compile_later(r"0x([0-9a-fA-F]+)\s*")
@@ -90,7 +91,7 @@ def _long(text: str) -> int:
 
 
 def _features(text: str | None) -> Iterator[Feature]:
-    """The features in `{name: value, other: [a, b:0x3, c:[0, 2]]}`. Errors: ValueError."""
+    """The features in `{name: value, other: [a, b:0x3, c:[0, 2]]}`. Errors: ValueError, OutOfTime."""
     if not text:
         return
     at = len(text) - len(text.lstrip())
@@ -98,6 +99,7 @@ def _features(text: str | None) -> Iterator[Feature]:
         raise ValueError(f"'{text}' is not a legal sparse vector string: Expected '{{' at position {at}")
     at += 1
     while text[at : at + 1] != "}":
+        check_time()
         key = _KEY.match(text, at)
         if key is None:
             raise ValueError(f"'{text}' is not a legal sparse vector string: Expected a key followed by ':'")

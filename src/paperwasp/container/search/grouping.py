@@ -33,7 +33,7 @@ from paperwasp.yql.lexicon import YQL
 from paperwasp.yql.statement import YqlQuery
 
 _PIECE: Final = compile_later(
-    r"""\"(?:\\.|[^\"\\])*+(?:\"|\\?\Z)|'(?:\\.|[^'\\])*+(?:'|\\?\Z)|/\*.*?(?:\*/|\Z)"""
+    r"""\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|/\*.*?(?:\*/|\Z)"""
     r"""|(?://|\#)[^\r\n]*|[^|{}\[\]"'/\#]+|.""",
     re.DOTALL,
 )
