@@ -152,12 +152,12 @@ def filters(text: str) -> str:
     return "\n".join(f"{name}: {tree}" for name, tree in lines.items())
 
 
-def simple(text: str) -> str:
+def simple(text: str, default_index: str | None = "default") -> str:
     """The trees of a text by query type; types that agree share a line."""
     trees: dict[str, list[str]] = {}
     for kind in ("weakAnd", "all", "any", "web", "phrase", "tokenize"):
         try:
-            tree = dump(parse_simple(text, kind, "default", INDEXES))
+            tree = dump(parse_simple(text, kind, default_index, INDEXES))
         except PaperwaspError as error:
             tree = str(error)
         trees.setdefault(tree, []).append(kind)
@@ -182,6 +182,11 @@ def test_statement(path: Path) -> None:
 @pytest.mark.parametrize("path", scripts("simple"), ids=lambda p: p.stem)
 def test_simple(path: Path) -> None:
     run(path, simple)
+
+
+@pytest.mark.parametrize("path", scripts("unnamed"), ids=lambda p: p.stem)
+def test_simple_without_a_default_index(path: Path) -> None:
+    run(path, lambda text: simple(text, None))
 
 
 @pytest.mark.parametrize("path", scripts("default"), ids=lambda p: p.stem)

@@ -13,7 +13,7 @@ from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
 
 UNKNOWN_LENGTH: Final = 1_000_000.0
-"""The length of a field that no term of the query matched."""
+"""The length of a field that no term of the query matched, or in which it is not known where one did."""
 
 
 @register("fieldLength", "index")
@@ -23,7 +23,8 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     def compute(block: Block) -> Floats:
         matched = np.zeros(len(block.lids), np.bool_)
         for number, _ in terms_of(block, field):
-            matched |= block.matched(number, field)
+            if not block.only_filters(number, field):
+                matched |= block.matched(number, field)
         return np.where(matched, block.field_length(field).astype(np.float64), UNKNOWN_LENGTH)
 
     return compute

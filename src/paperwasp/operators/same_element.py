@@ -206,7 +206,7 @@ class SameElementOperator(TermOperator):
 
     def _terms_below(self) -> Iterator[TermOperator]:
         for term in self._condition.terms():
-            found = [match for match in term.matches if isinstance(match, PositionalMatch)]
+            found = [match for match in term.matches if match.is_positional]
             if found:
                 matches = [_WithinMatch(self._space, match, self._match) for match in found]
                 yield TermOperator(self._space, matches, term.annotations, term.length)
@@ -235,7 +235,7 @@ class _UnseenMatch(FieldMatch):
 class _WithinMatch(PositionalMatch):
     """A term below sameElement, as far as it stands in an element where the whole matches."""
 
-    def __init__(self, space: SearchSpace, match: PositionalMatch, whole: SameElementMatch) -> None:
+    def __init__(self, space: SearchSpace, match: FieldMatch, whole: SameElementMatch) -> None:
         super().__init__(space, match.field)
         self._match = match
         self._whole = whole

@@ -63,6 +63,8 @@ def _included(reader: Reader, compose: Compose | None) -> Part | None:
     start = reader.at
     if not reader.prefix("+"):
         return None
+    while reader.prefix("+"):
+        pass
     part = _term_or_group(reader, compose)
     if part is None:
         reader.at = start

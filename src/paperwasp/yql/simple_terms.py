@@ -49,6 +49,12 @@ _BREAKS = r"\s()\[\];<>!" + _QUOTES
 _RUN = compile_later(rf"[^{_BREAKS}]+")
 _ELEMENT_RUN = compile_later(rf"[^}}{_BREAKS}]+")
 _QUOTED = compile_later(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]*")
+_WORD_CHARACTER = r"\p{L}\p{N}\p{M}\p{So}'"
+_BEGINNING = regex.compile(rf"[{_STARS}]*[{_WORD_CHARACTER}]|-[0-9]")
+"""What a word or a number begins with."""
+_NO_TERM: Final = ")];!\t\n\r "
+"""What a sign never stands before."""
+_NO_WORD = regex.compile(rf"[^{_BREAKS}\p{{L}}\p{{N}}\p{{M}}\p{{So}}]+")
 _INDEX = compile_later(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
 _WEIGHT = compile_later(r"!(?:([0-9]{1,9})|!*)")
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
@@ -84,6 +90,8 @@ class Reader:
         self._indexes = indexes
         self._is_plain = default_index is not None and indexes.reading(default_index).is_whole
         """Whether only white space has a meaning: a default index that the request names has whole words."""
+        self._skips_noise = default_index is not None
+        """Whether a term may begin with characters of no word, as where its index is known: `StructuredParser.java`."""
         self._run = _RUN
         self._terms = 0
 
@@ -94,9 +102,25 @@ class Reader:
         return self.at < len(self.text)
 
     def skip(self) -> None:
-        """Moves past what no term starts with: a run or a quote with nothing to search for, or one character."""
-        noise = _QUOTED.match(self.text, self.at) or _RUN.match(self.text, self.at)
-        self.at = noise.end() if noise else self.at + 1
+        """Moves past what no term starts with: a run or a quote with nothing to search for, or one character.
+
+        Where terms begin with a word (`_skips_noise` is False), up to the word behind it, or to the sign before that.
+        """
+        quoted = _QUOTED.match(self.text, self.at)
+        if quoted or self._skips_noise:
+            noise = quoted or _RUN.match(self.text, self.at)
+            self.at = noise.end() if noise else self.at + 1
+            return
+        start = self.at
+        none = _NO_WORD.match(self.text, start)
+        if none is not None:
+            kept = none.group()
+            if self.text[none.end() : none.end() + 1].strip(_NO_TERM):
+                kept = kept.rstrip(_STARS + "'") if self.text[none.end()].isalnum() else kept
+                self.at = start + len(kept) - kept.endswith(("+", "-"))
+            else:
+                self.at = none.end()
+        self.at = max(self.at, start + 1)
 
     def prefix(self, character: str) -> bool:
         """Moves past `character` if it is here and something that is not white space follows."""
@@ -119,7 +143,9 @@ class Reader:
         if reading.is_whole and (self._is_plain or named is not None):
             item = self._whole(index, reading)
         else:
-            item = self._range(index) or self._phrase(index) or self._same_element(named) or self._word(index)
+            item = self._range(index) or self._phrase(index) or self._same_element(named)
+            if item is None and (self._skips_noise or named is not None or _BEGINNING.match(self.text, self.at)):
+                item = self._word(index)
         if item is None:
             self.at = start
             return None, named is not None

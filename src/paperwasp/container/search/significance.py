@@ -13,7 +13,17 @@ from typing import Final
 from paperwasp.errors import IllegalQuery
 from paperwasp.linguistics.significance import SignificanceModel, SignificanceModels
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import EquivItem, Item, NearItem, PrefixItem, SubstringItem, SuffixItem, TermItem, WordItem
+from paperwasp.query.items import (
+    EquivItem,
+    Item,
+    NearItem,
+    PrefixItem,
+    SubstringItem,
+    SuffixItem,
+    TermItem,
+    WordAlternativesItem,
+    WordItem,
+)
 from paperwasp.schema.model import Schema
 
 
@@ -82,11 +92,20 @@ def _number(text: str) -> float:
 
 
 def _with_frequencies(item: Item, model: SignificanceModel) -> Item:
-    """Adds frequencies of a model to the words; a significance or frequency in the query stays."""
-    if isinstance(item, WordItem | PrefixItem | SubstringItem | SuffixItem):
-        notes = item.annotations
-        if notes.significance is not None or notes.document_frequency is not None:
-            return item
-        return replace(item, annotations=replace(notes, document_frequency=model.document_frequency(item.word)))
-    children = item.children_of()
-    return item.with_children(tuple(_with_frequencies(child, model) for child in children)) if children else item
+    """Adds frequencies of a model to the words; a significance or frequency in the query stays.
+
+    Forms of a word have the frequency of the rarest. Vespa: SignificanceSearcher.java (`setIDF`).
+    """
+    words: tuple[str, ...]
+    match item:
+        case WordItem() | PrefixItem() | SubstringItem() | SuffixItem():
+            words = (item.word,)
+        case WordAlternativesItem():
+            words = tuple(form for form, _ in item.alternatives)
+        case _:
+            children = tuple(_with_frequencies(child, model) for child in item.children_of())
+            return item.with_children(children) if children else item
+    notes = item.annotations
+    if notes.significance is not None or notes.document_frequency is not None or not words:
+        return item
+    return replace(item, annotations=replace(notes, document_frequency=min(map(model.document_frequency, words))))
