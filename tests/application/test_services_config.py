@@ -123,6 +123,38 @@ def test_what_is_for_streaming_search_is_not_said_of_types_that_are_so_searched(
     ]
 
 
+@pytest.mark.parametrize("name", ["music", "book"])
+def test_parts_that_are_attributes_in_streaming_search_only(name: str) -> None:
+    """Vespa: ComplexFieldsWithStructFieldAttributesValidator.java looks at indexed clusters alone."""
+    schema = f"""
+    schema {name} {{
+        document {name} {{
+            struct inner {{ field note type string {{}} field tags type array<string> {{}} }}
+            struct person {{ field name type string {{}} field inner type inner {{}} }}
+            field single type person {{
+                indexing: summary
+                struct-field name {{ indexing: attribute }}
+                struct-field inner.tags {{ indexing: attribute }}
+            }}
+        }}
+    }}"""
+    said = dict.fromkeys(("root", "container", "content", "document"), "")
+    files = {"services.xml": SERVICES.format(**said), "schemas/music.sd": MUSIC}
+    files |= {"schemas/book.sd": "schema book { document book { } }", f"schemas/{name}.sd": schema}
+    package = ApplicationPackage({path: text.encode() for path, text in files.items()})
+    if name == "book":
+        assert [each for each in build_model(package, lambda *_: ()).findings if each.position is not None] == []
+        return
+    with pytest.raises(InvalidPackage) as caught:
+        build_model(package, lambda *_: ())
+    assert [
+        (each.position and each.position.line, each.message.partition(":")[0]) for each in caught.value.findings
+    ] == [
+        (8, "struct-field single.name of type string cannot be an attribute"),
+        (9, "struct-field single.inner.tags of type array<string> cannot be an attribute"),
+    ]
+
+
 OPEN_NLP = '<config name="ai.vespa.opennlp.open-nlp">{}</config>'
 SNOWBALL = "<snowballStemmingForEnglish>{}</snowballStemmingForEnglish>"
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from paperwasp.grouping.expression import Bucket, Expression
 from paperwasp.grouping.values import Kind
@@ -232,8 +235,10 @@ def computed(function: str, arguments: Sequence[Any], results: Sequence[Result])
             axis = "xy".index(name)
             return results[0].each(Kind.LONG, lambda value: place_of(to_long(results[0].kind, value))[axis])
         case "geo_distance":
-            x, y = place_of(first_long(results[0]))
-            km = distance_km(first_double(results[1]), first_double(results[2]), y / 1e6, x / 1e6)
+            latitude, longitude = map(first_double, results[1:])
+            places = [place_of(to_long(results[0].kind, value)) for value in results[0].values]
+            ways = [distance_km(latitude, longitude, y / 1e6, x / 1e6) for x, y in places]
+            km = float(np.min(ways)) if ways else math.inf
             return one(Kind.DOUBLE, km if name == "km" else km / 1.609344)
         case "predefined":
             return predefined(results[0], [each for each in arguments if isinstance(each, Bucket)])

@@ -8,7 +8,7 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import PurePosixPath
@@ -36,7 +36,7 @@ from paperwasp.components.registry import check_components, refuse_python
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
-from paperwasp.schema.field_checks import STREAMING_ONLY
+from paperwasp.schema.field_checks import STREAMED_ONLY, STREAMING_ONLY
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Input, Schema
 from paperwasp.schema.streaming import streamed_schema
@@ -130,7 +130,7 @@ def _schemas(
     try:
         found = parse_schemas(texts)
         schemas = found.schemas
-        findings.extend(each for each in found.findings if not _is_only_for_others(each, streamed_types, schemas))
+        findings.extend(_of_modes(found.findings, streamed_types, schemas))
     except InvalidSchemas as error:
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
@@ -181,12 +181,20 @@ def _is_snowball_for_english(services: Services, findings: Findings) -> bool:
     return True in by_setting
 
 
-def _is_only_for_others(finding: Finding, streamed_types: Collection[str], schemas: Mapping[str, Schema]) -> bool:
-    """Whether it warns of what has an effect in streaming search only, in the schema of a type that is so searched."""
-    if finding.position is None or not finding.message.endswith(STREAMING_ONLY):
-        return False
-    schema = schemas.get(PurePosixPath(finding.position.source).stem)
-    return schema is not None and schema.document.name in streamed_types
+def _of_modes(
+    findings: Iterable[Finding], streamed_types: Collection[str], schemas: Mapping[str, Schema]
+) -> Iterator[Finding]:
+    """The findings on schemas as the modes of their document types have it: without the warnings of what has an effect
+    in streaming search only, and of what is an error in any other, where a type is so searched; with such errors where
+    it is not."""
+    for finding in findings:
+        is_error = finding.message.endswith(STREAMED_ONLY)
+        if finding.position is None or not (is_error or finding.message.endswith(STREAMING_ONLY)):
+            yield finding
+            continue
+        schema = schemas.get(PurePosixPath(finding.position.source).stem)
+        if schema is None or schema.document.name not in streamed_types:
+            yield replace(finding, level="ERROR") if is_error else finding
 
 
 def _schema_texts(files: Mapping[str, bytes], findings: Findings) -> tuple[Mapping[str, str], set[str]]:

@@ -271,7 +271,9 @@ def _fields_of(schema: Schema, is_searched: bool) -> dict[str, FieldLayout]:
 
 
 def _parts_of(schema: Schema, field: Field) -> tuple[FieldLayout, ...]:
-    found = (schema.field_named(f"{field.name}.{path}") for path in field.sub_fields)
+    """Those that have columns as parts of the field: in streaming search parts are fields of their own."""
+    names = (f"{field.name}.{path}" for path in field.sub_fields)
+    found = (schema.field_named(name) for name in names if name not in schema.fields)
     return tuple(_field_layout(part) for part in found if part is not None and is_attribute_now(part))
 
 

@@ -68,6 +68,8 @@ class View:
     """The documents by lid, as far as they are there: each as the operation put it that gave it the lid."""
     own_lids: NDArray[np.uint32] | None = None
     """The lids in the node of documents that are read for one query."""
+    grouped: Mapping[str, ColumnView] | None = None
+    """Of such documents: what they are grouped by; None: the columns of their type."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
     derived: dict[str, object] = field(default_factory=dict, init=False)

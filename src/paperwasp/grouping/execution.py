@@ -216,7 +216,11 @@ def _values(level: BoundLevel, found: _Grouped) -> tuple[_Grouped, Values]:
         return found, values
     found = found.at(np.repeat(np.arange(len(found.groups)), lengths_of(values.offsets)))
     name = level.node.array
-    if name is not None and name not in found.rows.elements:
+    if name in found.rows.elements:
+        name = None
+    if level.accepts is not None and level.node.attribute is not None:
+        name = level.node.attribute
+    if name is not None:
         elements = {**found.rows.elements, name: numbers_within(lengths_of(values.offsets)).astype(np.uint32)}
         rows = Rows(found.rows.lids, found.rows.relevances, elements)
         found = replace(found, rows=rows)

@@ -1,4 +1,5 @@
-"""The predicates of filter(…): which rows a level groups. A row with several values fits if any of them does.
+"""The predicates of filter(…): which rows a level groups. Where it groups by the elements of an array, a row is about
+one of them, and so is what the predicate reads of that array; of others a row fits if any of their values does.
 
 A regular expression, of RE2's syntax and so in linear time, must match the whole text of a value.
 Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#filtering-groups

@@ -33,7 +33,8 @@ class Rows:
     relevances: NDArray[np.float64]
     elements: Mapping[str, NDArray[np.uint32]] = field(default_factory=dict)
     """Name of an array of structs or a map → which of its elements a row is about, where a level above has grouped by a
-    member of it: other members of it are then read of this element alone."""
+    member of it: other members of it are then read of this element alone. And name of another attribute of several
+    values → the same, where this level groups by it and has a filter."""
 
     def at(self, places: NDArray[Any]) -> Rows:
         """The rows at these places, or those where a mask is true."""
@@ -51,11 +52,20 @@ class Node(ABC):
     """Of a LONG: how many bytes it has in a binary form (`cat`, `md5`, `xorbit`): those of the attribute's type."""
     arrays: frozenset[str] = frozenset()
     """The arrays of structs, and maps, whose elements it reads all of."""
+    attributes: frozenset[str] = frozenset()
+    """The other attributes of several values whose elements it reads all of."""
 
     @property
     def array(self) -> str | None:
         """The array of structs, or map, whose elements its values are of, one for one; levels below read these."""
         return next(iter(self.arrays)) if self.is_multi and len(self.arrays) == 1 else None
+
+    @property
+    def attribute(self) -> str | None:
+        """The array or weighted set of single values whose elements its values are of, one for one: the filter of a
+        level reads these."""
+        is_one = self.is_multi and not self.arrays and len(self.attributes) == 1
+        return next(iter(self.attributes)) if is_one else None
 
     @abstractmethod
     def values(self, rows: Rows) -> Values:
@@ -71,11 +81,14 @@ class Scope:
     time_offset_seconds: int = 0
     now_seconds: int = 0
     bound_arrays: frozenset[str] = frozenset()
-    """The arrays of structs, and maps, of which each row is about one element: `Rows.elements` has its number."""
+    """The arrays of structs, maps and attributes of which each row is about one element: `Rows.elements` has its
+    number."""
     given: Mapping[Expression, Node] = field(default_factory=dict)
     """Expressions that are bound already: aggregates, where groups are ordered by them."""
     document_ids: Callable[[Lids], Sequence[str]] | None = None
     """The ids of documents, where they are known: in streaming search."""
+    is_streamed: bool = False
+    """Whether documents are read for this query: of a key that a map does not have they have no value."""
     texts: TextMemory = field(default_factory=TextMemory)
     """What counts the texts that functions make."""
 
@@ -159,6 +172,7 @@ class Computed(Node):
         self.is_multi = is_multi
         self.size_bytes = size_bytes
         self.arrays = frozenset().union(*(each.arrays for each in arguments))
+        self.attributes = frozenset().union(*(each.attributes for each in arguments))
         self._arguments = tuple(arguments)
         self._compute = compute
 

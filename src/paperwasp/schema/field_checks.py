@@ -40,6 +40,8 @@ _OF_PREDICATES: Final = frozenset({"arity", "lower-bound", "upper-bound", "dense
 
 STREAMING_ONLY: Final = "has an effect in streaming search only"
 """How warnings end that are not for document types of mode streaming."""
+STREAMED_ONLY: Final = "other parts can be attributes in streaming search only"
+"""How a warning ends that is an error for document types of any other mode."""
 
 
 def check_field(draft: Draft, problems: Problems) -> None:
@@ -66,14 +68,15 @@ def check_sub_field(field: Draft, draft: Draft, problems: Problems) -> None:
 
 
 def _sub_attribute(field: Draft, draft: Draft, problems: Problems) -> None:
+    """Vespa: ComplexFieldsWithStructFieldAttributesValidator.java, which looks at indexed clusters alone."""
     outer = field.type.element if isinstance(field.type, ArrayType) else field.type
     is_map_or_array = isinstance(field.type, ArrayType | MapType) and isinstance(outer, MapType | StructType)
     if is_position(field.type) or not is_map_or_array or str(draft.type) not in _SIMPLE:
         message = (
             f"struct-field {draft.name} of type {draft.type} cannot be an attribute: that is for primitive types within"
-            " arrays and maps of structs, and for maps of primitive types"
+            f" arrays and maps of structs, and for maps of primitive types; {STREAMED_ONLY}"
         )
-        problems.error(message, draft.place("indexing"))
+        problems.warn(message, draft.place("indexing"))
     _attribute_settings(draft, problems)
 
 

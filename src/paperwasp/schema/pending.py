@@ -26,6 +26,7 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import Finding, Position
+from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.languages import executes_language, sets_language
 from paperwasp.schema.model import (
     Field,
@@ -174,6 +175,9 @@ def _field(field: Field, schema: Schema) -> Iterator[Finding]:
         yield _later(
             f"field {field.name} of type {field.type} is stored and shown; searching and ranking it", field.position
         )
+    if _has_part_of_parts(field):
+        what = "struct-field: attribute of several values in one element"
+        yield Finding(f"{subject}: {what} {STREAMING_ONLY}", field.position)
     for what, is_said in _FIELD_LATER:
         if is_said(field):
             yield _later(f"{subject}: {what}", field.position)
@@ -207,7 +211,6 @@ def _is_paged_in_vain(field: Field) -> bool:
 
 
 _FIELD_LATER: Final[tuple[tuple[str, Callable[[Field], bool]], ...]] = (
-    ("struct-field: attribute of several values in one element", _has_part_of_parts),
     ("rank: literal of anything but a string of the document", _has_no_literal),
 )
 _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = (

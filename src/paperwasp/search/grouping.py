@@ -5,7 +5,7 @@ All matches are grouped, with the scores that ranking gives them in the end. Ves
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, repeat
@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from paperwasp.attribute import ColumnView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
@@ -69,7 +70,8 @@ class HitGroups:
             with suppress(MissingAttribute):
                 result = facet(request, bound.setting.space.columns, grouped) if self._is_one else None
                 if result is None:
-                    result = execute(_bound(request, bound, ids, texts), grouped, cuts=self._is_one)
+                    columns = bound.setting.space.columns if view.grouped is None else view.grouped
+                    result = execute(_bound(request, bound, columns, ids, texts), grouped, cuts=self._is_one)
                 found.append(self._written(result, view, ranked))
                 self._held_bytes += held_bytes(found[-1])
                 check_memory(self._held_bytes)
@@ -153,14 +155,19 @@ def _all(request: GroupingRequest, bound: BoundQuery) -> Hits:
 
 
 def _bound(
-    request: GroupingRequest, bound: BoundQuery, document_ids: DocumentIds | None, texts: TextMemory
+    request: GroupingRequest,
+    bound: BoundQuery,
+    columns: Mapping[str, ColumnView],
+    document_ids: DocumentIds | None,
+    texts: TextMemory,
 ) -> BoundRequest:
     setting = bound.setting
     scope = Scope(
-        setting.space.columns,
+        columns,
         request.time_offset_seconds,
         int(setting.now_seconds),
         document_ids=document_ids,
+        is_streamed=document_ids is not None,
         texts=texts,
     )
     return bound_request(request, _binding(scope))

@@ -11,7 +11,7 @@ Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,12 +19,14 @@ from typing import Any, Final, cast
 import numpy as np
 
 from paperwasp import limits
+from paperwasp.attribute import ColumnView
 from paperwasp.content.gid_map import GID_BYTES
-from paperwasp.content.layout import EMPTY, INDEX_MODE, Layout, TypeLayout
+from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.parts import streamed_part_reader
 from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span
+from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import IllegalQuery
 from paperwasp.index.text_index import TextIndex
 from paperwasp.ranking import CompiledProfile
@@ -177,6 +179,7 @@ class _Gathered:
         values = [self._streamed.with_parts(codec.decode(document.fields)) for document in self._documents]
         live = np.zeros((count + 63) // 64 * 64, np.bool_)
         live[:count] = True
+        columns = _columns_of(kind, values)
         batch_view = replace(
             view,
             limit=count,
@@ -184,7 +187,8 @@ class _Gathered:
             live_count=count,
             live_counts={name: count},
             index=_index_of(kind, values),
-            columns=_columns_of(kind, values),
+            columns=columns,
+            grouped=GroupedColumns(kind, values, columns),
             document_types=np.full(count, kind.number, np.uint16),
             gids=np.frombuffer(b"".join(self._gids), np.uint8).reshape(-1, GID_BYTES),
             changed=np.zeros(count, np.uint8),
@@ -214,6 +218,45 @@ def _columns_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> dict[tupl
         column.append(source.values(values))
         columns[kind.name, source.name] = column.snapshot()
     return columns
+
+
+class GroupedColumns(Mapping[str, ColumnView]):
+    """What documents that are read for one query are grouped by: their columns, by name, but with 0 for single numbers
+    that are not set. These are made when they are asked for.
+
+    Vespa: searchlib/expression/documentfieldnode.cpp (`SingleHandler`); such documents have no attributes, which would
+    have the least number there.
+    """
+
+    def __init__(
+        self,
+        kind: TypeLayout,
+        documents: Sequence[dict[str, Any]],
+        columns: Mapping[tuple[str, str], ColumnView],
+    ) -> None:
+        self._columns = {name: column for (_, name), column in columns.items()}
+        self._documents = documents
+        self._numbers = {source.name: source for source in kind.columns if _is_number(source)}
+        """Those that are not made yet."""
+
+    def __getitem__(self, name: str) -> ColumnView:
+        source = self._numbers.pop(name, None)
+        if source is not None:
+            values = [0 if value is None else value for value in source.values(self._documents)]
+            column = source.field.create_column()
+            column.append(values)
+            self._columns[name] = column.snapshot()
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+def _is_number(source: ColumnSource) -> bool:
+    return source.read is None and isinstance(source.field.type, NumericType) and source.field.type != BOOL
 
 
 class _BatchStore:

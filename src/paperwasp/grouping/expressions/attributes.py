@@ -1,7 +1,8 @@
 """attribute(name), or its name alone: the value or values of an attribute.
 
 In a level below one that groups by a part of an array of structs or of a map, other parts are read of the element that
-the row is about: `group(persons.name) each(group(persons.age) …)`.
+the row is about: `group(persons.name) each(group(persons.age) …)`. The filter of a level that groups by an array or a
+weighted set reads the element that the row is about: `group(tags) filter(regex("a.*", tags))` leaves other tags out.
 Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes
 """
 
@@ -27,7 +28,8 @@ class Single(Node):
 
 
 class AllElements(Node):
-    """An array or a weighted set: all its elements, or keys."""
+    """An array or a weighted set: all its elements, or keys. `array`: the one of structs, or the map, that it is a part
+    of; empty where it is none."""
 
     is_multi = True
 
@@ -35,14 +37,17 @@ class AllElements(Node):
         self._column = column
         self.kind = column.kind
         self.size_bytes = column.size_bytes
-        self.arrays = frozenset((array,) if array else ())
+        if array:
+            self.arrays = frozenset((array,))
+        else:
+            self.attributes = frozenset((column.name,))
 
     def values(self, rows: Rows) -> Values:
         return self._column.elements(rows.lids)
 
 
 class OneElement(Node):
-    """The part of that element of an array of structs, or of a map, that a row is about."""
+    """The element that a row is about, or its part where `array` is an array of structs or a map."""
 
     def __init__(self, column: AttributeColumn, array: str) -> None:
         self._column = column
@@ -76,4 +81,5 @@ def attribute_node(name: str, scope: Scope) -> Node:
     if not column.is_multi:
         return Single(column)
     array = name.rpartition(".")[0]
-    return OneElement(column, array) if array in scope.bound_arrays else AllElements(column, array)
+    bound = array or name
+    return OneElement(column, bound) if bound in scope.bound_arrays else AllElements(column, array)

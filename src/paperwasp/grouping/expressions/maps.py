@@ -1,9 +1,9 @@
 """What a map has for a key: map{"key"}, map{"key"}.part, and map{attribute(name)}, whose key an attribute says.
 
 A key that a map does not have gives what is unset: the least integer of the type, NaN, the empty text. A bool is a long
-here. Of a key twice the first counts.
+here. Of a key twice the first counts. Where documents are streamed, a key that a map does not have gives no value.
 Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes;
-attribute_map_lookup_node.cpp
+attribute_map_lookup_node.cpp, documentfieldnode.cpp
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class SourceKey(Key):
 class MapLookup(Node):
     """What the element with the wanted key has."""
 
-    def __init__(self, keys: AttributeColumn, column: AttributeColumn, key: Key) -> None:
+    def __init__(self, keys: AttributeColumn, column: AttributeColumn, key: Key, *, is_multi: bool) -> None:
+        """`is_multi`: whether a row without the key has no value; else an unset one."""
+        self.is_multi = is_multi
         self._keys = keys
         self._column = column
         self._key = key
@@ -81,11 +83,17 @@ class MapLookup(Node):
         starts, lengths = column.runs(rows.lids)
         has = numbers < lengths[found]
         found, numbers = found[has], numbers[has]
-        data = np.full(len(rows.lids), column.undefined, dtype_of(column.kind))
-        data[found] = column.at(starts[found] + numbers)
+        data = column.at(starts[found] + numbers)
+        offsets = None
+        if self.is_multi:
+            offsets = np.searchsorted(found, np.arange(len(rows.lids) + 1)).astype(np.uint32)
+        else:
+            picked = data
+            data = np.full(len(rows.lids), column.undefined, dtype_of(column.kind))
+            data[found] = picked
         if self._is_bool:
             data = data.astype(np.int64)
-        return Values(self.kind, data, column.table)
+        return Values(self.kind, data, column.table, offsets)
 
     def _places(self, lids: Lids) -> tuple[NDArray[np.intp], Lengths]:
         """Which rows have the key, and the number of its element in each."""
@@ -103,14 +111,15 @@ def _map(expression: Expression, scope: Scope) -> Node:
     if not (keys.is_multi and column.is_multi):
         raise InvalidQuery(f"'{prefix}' is not a map")
     if expression.function == "map":
-        return MapLookup(keys, column, WrittenKey(_datum_of(given, keys)))
+        return MapLookup(keys, column, WrittenKey(_datum_of(given, keys)), is_multi=scope.is_streamed)
     source = column_of(given, scope)
     if source.is_multi:
         raise InvalidQuery(
             f"Grouping request references key source attribute '{given}' which is not of single value type"
         )
     is_same = source.kind == keys.kind or {source.kind, keys.kind} <= WHOLE
-    return MapLookup(keys, column, SourceKey(source, keys) if is_same else WrittenKey(None))
+    key = SourceKey(source, keys) if is_same else WrittenKey(None)
+    return MapLookup(keys, column, key, is_multi=scope.is_streamed)
 
 
 def _text(expression: Expression, number: int) -> str:

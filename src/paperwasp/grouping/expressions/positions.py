@@ -1,7 +1,8 @@
 """zcurve.x and zcurve.y of the number of a position, and geo_distance(…).km and .miles, the way from it to a place.
 
-The way is along a great circle; the place is a latitude and a longitude in degrees. Of several positions the first
-counts. An unset position is far outside of the Earth, and so is the distance from it.
+The way is along a great circle; the place is a latitude and a longitude in degrees. Of several positions the nearest
+counts; of none the way is infinite. A single position that is not set is far outside of the Earth, and so is the
+distance from it.
 Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#other-expressions;
 searchlib/expression/geo_distance_function_node.cpp, searchlib/common/geo_gcd.cpp
 """
@@ -17,9 +18,10 @@ from numpy.typing import NDArray
 from paperwasp.attribute.distances import EARTH_RADIUS_KM
 from paperwasp.attribute.position import positions_of
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.conversion import BUCKETS, as_longs, first_doubles, first_longs
+from paperwasp.grouping.conversion import BUCKETS, as_longs, first_doubles
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Computed, Node, Scope, bind_arguments, register
+from paperwasp.grouping.ragged import Numbers, lengths_of
 from paperwasp.grouping.values import Kind, Values
 
 Doubles = NDArray[np.float64]
@@ -48,9 +50,14 @@ def _geo_distance(expression: Expression, scope: Scope) -> Node:
     _refuse_buckets(expression, arguments)
 
     def compute(values: Sequence[Values]) -> Values:
-        places = positions_of(np.ascontiguousarray(first_longs(values[0]))) / 1.0e6
+        places = positions_of(np.ascontiguousarray(as_longs(values[0]))) / 1.0e6
         latitude, longitude = (first_doubles(each) for each in values[1:])
-        return Values(Kind.DOUBLE, _distance_km(latitude, longitude, places[:, 1], places[:, 0]) * factor)
+        offsets = values[0].offsets
+        if offsets is not None:
+            places = places[offsets[0] : offsets[-1]]
+            latitude, longitude = (np.repeat(each, lengths_of(offsets)) for each in (latitude, longitude))
+        distances = _distance_km(latitude, longitude, places[:, 1], places[:, 0]) * factor
+        return Values(Kind.DOUBLE, distances if offsets is None else _least(distances, lengths_of(offsets)))
 
     return Computed(Kind.DOUBLE, arguments, compute)
 
@@ -63,6 +70,15 @@ def _distance_km(latitude: Doubles, longitude: Doubles, other_latitude: Doubles,
         )
         across = np.cos(theta) * np.cos(other_theta) * _haversine(phi - other_phi)
         found: Doubles = 2.0 * np.arcsin(np.sqrt(_haversine(theta - other_theta) + across)) * EARTH_RADIUS_KM
+    return found
+
+
+def _least(distances: Doubles, lengths: Numbers) -> Doubles:
+    """The least of each row, which has so many; infinity where it has none."""
+    found = np.full(len(lengths), np.inf)
+    is_there = lengths > 0
+    if is_there.any():
+        found[is_there] = np.minimum.reduceat(distances, (np.cumsum(lengths) - lengths)[is_there])
     return found
 
 
