@@ -26,6 +26,7 @@ from paperwasp.records import dataclass
 
 MILLIONTHS: Final = 1_000_000
 """The parts of a degree in which positions are kept."""
+_KM_OF_A_MILLIONTH: Final = math.pi / 180.0 / MILLIONTHS * EARTH_RADIUS_KM
 _LEAST, _MOST = -(2**31), 2**31 - 1
 _UNSET: Final = np.iinfo(np.int64).min
 _WHOLE_ASPECT: Final = 2**32 - 1
@@ -87,6 +88,15 @@ class Area:
         within = (np.arange(len(numbers)) - np.repeat(ends - lengths, lengths))[found]
         weights = np.ones(len(within), np.int32)
         return Elements(np.bincount(owners, minlength=len(lids)), within, weights, numbers[found])
+
+    def flat_km(self, positions: NDArray[np.int32]) -> NDArray[np.float64]:
+        """From positions, (n, 2) of x and y, to the centre, as the circle measures it."""
+        apart = np.abs(positions.astype(np.int64) - np.array(self.center, np.int64)).astype(np.uint64)
+        if self.aspect:
+            apart[:, 0] = apart[:, 0] * np.uint64(self.aspect) >> np.uint64(32)
+        square = apart[:, 0] * apart[:, 0] + apart[:, 1] * apart[:, 1]
+        kilometres: NDArray[np.float64] = np.sqrt(square.astype(np.float64)) * _KM_OF_A_MILLIONTH
+        return kilometres
 
     def _among(self, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which of some positions are in the area."""

@@ -236,6 +236,10 @@ def number_in(argument: str, feature: str) -> int:
     return int(argument)
 
 
+_OF_Z_CURVES: Final = frozenset({"attribute", "rawScore"})
+"""The features of the attribute that Vespa keeps positions in."""
+
+
 def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> str:
     """As `check_arguments`, of a field that a feature names."""
     described = setup.described(name)
@@ -250,7 +254,7 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
         part = setup.schema.field_named(name)
         assert part is not None
         described = part
-    if feature == "attribute" and isinstance(described, Field) and is_z_curve(described, setup.schema):
+    if feature in _OF_Z_CURVES and isinstance(described, Field) and is_z_curve(described, setup.schema):
         return ""
     if kind in ("index", "single-index", "field"):
         executed = is_indexed_now(described) or (kind == "field" and is_attribute_now(described))

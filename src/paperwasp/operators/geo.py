@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
 from paperwasp.attribute.areas import Area
+from paperwasp.attribute.elements import positions_in
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.position import PositionView
 from paperwasp.core import _core
@@ -48,6 +49,21 @@ class PositionMatch(FieldMatch):
 
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
         return bits_of(self._bitmap, lids).astype(np.int32)
+
+    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
+        """1 / (1 + the distance in km of the nearest position) where a position is in the area; 1 in a box.
+
+        Vespa: locationiterators.cpp (`doUnpack`): from the flat distance in which a circle is round.
+        """
+        there = bits_of(self._bitmap, lids)
+        if not self.area.has_center:
+            return there.astype(np.float64)
+        counts, positions = positions_in(self._column, lids)
+        kilometres = np.full(len(lids), np.inf)
+        if len(positions):
+            has = counts > 0
+            kilometres[has] = np.minimum.reduceat(self.area.flat_km(positions), (np.cumsum(counts) - counts)[has])
+        return np.where(there, 1.0 / (1.0 + kilometres), 0.0)
 
     def elements(self, lids: Lids) -> Occurrences:
         view, rows, is_there = self._rows(lids)
