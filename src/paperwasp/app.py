@@ -35,6 +35,7 @@ from paperwasp.container.access.rules import Accounts
 from paperwasp.container.metrics import kind_of
 from paperwasp.content.addresses import address_of
 from paperwasp.env import SYSTEM
+from paperwasp.http.log_limit import SameSeldom
 from paperwasp.http.messages import Request
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls, TlsSettings
@@ -264,11 +265,13 @@ def _reindex(
 def _logging_to(handler: logging.Handler) -> Iterator[None]:
     """What the process logs goes there too, of our own also what is for information."""
     logging.getLogger("paperwasp").setLevel(logging.INFO)
-    root = logging.getLogger()
+    root, front, same_seldom = logging.getLogger(), logging.getLogger("paperwasp.http"), SameSeldom()
     root.addHandler(handler)
+    front.addFilter(same_seldom)
     try:
         yield
     finally:
+        front.removeFilter(same_seldom)
         root.removeHandler(handler)
 
 

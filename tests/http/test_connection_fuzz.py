@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import random
 from collections.abc import Callable
 from typing import Any, cast
@@ -49,7 +50,10 @@ class Transport:
         self._connection = connection
         self.written = bytearray()
         self.is_closed = False
+        self._is_ended = False
         self._is_held = False
+        self.is_reset = False
+        """Whether the client has reset the connection, of which only the end of writing tells yet."""
 
     def hold(self, holds: bool) -> None:
         if holds != self._is_held and not self.is_closed:
@@ -58,6 +62,7 @@ class Transport:
 
     def write(self, data: bytes) -> None:
         assert not self.is_closed
+        assert not self._is_ended, "written after its end"
         assert data
         self.written += data
 
@@ -82,7 +87,11 @@ class Transport:
 
     def set_write_buffer_limits(self, high: int) -> None: ...
 
-    def write_eof(self) -> None: ...
+    def write_eof(self) -> None:
+        if not self._is_ended:
+            self._is_ended = True
+            if self.is_reset:
+                raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
 
     def pause_reading(self) -> None: ...
 
@@ -156,13 +165,16 @@ def http2(choices: random.Random) -> bytes:
 
 
 @pytest.mark.parametrize("make", [http1, http2])
-def test_nothing_is_left_of_any_connection(make: Callable[[random.Random], bytes]) -> None:
+def test_nothing_is_left_of_any_connection(
+    make: Callable[[random.Random], bytes], caplog: pytest.LogCaptureFixture
+) -> None:
     choices = random.Random(chance.SEED)
 
     async def run() -> int:
         return sum([await _one(choices, make(choices)) for _ in range(300)])
 
     assert asyncio.run(run()) > 300 * 100
+    assert [record for record in caplog.records if record.exc_info] == [], chance.SEED
 
 
 async def _one(choices: random.Random, data: bytes) -> int:
@@ -174,6 +186,7 @@ async def _one(choices: random.Random, data: bytes) -> int:
     buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))
     connection = Connection(context, watcher, buffer, "a")
     transport = Transport(connection)
+    transport.is_reset = choices.random() < 0.3
     connection.connection_made(cast(asyncio.Transport, transport))
 
     def act(at: int, end: int) -> None:

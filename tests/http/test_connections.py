@@ -32,6 +32,14 @@ from tests.http.http_servers import (
     whole_answer,
 )
 
+
+@pytest.fixture
+def calm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Turns of any length: they end after the number of requests alone."""
+    monkeypatch.setattr(limits, "HTTP_TURN_SECONDS", 100)
+    monkeypatch.setattr(limits, "HTTP_ROUND_SECONDS", 1000)
+
+
 # One after the other
 
 
@@ -113,6 +121,7 @@ def test_who_does_not_read_is_answered_no_more() -> None:
 # In batches
 
 
+@pytest.mark.usefixtures("calm")
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "h2c"])
 def test_what_is_read_together_is_handed_over_together_and_answered_with_one_write(
     http2: bool, monkeypatch: pytest.MonkeyPatch
@@ -172,6 +181,7 @@ def test_what_is_read_together_is_handed_over_together_and_answered_with_one_wri
     serve_for(test, gather)
 
 
+@pytest.mark.usefixtures("calm")
 def test_requests_that_come_together_have_their_answers_in_one_write(monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
     write = Connection.write
@@ -220,6 +230,7 @@ def test_a_handler_may_use_time_outs_before_its_first_wait() -> None:
     serve_for(test, slow)
 
 
+@pytest.mark.usefixtures("calm")
 def test_who_sends_much_ahead_does_not_keep_others_waiting() -> None:
     """Of two clients that send at once, neither has all its answers before the other has its first."""
     seen: list[str] = []

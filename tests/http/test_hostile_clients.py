@@ -17,7 +17,17 @@ from paperwasp.http.connections import choose_leaving, choose_unread
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from paperwasp.http.server import HttpServer
 from tests.core.http2_frames import PREFACE
-from tests.http.http_servers import HOST, LIMIT_BYTES, connections_of, context_of, get, look_at, serve_for, unread_of
+from tests.http.http_servers import (
+    HOST,
+    LIMIT_BYTES,
+    connections_of,
+    context_of,
+    get,
+    look_at,
+    serve_for,
+    unread_of,
+    until,
+)
 
 GET = get("/")
 
@@ -25,12 +35,19 @@ GET = get("/")
 async def answer(request: Request) -> Answer:
     if request.raw_path == "/stream":
         return StreamedResponse(200, _endless())
+    if request.raw_path == "/quiet":
+        return StreamedResponse(200, _quiet())
     return json_response(200, {"size": len(request.body)})
 
 
 async def _endless() -> AsyncIterator[bytes]:
     while True:
         yield bytes(65536)
+
+
+async def _quiet() -> AsyncIterator[bytes]:
+    yield b"a"
+    await asyncio.Event().wait()
 
 
 def serve(test: Callable[[HttpServer], Awaitable[None]]) -> None:
@@ -130,14 +147,91 @@ def test_streams_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -
 
     async def test(server: HttpServer) -> None:
         reader, writer = await asyncio.open_connection(HOST, server.port)
-        writer.write(b"GET /stream HTTP/1.1\r\nHost: h\r\n\r\n")
+        writer.write(get("/quiet"))
         assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-        found = await all_of(server, b"GET /stream HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+        found = await all_of(server, get("/quiet", "Connection: close\r\n"))
         assert found.startswith(b"HTTP/1.1 429 ")
         assert b"HTTP_STREAMED_ANSWERS" in found
         writer.close()
 
     serve(test)
+
+
+def test_streams_that_wait_for_their_clients_keep_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is made at a time, and three there may be: for a fourth the longest unread is broken off."""
+    monkeypatch.setattr(limits, "HTTP_STREAMED_ANSWERS", 1)
+    monkeypatch.setattr(limits, "HTTP_STREAMED_ANSWERS_MOST", 3)
+
+    async def test(server: HttpServer) -> None:
+        streams = context_of(server).streams
+        lines = []
+        for number in range(5):
+            before = set(streams)
+            lines.append(await asyncio.open_connection(HOST, server.port, limit=1))
+            lines[-1][1].write(get("/stream"))
+            await until(lambda before=before: any(each.unread_since for each in streams - before))  # type: ignore[misc]
+            await until(lambda number=number: len(streams) == min(number + 1, 3))  # type: ignore[misc]
+        for number, (reader, writer) in enumerate(lines):
+            if number < 2:
+                with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+                    await asyncio.wait_for(reader.readexactly(1 << 30), 10)
+            else:
+                assert len(await asyncio.wait_for(reader.readexactly(1 << 22), 10)) == 1 << 22
+            writer.close()
+
+    serve(test)
+
+
+def test_a_client_that_asks_for_an_upgrade_and_goes_leaves_nothing() -> None:
+    """Its answer waits for it to speak HTTP/2, which it will not."""
+    upgrade = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+
+    async def test(server: HttpServer) -> None:
+        for path in ("/", "/stream"):
+            reader, writer = await asyncio.open_connection(HOST, server.port)
+            writer.write(get(path, upgrade))
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101 ")
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(), 10)
+            await until(lambda: not connections_of(server) and not context_of(server).streams)
+            writer.close()
+
+    serve(test)
+
+
+@pytest.mark.parametrize("sent", [b"INVALID CONNECTION PREFACE\r\n\r\n", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\rX"])
+def test_a_broken_preface_gets_no_answer_of_http_1(sent: bytes) -> None:
+    """RFC 9113, 3.4: the connection is closed, with a GOAWAY or without. The first is what h2spec sends."""
+
+    async def test(server: HttpServer) -> None:
+        found = await all_of(server, sent)
+        assert found[3:4] in (b"", b"\x04")  # SETTINGS come before a GOAWAY
+        assert b"HTTP/1" not in found
+
+    serve(test)
+
+
+def test_what_a_client_sends_ahead_waits_until_it_reads() -> None:
+    """Of many requests whose answers are not read, only those are begun whose answers the system takes."""
+    begun = 0
+
+    async def large(request: Request) -> Answer:
+        nonlocal begun
+        begun += 1
+        return Response(200, bytes(100_000), "application/octet-stream")
+
+    async def test(server: HttpServer) -> None:
+        lines = [await asyncio.open_connection(HOST, server.port, limit=1) for _ in range(3)]
+        for _, writer in lines:
+            writer.write(get("/") * 200)
+        await until(lambda: [each.is_choked for each in connections_of(server)] == [True] * 3)
+        assert 0 < begun < 3 * 100
+        assert sum(each.unread_bytes for each in connections_of(server)) < 3 * 300_000
+        for reader, writer in lines:
+            assert (await asyncio.wait_for(reader.readexactly(200 * 100_000), 10)).startswith(b"HTTP/1.1 200 OK")
+            writer.close()
+
+    serve_for(test, large)
 
 
 def test_bodies_have_one_common_bound(monkeypatch: pytest.MonkeyPatch) -> None:

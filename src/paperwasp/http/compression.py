@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from zlib import crc32
@@ -24,7 +25,10 @@ from isal import isal_zlib
 from paperwasp import limits
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.cbor import quality
+from paperwasp.http.messages import Answer, Request, Response
 
+GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+"""What the head of a compressed answer says."""
 _LEVEL: Final = 1
 _GZIP: Final = 31
 """zlib's window bits for a gzip header."""
@@ -146,3 +150,19 @@ def too_large(size_bytes: int, limit_bytes: int) -> TooLarge:
     return TooLarge(
         f"Request content size is larger than the limit: at least {size_bytes} bytes, limit {limit_bytes} bytes"
     )
+
+
+def takes_gzip(request: Request, answer: Answer) -> bool:
+    """Whether the answer is of a kind that is compressed, and its client takes it so."""
+    accepted = request.headers.get("accept-encoding")
+    return accepted is not None and accepts_gzip(accepted) and is_compressible(answer.content_type)
+
+
+def is_compressed(request: Request, answer: Response) -> bool:
+    """Whether this answer is to be compressed."""
+    return len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and takes_gzip(request, answer)
+
+
+def as_gzip(answer: Response, body: bytes) -> Response:
+    """The answer with its compressed body."""
+    return replace(answer, body=body, headers={**answer.headers, **GZIPPED})

@@ -1,7 +1,8 @@
 """One connection of a client: its socket, its time-outs, what it has not read; the protocol on it is a `Line`.
 
     first bytes                       line
-    the preface of HTTP/2             `Http2Line`  (also where TLS has agreed on h2)
+    the preface of HTTP/2, broken or  `Http2Line`  (also where TLS has agreed on h2)
+    not
     anything else                     `Http1Line`, which may become an `Http2Line` by an upgrade
 
 What is sent goes out once a wake-up of the event loop, in one write. When a client does not read, `is_choked` is true:
@@ -30,8 +31,11 @@ from paperwasp.http.messages import ClientCertificate
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """How a client of HTTP/2 begins."""
+_HTTP2_METHOD: Final = b"PRI "
+"""Nobody else has a method of that name (RFC 9113, 11.6): what goes on otherwise is a broken preface."""
 _LOG: Final = logging.getLogger("paperwasp.http")
 _RESET: Final = struct.pack("ii", 1, 0)
+_NOT_SENT_LOW_WATER: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
 
 class Line(Protocol):
@@ -138,6 +142,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=limits.HTTP_WRITE_BUFFER_BYTES)
+        _bound_unsent(transport.get_extra_info("socket"))
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if tls is not None:
             self.is_tls = True
@@ -159,14 +164,20 @@ class Connection(asyncio.BufferedProtocol):
         if self._begin:
             data, self._begin = self._begin + data, b""
         self._is_flushing = True
-        line.receive(data)
-        self.flush()
+        try:
+            line.receive(data)
+            self.flush()
+        except Exception as error:
+            self._fail(error)
 
     def eof_received(self) -> bool:
         if self.line is None:
             return False
-        self.line.receive_end()
-        self.flush()
+        try:
+            self.line.receive_end()
+            self.flush()
+        except Exception as error:
+            self._fail(error)
         return not self.is_tls and self.transport is not None and not self.transport.is_closing()
 
     def pause_writing(self) -> None:
@@ -180,9 +191,12 @@ class Connection(asyncio.BufferedProtocol):
         self.unread_since = self._progress = 0
         self.flush_soon()
         self.advance_soon()
+        self.context.return_memory()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closing = True
+        if self.is_choked:
+            self.context.return_memory()
         if self.line is not None:
             for exchange in self.line.exchanges():
                 exchange.lose()
@@ -191,6 +205,11 @@ class Connection(asyncio.BufferedProtocol):
         self.line = None
 
     # For the line
+
+    @property
+    def sends_no_more(self) -> bool:
+        """Whether what is written goes nowhere. The transport knows that the client is gone before it tells."""
+        return self.is_closing or self.transport is None or self.transport.is_closing()
 
     def write(self, data: bytes) -> None:
         """Sends bytes, at once where the system takes them."""
@@ -204,21 +223,35 @@ class Connection(asyncio.BufferedProtocol):
         if self.line is not None:
             self.line.flush()
 
+    def _flush_now(self) -> None:
+        try:
+            self.flush()
+        except Exception as error:
+            self._fail(error)
+
     def flush_soon(self) -> None:
         """The line has something to send: it goes out with what else is made in this round of the event loop."""
         if not self._is_flushing:
             self._is_flushing = True
-            self.loop.call_soon(self.flush)
+            self.loop.call_soon(self._flush_now)
 
     def advance_soon(self) -> None:
-        """The line may take up its next request, outside the task that has ended the last one."""
-        self.loop.call_soon(self._advance)
+        """The line may take up its next request, outside the task that has ended the last one, in its turn."""
+        self.context.turns.join(self._advance)
 
     def _advance(self) -> None:
         if self.line is not None and not self.is_closing:
             self._is_flushing = True
-            self.line.advance()
-            self.flush()
+            try:
+                self.line.advance()
+                self.flush()
+            except Exception as error:
+                self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        """A defect of ours ends this connection, and no other."""
+        _LOG.error("A connection of %s has failed, and is closed", self.address, exc_info=error)
+        self.abort()
 
     def hold_reading(self, holds: bool) -> None:
         """Reads nothing from the client for the time being, or goes on reading."""
@@ -229,10 +262,14 @@ class Connection(asyncio.BufferedProtocol):
                 self.transport.resume_reading()
 
     def end_writing(self) -> bool:
-        """Ends this side of the connection after what was written. Returns False where that cannot be."""
+        """Ends this side of the connection after what was written. Returns False where that cannot be: over TLS, or
+        since the client has reset the connection, of which nobody has told yet."""
         if self.transport is None or self.transport.is_closing() or not self.transport.can_write_eof():
             return False
-        self.transport.write_eof()
+        try:
+            self.transport.write_eof()
+        except OSError:
+            return False
         return True
 
     def close(self) -> None:
@@ -309,11 +346,17 @@ class Connection(asyncio.BufferedProtocol):
         if len(begin) < len(PREFACE) and PREFACE.startswith(begin):
             self._begin = begin
             return None
-        return self._speak(begin.startswith(PREFACE))
+        return self._speak(begin.startswith(_HTTP2_METHOD))
 
     def _speak(self, is_http2: bool) -> Line:
         self.line = self._watcher.make_line(self, is_http2)
         return self.line
+
+
+def _bound_unsent(plain: socket.socket | None) -> None:
+    """Has the system take no more for a client that does not read than is of use to one that does."""
+    if plain is not None and _NOT_SENT_LOW_WATER is not None:
+        plain.setsockopt(socket.IPPROTO_TCP, _NOT_SENT_LOW_WATER, limits.HTTP_SOCKET_UNSENT_BYTES)
 
 
 def _certificate(tls: ssl.SSLObject) -> ClientCertificate | None:

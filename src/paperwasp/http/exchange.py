@@ -27,20 +27,23 @@ from paperwasp import limits
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.http.bodies import BodyBudget, is_too_slow, too_slow
 from paperwasp.http.compression import (
-    accepts_gzip,
+    GZIPPED,
+    as_gzip,
     compress,
     compressed,
     compressed_stream,
     inflated,
     inflated_at_once,
-    is_compressible,
+    is_compressed,
+    takes_gzip,
     too_large,
 )
 from paperwasp.http.eager import run_eagerly
 from paperwasp.http.messages import Answer, ClientCertificate, Request, Response, StreamedResponse
 from paperwasp.http.pending import Begun, Given, PendingAnswer
-from paperwasp.http.streaming import ClientGone, Unread, closed_after, send_chunks, too_many_streams, unread
+from paperwasp.http.streaming import ClientGone, Unread, closed_after, make_room, send_chunks, unread
 from paperwasp.http.traffic import Traffic
+from paperwasp.http.turns import Turns
 from paperwasp.records import dataclass
 
 Handler = Callable[[Request], Begun]
@@ -51,7 +54,6 @@ Observer = Callable[["Exchange", Request, Answer, int], None]
 """(exchange, request, the answer that was sent, nanoseconds), after each answer. It must not raise."""
 
 _LOG: Final = logging.getLogger("paperwasp.http")
-_GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +77,10 @@ class PortContext:
     """Those that send streamed answers."""
     became_idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever nothing runs any more."""
+    turns: Turns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turns = Turns(self.loop)
 
 
 class Peer(Protocol):
@@ -149,6 +155,7 @@ class Exchange:
         "scheme",
         "sent_bytes",
         "since_ns",
+        "unread_since",
     )
 
     def __init__(
@@ -184,6 +191,8 @@ class Exchange:
         self._limit_bytes = 0
         self._task: asyncio.Task[None] | None = None
         self._waiter: asyncio.Future[None] | None = None
+        self.unread_since = 0.0
+        """Of a streamed answer: when it began to wait for its client to read; 0.0: it does not."""
 
     @property
     def has_handler(self) -> bool:
@@ -283,12 +292,12 @@ class Exchange:
     def _finish(self, request: Request, given: Given) -> None:
         """Sends a whole answer."""
         answer = self._failure(request, given) if isinstance(given, Exception) else given
-        if _is_compressed(request, answer):
+        if is_compressed(request, answer):
             if len(answer.body) > limits.HTTP_INLINE_GZIP_BYTES:
                 self._context.running.add(self)
                 self._task = self._context.loop.create_task(self._serve(request, answer))
                 return
-            answer = _as_gzip(answer, compress(answer.body))
+            answer = as_gzip(answer, compress(answer.body))
         try:
             sent = self._respond(request, answer)
         finally:
@@ -362,8 +371,8 @@ class Exchange:
         """The answer that was sent."""
         if isinstance(answer, StreamedResponse):
             return await self._stream(request, answer)
-        if _is_compressed(request, answer):
-            answer = _as_gzip(answer, await compressed(answer.body))
+        if is_compressed(request, answer):
+            answer = as_gzip(answer, await compressed(answer.body))
         return self._respond(request, answer)
 
     def _respond(self, request: Request, answer: Response) -> Response:
@@ -380,11 +389,13 @@ class Exchange:
         """The answer that was sent. What fails before the first chunk still has an answer; later it cuts the answer."""
         streams = self._context.streams
         async with closed_after(answer.chunks) as chunks:
-            if len(streams) >= limits.HTTP_STREAMED_ANSWERS:
-                return self._respond_failure(request, too_many_streams())
-            if _takes_gzip(request, answer):
+            try:
+                make_room(streams)
+            except PaperwaspError as error:
+                return self._respond_failure(request, error)
+            if takes_gzip(request, answer):
                 chunks = compressed_stream(chunks)
-                answer = replace(answer, chunks=chunks, headers={**answer.headers, **_GZIPPED})
+                answer = replace(answer, chunks=chunks, headers={**answer.headers, **GZIPPED})
             streams.add(self)
             try:
                 if request.method == "HEAD":
@@ -422,6 +433,7 @@ class Exchange:
             self.line.send(self, chunk)
         while unsent_bytes := self.line.unsent_bytes(self):
             waiter = self._waiter = self._context.loop.create_future()
+            self.unread_since = self.unread_since or time.monotonic()
             try:
                 async with asyncio.timeout(limits.HTTP_UNREAD_SECONDS):
                     await waiter
@@ -431,6 +443,13 @@ class Exchange:
             finally:
                 self._waiter = None
             self._check_client()
+        self.unread_since = 0.0
+
+    def give_up(self, reason: Unread) -> None:
+        """Breaks off a streamed answer that waits for its client."""
+        self.unread_since = 0.0
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_exception(reason)
 
     def _check_client(self) -> None:
         """Errors: ClientGone."""
@@ -476,16 +495,3 @@ class Exchange:
             return self._context.error_response(request, error)
         _LOG.error("%s %s failed", request.method, request.raw_path, exc_info=error)
         return self._context.error_response(request, InternalError("Internal server error"))
-
-
-def _takes_gzip(request: Request, answer: Answer) -> bool:
-    accepted = request.headers.get("accept-encoding")
-    return accepted is not None and accepts_gzip(accepted) and is_compressible(answer.content_type)
-
-
-def _is_compressed(request: Request, answer: Response) -> bool:
-    return len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and _takes_gzip(request, answer)
-
-
-def _as_gzip(answer: Response, body: bytes) -> Response:
-    return replace(answer, body=body, headers={**answer.headers, **_GZIPPED})

@@ -42,6 +42,7 @@ UNKNOWN: Final = -1
 
 _TOKEN: Final = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 _LINE: Final = compile_later(rb"(" + _TOKEN + rb") ([!-~\x80-\xff]+) HTTP/1\.([01])\r\n")
+_OTHER_PROTOCOL: Final = compile_later(rb"[^ \r\n]+ [^ \r\n]+ (?!HTTP/)[^ \r\n]+\r\n")
 _FIELD: Final = compile_later(rb"(" + _TOKEN + rb"):([^\x00-\x08\x0a-\x1f\x7f]*)\r\n")
 _BARE_END: Final = compile_later(rb"(?<!\r)\n")
 _NO_METHOD: Final = compile_later(rb"[\r\n]*[^!#$%&'*+\-.^_`|~0-9A-Za-z\r\n]")
@@ -61,6 +62,10 @@ _REASONS: Final = {status.value: status.phrase for status in HTTPStatus} | {413:
 
 class BrokenRequest(InvalidInput):
     """The bytes are no request of HTTP/1.1; nothing behind them can be read."""
+
+
+class OtherProtocol(BrokenRequest):
+    """The first line names another protocol than HTTP."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +142,8 @@ class Reader:
             return None
         line = _LINE.match(data, at)
         if line is None:
-            raise BrokenRequest("The first line of the request is not one of HTTP/1.1")
+            kind = OtherProtocol if _OTHER_PROTOCOL.match(data, at) else BrokenRequest
+            raise kind("The first line of the request is not one of HTTP/1.1")
         method, target, minor = line.groups()
         fields = _fields(data[line.end() : end + 2])
         length_bytes, is_old = fields.length_bytes, minor == b"0"

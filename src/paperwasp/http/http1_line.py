@@ -23,7 +23,7 @@ from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange
-from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, Reader
+from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, Reader
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 
@@ -116,17 +116,18 @@ class Http1Line:
         """Goes on for as long as nothing has to be waited for."""
         if self._is_advancing:
             return
-        self._is_advancing = True
-        self._rests = False
-        left = limits.HTTP_TURN_REQUESTS
-        try:
-            while not self._rests and self._step():
-                left -= self._state is State.HEAD
-                self._rests = self._rests or left == 0
-        except PaperwaspError as error:
-            self._answer_broken(error)
-        finally:
-            self._is_advancing = False
+        turns = self._connection.context.turns
+        self._rests = turns.spent_seconds >= limits.HTTP_ROUND_SECONDS
+        if not self._rests:
+            self._is_advancing = True
+            began = monotonic()
+            try:
+                self._take_turn(began + limits.HTTP_TURN_SECONDS)
+            except PaperwaspError as error:
+                self._answer_broken(error)
+            finally:
+                self._is_advancing = False
+                turns.spend(monotonic() - began)
         if self._rests:
             self._connection.advance_soon()
         if self._is_paused or self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES:
@@ -170,6 +171,14 @@ class Http1Line:
         return state is not State.ANSWER and now - self._since > limits.HTTP_DISCARD_SECONDS
 
     # Requests
+
+    def _take_turn(self, until: float) -> None:
+        """Takes steps until it has to wait, or others have their turn. Errors: what is wrong with a head."""
+        left = limits.HTTP_TURN_REQUESTS
+        while not self._rests and self._step():
+            if self._state is State.HEAD:
+                left -= 1
+                self._rests = left == 0 or (self._reader.waiting_bytes > 0 and monotonic() >= until)
 
     def _step(self) -> bool:
         """Takes one step. Returns False where it has to wait. Errors: what is wrong with a head."""
@@ -266,8 +275,12 @@ class Http1Line:
         self._exchange.refuse(error)
 
     def _answer_broken(self, error: PaperwaspError) -> None:
-        """Answers what is no request, and ends the connection."""
+        """Answers what is no request, and ends the connection. Who begins in another protocol gets no answer of this
+        one: it may be a broken preface of HTTP/2."""
         connection = self._connection
+        if isinstance(error, OtherProtocol) and not connection.has_asked:
+            connection.close()
+            return
         connection.has_asked = True
         self._head, self._closes, self._ends, self._is_broken = None, True, True, True
         answer = connection.context.error_response(Request("GET", "/"), error)
@@ -341,7 +354,7 @@ class Http1Line:
 
     @property
     def is_closing(self) -> bool:
-        return self._connection.is_closing
+        return self._connection.sends_no_more
 
     @property
     def version(self) -> str:

@@ -45,7 +45,17 @@ class Http2Line:
 
     protocol: ClassVar[str] = "http2"
 
-    __slots__ = ("_bodies", "_connection", "_exchanges", "_is_ended", "_is_held", "_kernel", "_refilled", "_waiting")
+    __slots__ = (
+        "_bodies",
+        "_connection",
+        "_exchanges",
+        "_is_ended",
+        "_is_held",
+        "_kernel",
+        "_refilled",
+        "_turn_ends",
+        "_waiting",
+    )
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -59,6 +69,8 @@ class Http2Line:
         self._bodies: dict[int, _Body] = {}
         self._waiting: deque[Exchange] = deque()
         """Requests that are whole, and begun when the client has read more of what it has asked before."""
+        self._turn_ends = 0.0
+        """When the requests of this read have taken long enough: others wait in line."""
         self._refilled = monotonic()
         self._is_ended = False
         """Whether the client sends no more, and so gives no window either."""
@@ -79,6 +91,8 @@ class Http2Line:
 
     def receive(self, data: bytes) -> None:
         asks = self._is_held = False
+        turns, began = self._connection.context.turns, monotonic()
+        self._turn_ends = 0.0 if turns.spent_seconds >= limits.HTTP_ROUND_SECONDS else began + limits.HTTP_TURN_SECONDS
         for event in self._kernel.receive(data):
             if event[0] == "request":
                 asks = True
@@ -104,6 +118,7 @@ class Http2Line:
                 self._lose(event[1])
             else:
                 self._lose_all()
+        turns.spend(monotonic() - began)
         if asks and self._connection.is_draining:
             self._kernel.go_away()
 
@@ -113,14 +128,20 @@ class Http2Line:
             self._lose(number)
         self._kernel.go_away()
         self._is_ended = True
+        self._is_held = False  # a client that has asked for an upgrade and gone will not speak HTTP/2
 
     def advance(self) -> None:
         for exchange in list(self._exchanges.values()):
             exchange.go_on()
-        while self._waiting and not self._is_unread():
+        turns, began = self._connection.context.turns, monotonic()
+        until = began + limits.HTTP_TURN_SECONDS
+        while self._waiting and not self._is_unread() and turns.spent_seconds < limits.HTTP_ROUND_SECONDS:
             exchange = self._waiting.popleft()
             if not exchange.is_gone:
                 exchange.begin()
+                if monotonic() >= until:
+                    break
+        turns.spend(monotonic() - began)
 
     def flush(self) -> None:
         kernel, connection = self._kernel, self._connection
@@ -170,8 +191,8 @@ class Http2Line:
     # Requests
 
     def _begin(self, exchange: Exchange) -> None:
-        """Has a request answered, or wait until the client has read other answers."""
-        if self._waiting or self._is_unread():
+        """Has a request answered, or wait until the client has read other answers, or others had their turn."""
+        if self._waiting or self._is_unread() or monotonic() >= self._turn_ends:
             self._waiting.append(exchange)
         else:
             exchange.begin()
@@ -243,7 +264,7 @@ class Http2Line:
 
     @property
     def is_closing(self) -> bool:
-        return self._connection.is_closing
+        return self._connection.sends_no_more
 
     @property
     def version(self) -> str:

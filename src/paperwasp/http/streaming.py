@@ -5,7 +5,7 @@ Everything here runs on the event loop.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -61,12 +61,33 @@ async def send_chunks(sink: Sink, first: bytes, chunks: AsyncIterator[bytes]) ->
     sink.end()
 
 
-def too_many_streams() -> Overload:
-    """The refusal of one more streamed answer."""
-    return Overload(
-        f"{limits.HTTP_STREAMED_ANSWERS} streamed answers are being sent already "
-        "(HTTP_STREAMED_ANSWERS in paperwasp.limits)"
-    )
+class Streaming(Protocol):
+    """A streamed answer, as the others know it."""
+
+    unread_since: float
+    """When it began to wait for its client to read; 0.0: it does not."""
+
+    def give_up(self, reason: Unread) -> None:
+        """Breaks the answer off, which waits for its client."""
+
+
+def make_room(streams: Collection[Streaming]) -> None:
+    """Has one more streamed answer fit among these. Those that wait for their clients to read take nothing but memory,
+    so they keep no place from others; where they are very many, the longest unread is broken off.
+
+    Errors: Overload.
+    """
+    if len(streams) < limits.HTTP_STREAMED_ANSWERS:
+        return
+    unread = [each for each in streams if each.unread_since]
+    if len(streams) - len(unread) >= limits.HTTP_STREAMED_ANSWERS:
+        raise Overload(
+            f"{limits.HTTP_STREAMED_ANSWERS} streamed answers are being made already "
+            "(HTTP_STREAMED_ANSWERS in paperwasp.limits)"
+        )
+    if len(streams) >= limits.HTTP_STREAMED_ANSWERS_MOST:
+        reason = "it is the longest unread of too many (HTTP_STREAMED_ANSWERS_MOST in paperwasp.limits)"
+        min(unread, key=lambda each: each.unread_since).give_up(Unread(reason))
 
 
 def unread() -> Unread:

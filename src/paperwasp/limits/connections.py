@@ -33,6 +33,12 @@ HTTP_RECEIVE_BYTES: Final = 64 * 1024
 """Read from a connection at a time; and when a client has sent so much ahead of an answer, no more is read from it."""
 HTTP_TURN_REQUESTS: Final = 32
 """Requests sent ahead over HTTP/1.1 that are answered before other connections have their turn."""
+HTTP_TURN_SECONDS: Final = 0.005
+"""How long the requests of one connection may take before others have their turn; one that takes longer by itself is
+all that is taken."""
+HTTP_ROUND_SECONDS: Final = 0.02
+"""How long the requests that came in one wake-up of the event loop may take: those beyond wait in line, of which each
+wake-up serves as much again."""
 HTTP_TURN_CHUNKS: Final = 256
 """Chunks of a body that are read before other connections have their turn."""
 HTTP_HEADERS_BYTES: Final = 64 * 1024
@@ -50,15 +56,24 @@ HTTP_BODY_BYTES_A_SECOND: Final = 16 * 1024
 HTTP_BODIES_BYTES: Final = 256 * 1024 * 1024
 """Bytes of the bodies of all requests under way, as sent and as inflated; one that is alone may be larger."""
 HTTP_STREAMED_ANSWERS: Final = 64
-"""Streamed answers of one port at a time; one more gets 429."""
+"""Streamed answers of one port that are being made at a time; one more gets 429. Those that wait for their clients to
+read do not count."""
+HTTP_STREAMED_ANSWERS_MOST: Final = 1024
+"""Of one port with those that wait for their clients: for one more the longest unread is broken off."""
 HTTP_WRITE_BUFFER_BYTES: Final = 64 * 1024
 """When a connection has more than this to send, no request is taken from it and no chunk of a stream is asked for."""
+HTTP_SOCKET_UNSENT_BYTES: Final = 128 * 1024
+"""Of answers that the system keeps for a client beyond what is on its way (Linux: TCP_NOTSENT_LOWAT). Without it these
+are megabytes, and a client that does not read has many requests answered before anybody notices."""
 HTTP_UNSENT_BYTES: Final = 1024 * 1024
 """Of answers on one HTTP/2 connection for which its client gives no window: with more, its requests wait."""
 HTTP_UNREAD_SECONDS: Final = 60.0
 """How long a client may read nothing of an answer."""
 HTTP_UNREAD_ANSWERS_BYTES: Final = 512 * 1024 * 1024
 """Of answers of one port that wait to be read. Where it is more, the longest unread lose their connections."""
+HTTP_LOG_LINES: Final = 20
+"""Lines that one place of the code logs about connections in HTTP_LOG_SECONDS; further ones are counted."""
+HTTP_LOG_SECONDS: Final = 60.0
 HTTP_STREAMS: Final = 512
 """Requests in flight on one HTTP/2 connection."""
 HTTP_STREAM_WINDOW_BYTES: Final = 1024 * 1024
