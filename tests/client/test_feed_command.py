@@ -63,6 +63,37 @@ def test_files_of_all_formats_are_fed(service: Deployed, tmp_path: Path) -> None
     assert document(service, "p1") == {"year": 2001, "tags": ["x", "y"]}
 
 
+def test_whole_numbers_that_a_frame_made_floats(service: Deployed, tmp_path: Path) -> None:
+    """What pandas writes of a column of integers in which one is missing. The service says which fields are whole."""
+    pq.write_table(
+        pa.table({"id": ["f1", "f2"], "year": [1901.0, None], "title": ["1.0", "x"]}), tmp_path / "f.parquet"
+    )
+    files = (
+        file(tmp_path, "f.csv", "id,year,title\nf3,1901.0,1.0\nf4,,x\n"),
+        file(tmp_path, "f.jsonl", '{"id":"f5","year":1901.0,"title":1.0}\n{"id":"f6","year":null}\n'),
+        tmp_path / "f.parquet",
+    )
+    ran = feed(service, *files, *ROWS)
+    assert (ran.code, ran.err.strip()) == (0, ""), ran
+    for name in ("f1", "f3", "f5"):
+        assert document(service, name) == {"year": 1901, "title": "1.0"}
+    assert [document(service, name) for name in ("f2", "f4", "f6")] == [{"title": "x"}, {"title": "x"}, {}]
+    for kind in ("int", "auto"):
+        ran = feed(service, files[0], *ROWS, "--field-type", f"year={kind}", "--operation", "update")
+        assert (ran.code, ran.err.strip()) == (0, ""), ran
+    ran = feed(service, files[2], *ROWS, "--dry-run")
+    assert '"year":1901,"title":"1.0"' in ran.out
+
+
+def test_floats_that_may_have_lost_digits_are_refused(service: Deployed, tmp_path: Path) -> None:
+    """Above 2^53 there are fewer doubles than whole numbers: which one it was, nobody knows."""
+    path = file(tmp_path, "l.csv", "id,year\nl1,9007199254740992.0\nl2,9007199254740991.0\n")
+    ran = feed(service, path, *ROWS, "--field-type", "year=long", "--dry-run", "--keep-going")
+    assert "l.csv, line 2, column 'year': expected a whole number, found '9007199254740992.0'" in ran.err
+    assert '"year":9007199254740991' in ran.out
+    assert feed(service, path, *ROWS).code == 1
+
+
 def test_standard_input_and_updates_and_removes(service: Deployed) -> None:
     lines = b'{"put": "id:shop:music::s1", "fields": {"title": "a"}}\n{"put": "id:shop:music::s2", "fields": {}}\n'
     assert feed(service, "-", content=lines).code == 0

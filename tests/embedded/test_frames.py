@@ -5,12 +5,15 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 import numpy
 import pandas
 import polars
 import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -130,6 +133,30 @@ def test_arrow_tables_of_all_types(
     service: paperwasp.Service, name: str, column: Any, expected: dict[str, Any]
 ) -> None:
     assert _fed(service, pyarrow.table({"id": IDS, name: column})) == {"a": expected, "b": {}}
+
+
+@pytest.mark.parametrize(("kind", "exact"), [(pyarrow.float64(), 2**53), (pyarrow.float32(), 2**24)])
+def test_floats_that_may_have_lost_digits_are_refused(service: paperwasp.Service, kind: Any, exact: int) -> None:
+    """Above 2^53, and 2^24 in 32 bits, there are fewer floats than whole numbers."""
+    table = pyarrow.table({"id": IDS, "at": pyarrow.array([float(exact), None], kind)})
+    with pytest.raises(InvalidInput, match=r"row 1, column 'at': .*may have lost digits.*Int64"):
+        service.feed(table)
+    below = pyarrow.table({"id": IDS, "at": pyarrow.array([float(1 - exact), None], kind)})
+    assert _fed(service, below) == {"a": {"at": 1 - exact}, "b": {}}
+
+
+def test_whole_numbers_that_became_floats_in_rows_streams_and_files(service: paperwasp.Service, tmp_path: Path) -> None:
+    table = pyarrow.table({"id": IDS, "n": [3.0, None], "name": ["1.0", None], "real": [2.0, None]})
+    expected = {"a": {"n": 3, "name": "1.0", "real": 2.0}, "b": {}}
+    pyarrow.parquet.write_table(table, tmp_path / "t.parquet")
+    pyarrow.csv.write_csv(table, tmp_path / "t.csv")
+    (tmp_path / "t.jsonl").write_text('{"id":"a","n":3.0,"name":1.0,"real":2.0}\n{"id":"b","n":null}\n')
+    for name in ("t.parquet", "t.csv", "t.jsonl"):
+        assert _fed(service, tmp_path / name) == expected
+    assert _fed(service, table.to_reader()) == expected
+    assert _fed(service, table.to_pylist()) == expected
+    ids = pyarrow.table({**dict(zip(table.column_names, table.columns, strict=True)), "id": ["id:t:t::a", "id:t:t::b"]})
+    assert _fed(service, ids.to_reader()) == expected
 
 
 def test_a_stream_is_read_once_and_in_order(service: paperwasp.Service) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
 import httpx
 import numpy
@@ -441,3 +442,32 @@ def test_what_a_feed_lacks_is_said_in_words_of_python(
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         service.feed(source, **options)  # type: ignore[arg-type]
+
+
+SERVICES: Final = """<services version="1.0">{}
+  <content id="c" version="1.0"><redundancy>1</redundancy><documents><document type="music" mode="index"/></documents>
+  <nodes><node hostalias="n" distribution-key="0"/></nodes></content></services>"""
+ROW: Final = {"id": "1", "title": "x"}
+
+
+def test_a_package_without_an_interface_is_told_what_to_add() -> None:
+    searching = '<container id="s" version="1.0"><search/></container>'
+    feeding = '<container id="f" version="1.0"><document-api/></container>'
+    schema = {"schemas/music.sd": "schema music { document music { field title type string { indexing: index } } }"}
+    with paperwasp.Service({"services.xml": SERVICES.format(searching), **schema}) as service:
+        lacks = r"No container has <document-api/>: add it to <container> 's' in services\.xml"
+        for call in (
+            lambda: service.feed([ROW]),
+            lambda: service.feed([]),
+            lambda: service.put("1", {"title": "x"}),
+            lambda: service.get("1"),
+            lambda: list(service.visit()),
+        ):
+            with pytest.raises(InvalidInput, match=lacks):
+                call()
+        # Each call goes to the cluster that has its interface.
+        service.deploy({"services.xml": SERVICES.format(searching + feeding), **schema})
+        assert (service.feed([ROW]).ok, service.query("title:x").total) == (1, 1)
+        service.deploy({"services.xml": SERVICES.format(feeding), **schema})
+        with pytest.raises(InvalidInput, match=r"No container has <search/>: add it to <container> 'f'"):
+            service.query("x")

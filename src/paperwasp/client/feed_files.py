@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -114,8 +114,9 @@ def feed_files(
             tally.failed_file = stack.enter_context(policy.errors_to.open("wb"))
         started = time.monotonic()
         interrupted = False
+        asking = replace(options, type_of=sender.type_of)
         try:
-            for operation in _read(files, options, tally, _Shown(progress, sender, tally)):
+            for operation in _read(files, asking, tally, _Shown(progress, sender, tally)):
                 sender.send(operation, tally.done)
             sender.close()
         except KeyboardInterrupt:

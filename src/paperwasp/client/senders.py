@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future
+from http import HTTPStatus
 from typing import Final, NamedTuple, Protocol
+
+import orjson
 
 from paperwasp.client import (
     FeedClient,
@@ -16,14 +19,18 @@ from paperwasp.client import (
     Result,
 )
 from paperwasp.client.access import ANYBODY, Access
-from paperwasp.client.connection import Unreachable
-from paperwasp.client.feeding.operations import NO_PARAMETERS
+from paperwasp.client.connection import Connection, Unreachable
+from paperwasp.client.feeding.operations import NO_PARAMETERS, document_path
 from paperwasp.client.feeding.settings import FeedOptions
 from paperwasp.client.sources.operations import SourceOperation
+from paperwasp.document.ids import DocumentId
 from paperwasp.errors import FeedError, InvalidInput, PaperwaspError
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
 _ANSWERED: Final = "answered the handshake"
+_OF_TYPE: Final = compile_later(r"of type '(byte|int|long)'")
+"""What a service says of a text that is none of the field's whole numbers."""
 _TYPES: Final = {kind.value: kind for kind in OperationType}
 
 
@@ -70,6 +77,9 @@ class Sender(Protocol):
     def send(self, operation: SourceOperation, done: Done) -> None:
         """Sends an operation; waits while as many as may be are under way."""
 
+    def type_of(self, document_id: DocumentId, field: str) -> str | None:
+        """The type of a field of whole numbers; "" of another field, None where the service does not say it."""
+
     def statistics(self) -> FeedStatistics: ...
 
     def close(self, graceful: bool = True) -> None:
@@ -98,6 +108,21 @@ class ClientSender:
             parameters = parameters._replace(create_if_non_existent=False)
         ready = FeedOperation(_TYPES[operation.kind], operation.document_id, body, parameters)
         self._client.submit(ready).add_done_callback(lambda future: done(operation, _sent(future)))
+
+    def type_of(self, document_id: DocumentId, field: str) -> str | None:
+        # No interface of Vespa's containers tells types. An update that nothing is changed by is read all the same.
+        connection = Connection(self._options.url, access=self._options.access)
+        body = orjson.dumps({"fields": {field: {"assign": "0.5"}}})
+        try:
+            status, content = connection.request("PUT", f"{document_path(document_id)}?condition=false", body)
+        except Unreachable:
+            return None
+        finally:
+            connection.close()
+        refused = _OF_TYPE.search(content.decode(errors="replace")) if status == HTTPStatus.BAD_REQUEST else None
+        if refused is not None:
+            return refused[1]
+        return "" if status in (HTTPStatus.OK, HTTPStatus.PRECONDITION_FAILED) else None
 
     def statistics(self) -> FeedStatistics:
         return self._client.statistics()

@@ -23,6 +23,8 @@ from paperwasp import app
 from paperwasp.client.sources.operations import Kind
 from paperwasp.client.sources.rows import RowOptions
 from paperwasp.configserver import ApplicationId
+from paperwasp.container.paths import DOCUMENT_ROOT
+from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.addresses import Place, place_of
 from paperwasp.embedded.answering import answer, answer_later
 from paperwasp.embedded.calls import (
@@ -46,7 +48,7 @@ from paperwasp.embedded.sources import Source, fitted, operations_of
 from paperwasp.embedded.temporary import TemporaryDirectory
 from paperwasp.embedded.visits import Pages, Visit, walk_later
 from paperwasp.embedded.window import Window
-from paperwasp.errors import Conflict, NotFound
+from paperwasp.errors import Conflict, InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
 from paperwasp.yielding import without_collections
 
@@ -232,8 +234,25 @@ class Service:
             raise NotFound(f"There is no container cluster '{cluster}'" if cluster else "No application is deployed")
         return found
 
+    def cluster_for(self, request: Request) -> str:
+        """The first container cluster with the interface that a request is for. Errors: NotFound, InvalidInput."""
+        return self._serving("document-api" if request.raw_path.startswith(DOCUMENT_ROOT) else "search")
+
+    def _serving(self, interface: str) -> str:
+        containers = self._model().containers
+        member = interface.replace("-", "_")
+        found = next((each.id for each in containers if getattr(each, member)), None)
+        if found is None:
+            names = " or ".join(f"'{each.id}'" for each in containers)
+            raise InvalidInput(f"No container has <{interface}/>: add it to <container> {names} in services.xml")
+        return found
+
+    def ask(self, request: Request) -> Response:
+        """The answer of the container cluster that has the interface for it. Errors: as `cluster_for`."""
+        return self.request(request, self.cluster_for(request))
+
     def _ask(self, call: Call[Read_co]) -> Read_co:
-        return call.read(self.request(call.request))
+        return call.read(self.ask(call.request))
 
     def query(self, query: Query = None, /, **parameters: object) -> QueryResult:
         """Searches. `query` is YQL, or words to search for, or a mapping of all parameters, which may have dots.
@@ -298,21 +317,26 @@ class Service:
         path (JSON, JSONL, CSV, Parquet, Arrow). `id` is the column of ids, or a text with columns in braces; `columns`
         names fields otherwise than their columns, or leaves columns out (`""`). `progress` shows a bar, and `report` is
         called with the result so far. What a document is refused for is in the result. Errors: InvalidInput for a
-        column of a table that is no field, before anything is fed, and for a row that cannot be read, after those
-        before it are fed.
+        column of a table that is no field, and for a package without <document-api/>, before anything is fed, and for a
+        row that cannot be read, after those before it are fed.
         """
+        container = self.container(self._serving("document-api"))
         names = self._schema_of_rows(schema), namespace, id, columns or {}
         options = RowOptions(*names, operation=operation, in_python=True)
         source = fitted(source, options, self._field_types(options.document_type))
-        read = partial(operations_of, source, options)
+        read = partial(operations_of, source, options, self._type_of)
         if not progress:
-            return feed(self.loop, self._window, self.container(), read, report)
+            return feed(self.loop, self._window, container, read, report)
         with shown_progress(source, report) as shown:
-            return feed(self.loop, self._window, self.container(), read, shown)
+            return feed(self.loop, self._window, container, read, shown)
+
+    def _type_of(self, document_id: DocumentId, name: str) -> str:
+        """The type of a field; "" of one that is not there."""
+        return (self._field_types(document_id.document_type) or {}).get(name, "")
 
     def _field_types(self, schema: str | None) -> Mapping[str, str] | None:
         """The types of a document's fields by name; None where the document type is not known."""
-        if schema is None:
+        if schema is None or schema not in self._model().schemas:
             return None
         return {name: kind.name for name, kind in self._model().schemas[schema].document.fields.items()}
 
@@ -323,7 +347,7 @@ class Service:
 
     def visit(self, schema: str | None = None, **options: object) -> Visit:
         """All documents, or those of one schema. `options` are those of the document API: `selection`, `fieldSet`, …"""
-        return Visit(self.pages(schema, options), self.request)
+        return Visit(self.pages(schema, options), self.ask)
 
     def pages(self, schema: str | None, options: Mapping[str, object]) -> Pages:
         """The pages of a visit. Errors: NotFound where there is no application; InvalidInput."""
@@ -352,8 +376,12 @@ class AsyncService:
         """The answer to any request that HTTP could bring to a container cluster; None: the first one."""
         return await answer_later(self.blocking.loop, self.blocking.container(container), request)
 
+    async def ask(self, request: Request) -> Response:
+        """The answer of the container cluster that has the interface for it."""
+        return await self.request(request, self.blocking.cluster_for(request))
+
     async def _ask(self, call: Call[Read_co]) -> Read_co:
-        return call.read(await self.request(call.request))
+        return call.read(await self.ask(call.request))
 
     async def query(self, query: Query = None, /, **parameters: object) -> QueryResult:
         """Searches."""
@@ -401,4 +429,4 @@ class AsyncService:
 
     def visit(self, schema: str | None = None, **options: object) -> AsyncIterator[Document]:
         """All documents, or those of one schema."""
-        return walk_later(self.blocking.pages(schema, options), self.request)
+        return walk_later(self.blocking.pages(schema, options), self.ask)

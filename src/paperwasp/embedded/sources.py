@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from paperwasp.client.sources.operations import KINDS, BadInput, DecodedPuts, Item, Kind, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.client.sources.rows import RowMapping, RowOptions
+from paperwasp.client.sources.whole_numbers import TypeOf
 from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.frames import arrow_rows, table_fitting
 from paperwasp.embedded.requests import to_json
@@ -46,19 +47,19 @@ def fitted(source: Source, options: RowOptions, fields: Mapping[str, str] | None
 
 
 def operations_of(
-    source: Source, options: RowOptions, takes_decoded: TakesDecoded
+    source: Source, options: RowOptions, type_of: TypeOf, takes_decoded: TakesDecoded
 ) -> Iterator[SourceOperation | DecodedPuts]:
     """The operations of a source, in its order. `takes_decoded`: whether puts of such document types may come without
     their JSON. Errors: InvalidInput, when the place that is wrong is reached."""
-    for item in _items(source, options, takes_decoded):
+    for item in _items(source, ReadOptions(rows=options, type_of=type_of), takes_decoded):
         if isinstance(item, BadInput):
             raise InvalidInput(item.message)
         yield item
 
 
-def _items(source: Source, options: RowOptions, takes_decoded: TakesDecoded) -> Iterator[Item | DecodedPuts]:
+def _items(source: Source, options: ReadOptions, takes_decoded: TakesDecoded) -> Iterator[Item | DecodedPuts]:
     if isinstance(source, str | os.PathLike):
-        return read_file(os.fspath(source), ReadOptions(rows=options))
+        return read_file(os.fspath(source), options)
     if isinstance(source, ArrowStream):
         return _of_table(source, options, takes_decoded)
     if isinstance(source, Mapping | bytes) or not isinstance(source, Iterable):
@@ -66,7 +67,7 @@ def _items(source: Source, options: RowOptions, takes_decoded: TakesDecoded) -> 
             f"A feed is a sequence of rows or operations, a frame, an Arrow table, or a file by its path; this is one "
             f"{type(source).__name__}{_advice(source)}"
         )
-    return _of_rows(source, options)
+    return _of_rows(source, options.mapping(), options.rows)
 
 
 def _advice(source: object) -> str:
@@ -75,12 +76,12 @@ def _advice(source: object) -> str:
     return ": collect() it first" if hasattr(source, "collect") else ""
 
 
-def _of_table(source: ArrowStream, options: RowOptions, takes_decoded: TakesDecoded) -> Iterator[Item | DecodedPuts]:
-    yield from arrow_rows().read_table("the table", source, RowMapping(options), options.time_unit, takes_decoded)
+def _of_table(source: ArrowStream, options: ReadOptions, takes_decoded: TakesDecoded) -> Iterator[Item | DecodedPuts]:
+    time_unit = options.rows.time_unit
+    yield from arrow_rows().read_table("the table", source, options.mapping(), time_unit, takes_decoded)
 
 
-def _of_rows(source: Iterable[Row], options: RowOptions) -> Iterator[Item]:
-    rows = RowMapping(options)
+def _of_rows(source: Iterable[Row], rows: RowMapping, options: RowOptions) -> Iterator[Item]:
     for number, row in enumerate(source, 1):
         place = f"row {number}"
         if not isinstance(row, Mapping):

@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 import pyarrow.types as is_type
 
 from paperwasp.client.sources.rows import DEFAULT_IDS, RowOptions
+from paperwasp.client.sources.whole_numbers import EXACT, EXACT_SINGLE, WHOLE_TYPES
 from paperwasp.errors import InvalidInput
 
 _INDEX: Final = "__index_level_"
 """How Arrow names the levels of a frame's index that have no name."""
-_WHOLE: Final = ("byte", "int", "long")
 
 Fields = Mapping[str, str]
 """The type of each field by its name."""
@@ -85,7 +85,7 @@ def _fitted(name: str, column: Any, field_type: str) -> Any:
         return column
     plain = pa.chunked_array(chunks)
     has_fractions = is_type.is_floating(plain.type) or is_type.is_decimal(plain.type)
-    return _whole(name, plain, field_type) if field_type in _WHOLE and has_fractions else plain
+    return _whole(name, plain, field_type) if field_type in WHOLE_TYPES and has_fractions else plain
 
 
 def _plain(array: Any) -> Any:
@@ -103,7 +103,10 @@ def _plain(array: Any) -> Any:
 
 
 def _whole(name: str, column: Any, field_type: str) -> Any:
-    """Floats and decimals of a field of whole numbers. Errors: InvalidInput for one that is not whole, or too large."""
+    """Floats and decimals of a field of whole numbers. Errors: InvalidInput for one that is not whole, or too large;
+    for a float that may have lost digits."""
+    if is_type.is_floating(column.type):
+        _check_digits(name, column)
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -116,3 +119,17 @@ def _whole(name: str, column: Any, field_type: str) -> Any:
                 ) from None
         # Arrow refuses large floats and small decimals also where they are whole.
         return pa.array([None if value is None else int(value) for value in values], pa.int64())
+
+
+def _check_digits(name: str, column: Any) -> None:
+    """Errors: InvalidInput for a float so large that it may be another number than the one of which it was made."""
+    exact = EXACT if is_type.is_float64(column.type) else EXACT_SINGLE
+    largest = pc.min_max(column.cast(pa.float64()) if exact == EXACT_SINGLE else column)
+    if not any(abs(bound) >= exact for bound in (largest["min"].as_py() or 0, largest["max"].as_py() or 0)):
+        return
+    for row, value in enumerate(column.to_pylist(), 1):
+        if value is not None and exact <= abs(value) < 2**63:
+            raise InvalidInput(
+                f"the table, row {row}, column '{name}': {value} is a float so large that it may have lost digits; "
+                "make the column one of whole numbers (in pandas: Int64)"
+            )

@@ -202,7 +202,15 @@ def test_times_in_other_units() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("int", "1.0"), ("int", "\u0661"), ("float", "1,5"), ("bool", "maybe"), ("json", "{"), ("timestamp", "yesterday")],
+    [
+        ("int", "1.5"),
+        ("int", "9007199254740992.0"),
+        ("int", "\u0661"),
+        ("float", "1,5"),
+        ("bool", "maybe"),
+        ("json", "{"),
+        ("timestamp", "yesterday"),
+    ],
 )
 def test_other_texts_are_refused(kind: str, text: str) -> None:
     with pytest.raises(ValueError, match=r"a whole number|a number|true or false|JSON|a time like"):

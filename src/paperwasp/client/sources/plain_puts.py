@@ -17,6 +17,7 @@ from paperwasp import limits
 from paperwasp.client.sources.arrow_values import column_values
 from paperwasp.client.sources.operations import DecodedPut, DecodedPuts
 from paperwasp.client.sources.rows import PlainColumns
+from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, is_like_whole, made_whole
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 
@@ -32,9 +33,9 @@ def plain_puts(batch: Any, columns: PlainColumns) -> DecodedPuts | None:
     if not all(_is_plain(array.type) for array in arrays) or sum(map(_largest_bytes, arrays)) > _MOST_BYTES:
         return None
     ids = _ids(column_values(batch.column(columns.id)), columns)
-    if ids is None:
+    if ids is None or (_has_doubles(arrays) and not _are_known(ids, columns)):
         return None
-    rows = zip(*map(_values, arrays), strict=True) if arrays else (() for _ in ids)
+    rows = zip(*map(_values, arrays, columns.types), strict=True) if arrays else (() for _ in ids)
     size_bytes = _size_bytes(arrays, columns.fields, len(ids))
     names = columns.fields
     if any(array.null_count for array in arrays):
@@ -58,9 +59,21 @@ def _is_text(kind: Any) -> bool:
     return bool(is_type.is_string(kind) or is_type.is_large_string(kind))
 
 
-def _values(array: Any) -> Sequence[Any]:
+def _has_doubles(arrays: Sequence[Any]) -> bool:
+    return any(is_type.is_float64(array.type) for array in arrays)
+
+
+def _are_known(ids: Sequence[DocumentId], columns: PlainColumns) -> bool:
+    """Whether the types of all fields are known: doubles of whole numbers become what these are."""
+    return None not in columns.types and {each.document_type for each in ids} <= {columns.document_type}
+
+
+def _values(array: Any, field_type: str | None) -> Sequence[Any]:
     values = column_values(array)
     if is_type.is_float64(array.type):  # what is not finite is its name already
+        if field_type in WHOLE_TYPES:
+            values = [made_whole(value, field_type) if is_like_whole(value) else value for value in values]
+            return [float(value) if isinstance(value, float) else value for value in values]
         return [value if value is None or type(value) is str else float(value) for value in values]
     return values
 

@@ -12,6 +12,7 @@ from paperwasp.client.sources.json_operations import read_json, read_json_lines
 from paperwasp.client.sources.opening import DAMAGED, OPERATION_BYTES, STANDARD_INPUT, OpenFile, open_file, plain_name
 from paperwasp.client.sources.operations import BadInput, Item
 from paperwasp.client.sources.rows import RowMapping, RowOptions
+from paperwasp.client.sources.whole_numbers import TypeOf
 from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
 
@@ -47,6 +48,12 @@ class ReadOptions:
     """Between the cells of CSV; None: a comma, or a tab in TSV."""
     rows: RowOptions = field(default_factory=RowOptions)
     most_bytes: int = OPERATION_BYTES
+    type_of: TypeOf | None = None
+    """Says which fields take whole numbers; None: nobody does."""
+
+    def mapping(self) -> RowMapping:
+        """What makes operations of rows."""
+        return RowMapping(self.rows, self.type_of)
 
 
 def format_of(path: str, said: str | None = None) -> str:
@@ -85,7 +92,7 @@ def read_file(path: str, options: ReadOptions, report: Report | None = None) -> 
 
 
 def _read_open(file: OpenFile, kind: str, options: ReadOptions) -> Iterator[Item]:
-    rows = RowMapping(options.rows)
+    rows = options.mapping()
     if kind in _DELIMITERS:
         delimiter = options.delimiter or _DELIMITERS[kind]
         return read_delimited(file.name, file.stream, rows, delimiter, options.most_bytes)
@@ -115,4 +122,4 @@ def _read_parquet(path: str, options: ReadOptions, report: Report | None) -> Ite
         if report is not None:
             report(size * done // max(total, 1), size)
 
-    return read_parquet(path, RowMapping(options.rows), options.rows.time_unit, say)
+    return read_parquet(path, options.mapping(), options.rows.time_unit, say)

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from paperwasp.client.sources.operations import Kind, SourceOperation
 from paperwasp.client.sources.python_values import json_of, plain_value
 from paperwasp.client.sources.values import Convert, converter, shown
+from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, TypeOf, is_like_whole, made_whole
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 from paperwasp.patterns import compile_later
@@ -19,6 +20,7 @@ DOCUMENT_ID: Final = "documentid"
 DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
 """The columns that are the id where nobody says which is, the first one of them that is there."""
 _ALL: Final = "*"
+_AUTO: Final = "auto"
 _PLACEHOLDER: Final = compile_later(r"\{([^{}]*)\}")
 _WHOLE_ID: Final = "id:"
 _ARGUMENTS: Final = {"--id": "id=", "--map": "columns=", "--schema": "schema="}
@@ -55,13 +57,18 @@ class PlainColumns(NamedTuple):
     """Of the columns that are fields."""
     fields: tuple[str, ...]
     """The name of each field."""
+    types: tuple[str | None, ...]
+    """The type of each field, as `TypeOf` says it."""
 
 
 class RowMapping:
     """Rows → operations."""
 
-    def __init__(self, options: RowOptions) -> None:
+    def __init__(self, options: RowOptions, type_of: TypeOf | None = None) -> None:
+        """`type_of` is asked for the types of fields in which a float may stand for a whole number, once for each."""
         self._options = options
+        self._type_of = type_of or _not_known
+        self._types: dict[tuple[str, str], str | None] = {}
         self._converters = {
             name: converter(type_name, options.separator, options.time_unit)
             for name, type_name in options.types.items()
@@ -110,7 +117,9 @@ class RowMapping:
         }
         named = {place: name for place, name in names.items() if name}
         document_type = options.document_type
-        return PlainColumns(columns.index(plain), document_type, namespace, tuple(named), tuple(named.values()))
+        named_type = DocumentId(namespace, document_type, "0") if document_type else None
+        types = tuple(None if named_type is None else self._field_type(named_type, name) for name in named.values())
+        return PlainColumns(columns.index(plain), document_type, namespace, tuple(named), tuple(named.values()), types)
 
     def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
         """The operation of a row, column → value; what is None is left out. Errors: InvalidInput naming the place."""
@@ -118,7 +127,7 @@ class RowMapping:
         kind = self._options.operation
         if kind == "remove":
             return SourceOperation(kind, document_id, None, None, False, place)
-        fields = self._fields(row, place)
+        fields = self._fields(row, document_id, place)
         if kind == "update":
             fields = {name: {"assign": value} for name, value in fields.items()}
         try:
@@ -127,7 +136,7 @@ class RowMapping:
             raise InvalidInput(f"{place}: cannot be written as JSON: {error}") from None
         return SourceOperation(kind, document_id, text, None, False, place)
 
-    def _fields(self, row: Mapping[str, Any], place: str) -> dict[str, Any]:
+    def _fields(self, row: Mapping[str, Any], document_id: DocumentId, place: str) -> dict[str, Any]:
         fields = {}
         names, left_out = self._options.fields, self._plain_id(row)
         for column, value in row.items():
@@ -136,12 +145,26 @@ class RowMapping:
             name = names.get(column, column)
             if not name:
                 continue
+            if is_like_whole(value):
+                value = made_whole(value, self._field_type(document_id, name))
             if isinstance(value, str) and (convert := self._converters.get(name, self._default)):
                 value = _convert(convert, value, f"{place}, column '{column}'")
                 if value is None:
                     continue
+            elif isinstance(value, float) and self._options.types.get(name) in WHOLE_TYPES:
+                raise InvalidInput(f"{place}, column '{column}': expected a whole number, found {value}")
             fields[name] = value
         return fields
+
+    def _field_type(self, document_id: DocumentId, name: str) -> str | None:
+        """What `TypeOf` says, unless the options say it."""
+        said = self._options.types.get(name, self._options.types.get(_ALL, _AUTO))
+        if said != _AUTO:
+            return said
+        key = document_id.document_type, name
+        if key not in self._types:
+            self._types[key] = self._type_of(document_id, name)
+        return self._types[key]
 
     def _plain_id(self, columns: Container[str]) -> str | None:
         """The column that is the id and nothing else; those of a template are fields, too."""
@@ -188,6 +211,10 @@ class RowMapping:
         if document_type is None:
             raise InvalidInput(f"{place}: say with {self._option('--schema')} of which document type the rows are")
         return f"id:{self._options.namespace or document_type}:{document_type}::"
+
+
+def _not_known(_document_id: DocumentId, _field: str) -> None:
+    """The types of fields where nobody can be asked."""
 
 
 def _is_plain(part: str) -> bool:

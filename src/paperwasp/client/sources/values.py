@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, whole_of_text
 from paperwasp.errors import InvalidInput
 from paperwasp.patterns import compile_later
 
@@ -53,9 +54,11 @@ def _text(text: str) -> str:
 
 
 def _whole(text: str) -> int:
-    if not _WHOLE.fullmatch(stripped := text.strip()):
+    if _WHOLE.fullmatch(stripped := text.strip()):
+        return int(stripped)
+    if (number := whole_of_text(stripped)) is None:
         raise ValueError("a whole number")
-    return int(stripped)
+    return number
 
 
 def _number(text: str) -> Any:
@@ -119,7 +122,7 @@ def _list_of(element: Convert, separator: str) -> Convert:
 
 _CONVERTERS: Final[dict[str, Convert]] = {
     **dict.fromkeys(("string", "text", "uri", "raw"), _text),
-    **dict.fromkeys(("int", "long", "byte"), _whole),
+    **dict.fromkeys(WHOLE_TYPES, _whole),
     **dict.fromkeys(("float", "double"), _number),
     "bool": _boolean,
     "json": _json,
