@@ -13,9 +13,10 @@ import re
 import shutil
 import statistics
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -66,12 +67,14 @@ class Options:
 def run(report: Report, options: Options) -> None:
     found: list[tuple[Mapping[str, Means], Mapping[str, Means]]] = []
     with _packages(report) as packages:
-        for name, collection in collections():
-            ours = _ours(_for(name, packages, report), collection)
-            theirs = _lucene(report, collection) if options.has_lucene else {}
-            sizes = f"{len(collection.documents)} documents, {len(collection.queries)} queries"
-            _show(report, f"{name}, {sizes}", ours, theirs)
-            found.append((ours, theirs))
+        for name, read_one in collections():
+            with _failing_alone(report, name):
+                collection = read_one()
+                ours = _ours(report, name, _for(name, packages, report), collection)
+                theirs = _lucene(report, name, collection) if options.has_lucene else {}
+                sizes = f"{len(collection.documents)} documents, {len(collection.queries)} queries"
+                _show(report, f"{name}, {sizes}", ours, theirs)
+                found.append((ours, theirs))
     if len(found) > 1:
         ours, theirs = (_averaged([each[side] for each in found]) for side in (0, 1))
         _show(report, f"mean of {len(found)} collections", ours, theirs)
@@ -80,16 +83,25 @@ def run(report: Report, options: Options) -> None:
     )
 
 
-def collections() -> Iterator[tuple[str, Collection]]:
-    """Name and content of each collection. Errors: BadCollection."""
+@contextmanager
+def _failing_alone(report: Report, what: str) -> Iterator[None]:
+    """A collection, or a package with it, that cannot be measured is a failure of the run; the others still count."""
+    try:
+        yield
+    except Exception as error:
+        report.fail(f"relevance, {what}: {type(error).__name__}: {error}")
+
+
+def collections() -> Iterator[tuple[str, Callable[[], Collection]]]:
+    """Name of each collection, and what reads it. Errors, of the reading: BadCollection."""
     folder = os.environ.get("BENCH_COLLECTIONS")
     if folder is not None:
         for path in sorted(Path(folder).iterdir()):
-            yield path.name.split(".")[0], read(str(path))
+            yield path.name.split(".")[0], partial(read, str(path))
         return
-    yield NAME, read_pydoc()
+    yield NAME, read_pydoc
     if "BENCH_CORPUS" in os.environ:
-        yield TITLES, titles_collection()
+        yield TITLES, titles_collection
 
 
 def titles_collection() -> Collection:
@@ -134,15 +146,15 @@ def _packages(report: Report) -> Iterator[Packages]:
         yield [*packages, (both, MEANING)]
 
 
-def _ours(packages: Packages, collection: Collection) -> dict[str, Means]:
-    """Ranking → means. Errors: those of the service."""
+def _ours(report: Report, name: str, packages: Packages, collection: Collection) -> dict[str, Means]:
+    """Ranking → means, of the packages that nothing is wrong with."""
     judged = check_fit(collection.queries, collection.judgments)
     parameters = {"hits": HITS, "timeout": "60s"}
     found: dict[str, Means] = {}
     with tempfile.TemporaryDirectory(prefix="paperwasp-bench-") as folder:
         write(collection, Path(folder), "passage")
         for application, rankings in packages:
-            with paperwasp.Service(application) as service:
+            with _failing_alone(report, f"{name}, {application.name}"), paperwasp.Service(application) as service:
                 result = service.feed(Path(folder) / DOCUMENTS)
                 if result.failed:
                     raise RuntimeError(f"{result.failed} documents are refused: {result.problems[0].message}")
@@ -155,21 +167,22 @@ def _ours(packages: Packages, collection: Collection) -> dict[str, Means]:
                     MEASURES,
                     parameters,
                 )
-            for each in evaluation.measured:
-                found[each.ranking.name] = {name: each.estimate(name).mean for name in MEASURES}
+                for each in evaluation.measured:
+                    found[each.ranking.name] = {measure: each.estimate(measure).mean for measure in MEASURES}
     return found
 
 
-def _lucene(report: Report, collection: Collection) -> dict[str, Means]:
+def _lucene(report: Report, name: str, collection: Collection) -> dict[str, Means]:
     """Analyzer → means; nothing where Lucene cannot be had."""
     judged = check_fit(collection.queries, collection.judgments)
     found: dict[str, Means] = {}
-    try:
-        for analyzer in LUCENE:
-            values = measure(lucene_peer.rank(collection, analyzer, HITS), collection.judgments, judged, MEASURES)
-            found[analyzer] = {name: float(values[name].mean()) for name in MEASURES}
-    except NotInstalled as error:
-        report.remark(str(error))
+    with _failing_alone(report, f"{name}, Lucene"):
+        try:
+            for analyzer in LUCENE:
+                values = measure(lucene_peer.rank(collection, analyzer, HITS), collection.judgments, judged, MEASURES)
+                found[analyzer] = {each: float(values[each].mean()) for each in MEASURES}
+        except NotInstalled as error:
+            report.remark(str(error))
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,6 +51,28 @@ def test_collections_are_measured_and_averaged(found: Path) -> None:
     for row in report.rows:
         assert row.ours == f"{gain:.3f} {(0.5 + 1) / 3:.3f} {(0.5 + 1) / 3:.3f}" and row.met is None
     assert any("no weights of MiniLM" in remark for remark in report.remarks)
+
+
+def test_what_cannot_be_measured_costs_itself(found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collection that cannot be read, a package that cannot be deployed, and a Lucene that fails."""
+    (found / "two" / "qrels.txt").write_text("q1 0 b 1\nq1 0 a much\n")
+
+    def rank(*arguments: object) -> None:
+        raise RuntimeError("no space left")
+
+    @contextmanager
+    def packages(report: Report) -> Iterator[relevance.Packages]:
+        yield [(found / "absent", relevance.PLAIN), (relevance.EXAMPLES / "relevance" / "words", relevance.WORDS)]
+
+    monkeypatch.setattr(lucene_peer, "rank", rank)
+    monkeypatch.setattr(relevance, "_packages", packages)
+    report = Report()
+    relevance.run(report, relevance.Options())
+    assert [row.work for row in report.rows] == ["one, 3 documents, 3 queries: words"]
+    absent, lucene, two = report.failures
+    assert absent.startswith("relevance, one, absent: ") and str(found / "absent") in absent
+    assert lucene == "relevance, one, Lucene: RuntimeError: no space left"
+    assert two.startswith("relevance, two: BadCollection: ") and "qrels.txt, line 2" in two
 
 
 def test_the_last_ranking_is_to_be_better_than_lucene(found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +122,10 @@ def test_titles_of_a_corpus_ask_for_the_rest(monkeypatch: pytest.MonkeyPatch) ->
         {"0": "Paper", "1": "Honey"},
         {"0": {"0": 1}, "1": {"1": 1}},
     )
-    assert list(relevance.collections()) == [("pydoc", COLLECTION), ("titles", expected)]
+    assert [(name, read_one()) for name, read_one in relevance.collections()] == [
+        ("pydoc", COLLECTION),
+        ("titles", expected),
+    ]
 
 
 def test_meaning_is_left_out_where_its_model_learned_from_the_answers() -> None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from paperwasp.relevance.collection import BadCollection, read_judgments, read_queries
 from tests.children import ROOT
+from tools.collections import reading
 from tools.collections.collection import Collection, Document, write
 from tools.collections.pydoc import JUDGED
 from tools.collections.reading import read, read_three
@@ -119,10 +121,17 @@ def test_texts_of_time(tmp_path: Path) -> None:
     assert found.judgments == {"2": {"2": 1}, "46": {"1": 1, "2": 1}}
 
 
+def test_judgments_of_documents_that_are_not_there_are_counted(tmp_path: Path) -> None:
+    """As in the other formats."""
+    found = read(str(folder_of(tmp_path, {**TIME, "TIME.REL": "2 2\n46 1 3 0\n"})))
+    assert found.judgments["46"] == {"1": 1, "3": 1, "0": 1} and found.unknown_documents() == 2
+    assert found.known().judgments == {"2": {"2": 1}, "46": {"1": 1}}
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("TIME.REL", "2 2\n46 1 3\n", "TIME.REL, line 2: there is no document 3 among 2"),
+        ("TIME.REL", "2 3\n46 4\n", "No document of the judgments is in the collection: judgments name them like '3'"),
         ("TIME.QUE", "*FIND\n", "TIME.QUE, line 1: expected a number, found '*FIND'"),
         ("TIME.QUE", "nothing", "Expected one file with queries, found none"),
         ("more", "1 1\n", "Expected one file with judgments, found TIME.REL, more"),
@@ -166,12 +175,52 @@ def test_beir_in_folders_and_archives(kind: str, tmp_path: Path) -> None:
             for name, text in beir_files().items():
                 archive.writestr(name, text)
     else:
-        with tarfile.open(source, "w:gz") as archive:
-            for name, text in beir_files().items():
-                member = tarfile.TarInfo(name)
-                member.size = len(text.encode())
-                archive.addfile(member, io.BytesIO(text.encode()))
+        archive_of(source, *((name, text.encode()) for name, text in beir_files().items()))
     assert read(str(source)) == BEIR
+
+
+def archive_of(path: Path, *members: tuple[str, bytes | str]) -> Path:
+    """A tar with files, and with symbolic links to what is named."""
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            if isinstance(content, str):
+                member.type, member.linkname = tarfile.SYMTYPE, content
+            else:
+                member.size = len(content)
+            archive.addfile(member, io.BytesIO(content) if isinstance(content, bytes) else None)
+    return path
+
+
+def test_links_of_an_archive_are_what_they_lead_to(tmp_path: Path) -> None:
+    files = {name: text.encode() for name, text in beir_files().items()}
+    corpus = files.pop("small/corpus.jsonl")
+    linked = ("small/corpus.jsonl", "../texts/all"), ("texts/folder", "../small")
+    assert read(str(archive_of(tmp_path / "a.tar.gz", *files.items(), ("texts/all", corpus), *linked))) == BEIR
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([("../out", b"x")], "'../out' leads out of the folder"),
+        ([("a/../../out", b"x")], "leads out of the folder"),
+        ([("/nowhere/out", b"x")], "'/nowhere/out' leads out of the folder"),
+        ([("a", "/nowhere"), ("a/out", b"x")], "there is no collection in it"),
+        ([("a", "a")], "could not be unpacked"),
+        ([("a", b"x"), ("a/out", b"x")], "could not be unpacked"),
+        ([("a", bytes(99)), ("b", "a"), ("c", "a")], "would become 297 bytes; at most 200 are unpacked"),
+    ],
+)
+def test_no_archive_writes_anywhere_else_or_too_much(
+    members: list[tuple[str, bytes | str]], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "ARCHIVE_BYTES", 200)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    source = archive_of(tmp_path / "a.tar.gz", *members)
+    with pytest.raises(BadCollection) as refused:
+        read(str(source))
+    assert message in str(refused.value)
+    assert list(tmp_path.iterdir()) == [source]
 
 
 def test_a_name_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

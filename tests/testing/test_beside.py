@@ -32,8 +32,17 @@ def package(tmp_path: Path) -> Path:
     return path
 
 
+HEEDING = """
+import os, signal, sys
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, "-m", "paperwasp", *sys.argv[1:]])
+"""
+"""Runs it with none of the signals ignored: what runs the tests may ignore some, as `nohup` and CI runners do."""
+
+
 def _run(*arguments: object) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "paperwasp", "run", *map(str, arguments)]
+    command = [sys.executable, "-c", HEEDING, "run", *map(str, arguments)]
     return subprocess.Popen(command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 

@@ -46,7 +46,9 @@ REMOVED: Final = (7, 41)
 def unpacked(name: str, folder: Path) -> Path:
     content = zstandard.ZstdDecompressor().decompress((FOLDER / f"{name}.tar.zst").read_bytes(), 1 << 24)
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
-        archive.extractall(folder / "data", filter="data")
+        if hasattr(tarfile, "data_filter"):  # as of Python 3.11.4; the archives are ours
+            archive.extraction_filter = tarfile.data_filter
+        archive.extractall(folder / "data")
     return folder / "data"
 
 

@@ -21,6 +21,7 @@ from tools.collections.written import is_written, read_written
 
 ARCHIVE_BYTES: Final = 4 << 30
 """What an archive holds may not be larger."""
+_BLOCK: Final = 1 << 20
 
 
 def read(source: str, split: str = "test") -> Collection:
@@ -83,12 +84,35 @@ def _extract(path: Path, folder: Path) -> None:
                 archive.extractall(folder)
         elif tarfile.is_tarfile(path):
             with tarfile.open(path) as archive:
-                _check_size(path, sum(member.size for member in archive.getmembers()))
-                archive.extractall(folder, filter="data")
+                _extract_tar(path, archive, folder)
         else:
             raise BadCollection(f"'{path}' is not a folder, zip or tar")
-    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError) as error:
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OSError, RecursionError) as error:
         raise BadCollection(f"{path}: could not be unpacked: {error}") from None
+
+
+def _extract_tar(path: Path, archive: tarfile.TarFile, folder: Path) -> None:
+    """Writes the files and what links lead to in the archive, but no links, so that no name leads out of the folder.
+
+    `extractall` has a filter for that only as of Python 3.11.4.
+    """
+    size = 0
+    for member in archive:
+        try:
+            content = archive.extractfile(member)
+        except KeyError:  # a link to what is not in the archive
+            continue
+        if content is None:  # a folder, a device or the like
+            continue
+        target = folder / member.name
+        if ".." in target.parts or not target.is_relative_to(folder):
+            raise BadCollection(f"{path}: '{member.name}' leads out of the folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with content, target.open("wb") as file:
+            while block := content.read(_BLOCK):
+                size += len(block)
+                _check_size(path, size)
+                file.write(block)
 
 
 def _check_size(path: Path, size: int) -> None:

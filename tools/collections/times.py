@@ -40,7 +40,7 @@ def read_times(files: Sequence[Path]) -> Collection:
     rows = enumerate(_parts(documents[0], texts[documents[0]]), 1)
     found_documents = [Document(str(place), "", text) for place, (_, text) in rows]
     asked = dict(_parts(queries[0], texts[queries[0]]))
-    return Collection(found_documents, asked, _judgments(judgments[0], texts[judgments[0]], len(found_documents)))
+    return Collection(found_documents, asked, _judgments(texts[judgments[0]]))
 
 
 def _parts(path: Path, text: str) -> Iterator[tuple[str, str]]:
@@ -60,13 +60,7 @@ def _parts(path: Path, text: str) -> Iterator[tuple[str, str]]:
         yield number, one_line(" ".join(lines))
 
 
-def _judgments(path: Path, text: str, documents_count: int) -> dict[str, dict[str, int]]:
-    judgments: dict[str, dict[str, int]] = {}
-    for at, line in enumerate(text.splitlines(), 1):
-        numbers = [int(value) for value in line.split()]
-        for place in numbers[1:]:
-            if not 1 <= place <= documents_count:
-                raise BadCollection(f"{path}, line {at}: there is no document {place} among {documents_count}")
-        if numbers:
-            judgments[str(numbers[0])] = {str(place): 1 for place in numbers[1:]}
-    return judgments
+def _judgments(text: str) -> dict[str, dict[str, int]]:
+    """Those of documents that are not there, too: whoever reads a collection counts them."""
+    rows = ([int(value) for value in line.split()] for line in text.splitlines())
+    return {str(row[0]): {str(place): 1 for place in row[1:]} for row in rows if row}
