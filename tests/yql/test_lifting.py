@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
 from paperwasp.query.items import Item, WordItem
-from paperwasp.yql.lifting import Slot, outline_of
+from paperwasp.yql.lifting import Slot, outline_of, value_of
 from paperwasp.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values
 
 WHERE = "select * from music where "
@@ -49,11 +49,25 @@ def test_outlines(statement: str, text: str, literals: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["a contains 'x\\'y'", "a contains 'x' // 'y'", "a /* ' */ contains 'x'", "a contains 'x' | all('y')"]
+    ("statement", "text", "values"),
+    [
+        (r"a contains 'x\'y'", "a contains \0", ["x'y"]),
+        (r'a contains "\u00e9\n" and b = 5', "a contains \0 and b = \0", ["é\n", 5]),
+        (r"a contains 'x\q' and b = 5", r"a contains 'x\q' and b = " + "\0", [5]),
+        ("a contains 'x' // it's\nand b = 1.5", "a contains \0 // it's\nand b = \0", ["x", 1.5]),
+        ("a /* ' */ contains 'x'", "a /* ' */ contains \0", ["x"]),
+        ("a contains '/*' and b contains '*/'", "a contains \0 and b contains \0", ["/*", "*/"]),
+        ("a contains '|' and b contains 'x|y'", "a contains \0 and b contains \0", ["|", "x|y"]),
+        ("a contains 'x' | all(group('y') max(3))", "a contains \0 | all(group('y') max(3))", ["x"]),
+        ("a contains 'x' | all(group(\"it's\")) // 'z'", "a contains \0 | all(group(\"it's\")) // 'z'", ["x"]),
+        ("a contains 'x' /* \0 */", "a contains 'x' /* \0 */", []),
+        ("a contains 'x' // \"\nand b contains \"y", 'a contains \0 // "\nand b contains "y', ["x"]),
+    ],
 )
-def test_what_is_unclear_without_tokens_is_not_lifted(statement: str) -> None:
-    outline, literals = outline_of(statement)
-    assert (outline.text, outline.kinds, list(literals)) == (statement, "", [])
+def test_outlines_token_by_token(statement: str, text: str, values: list[object]) -> None:
+    outline, found = outline_of(statement)
+    assert (outline.text, [value_of(each) for each in found]) == (text, values)
+    assert len(outline.kinds) == len(values)
 
 
 def test_kinds_of_literals_are_of_the_outline() -> None:
@@ -118,6 +132,26 @@ def test_any_literal(word: str, other: str, low: str, high: str, phrase: str) ->
         found = filled(template, each, {})
         assert found == read(each)
         assert not any(isinstance(value, Slot) for value in _values(found))
+
+
+_ANY_WORDS = st.text(st.characters(codec="utf-8"), max_size=8)
+
+
+@given(_ANY_WORDS, _ANY_WORDS, NUMBERS, NUMBERS, st.sampled_from("\"'"))
+def test_any_literal_beside_comments_and_a_grouping(word: str, other: str, low: str, high: str, quote: str) -> None:
+    def statement(word: str, number: str) -> str:
+        written = word.replace("\\", "\\\\").replace("\n", "\\n").replace(quote, "\\" + quote)
+        condition = f"a contains {quote}{written}{quote} and b < {number} // it's\n and c = {number} /* \" */"
+        return f"{WHERE}{condition} | all(group(a) filter(regex('|x', a)) each(output(count()))) // don't"
+
+    first, second = statement(word, low), statement(other, high)
+    template = parse_template(first, {})
+    assert not template.fixed_literals
+    if outline_of(first)[0] != outline_of(second)[0]:
+        assert ("." in low) != ("." in high) or "\0" in word + other
+    else:
+        assert filled(template, second, {}) == read(second)
+    assert filled(template, first, {}) == read(first)
 
 
 def _values(item: Item) -> Iterable[object]:

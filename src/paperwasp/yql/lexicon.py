@@ -67,20 +67,23 @@ def dotted_name(tokens: TokenStream) -> str:
 
 def string_value(tokens: TokenStream, token: Token) -> str:
     """The text between the quotes, with its escapes undone."""
-    text = token.text[1:-1]
+    try:
+        return unescaped(token.text[1:-1])
+    except KeyError as error:
+        tokens.fail(f"unknown escape '\\{error.args[0]}' in a string", token)
+
+
+def unescaped(text: str) -> str:
+    """The text with its escapes undone. Errors: KeyError with what follows the backslash, where it is none of them."""
     if "\\" not in text:
         return text
-
-    def unescape(match: re.Match[str]) -> str:
-        escape = match.group(1)
-        if len(escape) == 5:
-            return chr(int(escape[1:], 16))
-        if escape not in _ESCAPED:
-            tokens.fail(f"unknown escape '\\{escape}' in a string", token)
-        return _ESCAPED[escape]
-
-    joined = _ESCAPE.sub(unescape, text)
+    joined = _ESCAPE.sub(_unescaped, text)
     return joined.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in text else joined
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match.group(1)
+    return chr(int(escape[1:], 16)) if len(escape) == 5 else _ESCAPED[escape]
 
 
 def number_value(tokens: TokenStream, token: Token) -> int | float:

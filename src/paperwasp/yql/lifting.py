@@ -7,7 +7,8 @@ nothing. Which literals these are shows when a statement is read: each is read a
 slot), and those that arrive in the tree as they were can be replaced there. All others are fixed: statements that
 differ in them are read separately. The same holds for the values of parameters (`@name`).
 
-What makes strings hard to find without tokens (escapes, comments, grouping) leaves the whole statement as its outline.
+Where there are no escapes, comments and groupings, literals are found at once; else token by token, as the parser
+finds them. A comment, and all that follows a `|`, is of the outline as it is written.
 """
 
 from __future__ import annotations
@@ -34,16 +35,25 @@ from paperwasp.query.items import (
     WordItem,
 )
 from paperwasp.records import dataclass
+from paperwasp.yql.lexicon import unescaped
 from paperwasp.yql.user_items import UserTextItem
 
-_LITERAL: Final = compile_later(
-    r"""("[^"\\]*"|'[^'\\]*'|(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.]))""", re.ASCII
-)
-"""A string without escapes, or a number after a sign of comparison."""
+_NUMBER: Final = r"(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
+"""A number after a sign of comparison."""
+_LITERAL: Final = compile_later(rf"""("[^"\\]*"|'[^'\\]*'|{_NUMBER})""", re.ASCII)
+"""A string without escapes, or such a number."""
 _MARK: Final = compile_later("[\"'=<>]")
 """The characters that stand around a literal, or before it."""
 _UNCLEAR: Final = compile_later(r"""["'\\|]|//|/\*""")
 """A sign, between literals, that strings may be elsewhere: in a comment, in a grouping, with escapes."""
+_ESCAPE: Final = r"""\\(?:[btnfr"'\\/]|u[0-9a-fA-F]{4})"""
+_TOKEN: Final = compile_later(
+    rf"""("[^"\\]*(?:{_ESCAPE}[^"\\]*)*"|'[^'\\]*(?:{_ESCAPE}[^'\\]*)*'|{_NUMBER})"""
+    r"""|("[^"\\]*(?:\\.[^"\\]*)*"|'[^'\\]*(?:\\.[^'\\]*)*'|//[^\r\n]*|/\*.*?\*/|\|.*)""",
+    re.ASCII | re.DOTALL,
+)
+"""A literal, its string perhaps with escapes; or what literals are not looked for in: a string with escapes that are
+none, a comment, all that follows a `|`. As the tokens of YQL are."""
 _GAP: Final = "\0"
 
 
@@ -84,12 +94,21 @@ def outline_of(statement: str) -> tuple[Outline, Sequence[str]]:
     if not _MARK.search(statement):
         return Outline(statement), ()
     parts = _LITERAL.split(statement)
-    if len(parts) == 1:
-        return Outline(statement), ()
     text, literals = _GAP.join(parts[::2]), parts[1::2]
     if _UNCLEAR.search(text):
-        return Outline(statement), ()
+        return _outline_by_tokens(statement)
     return Outline(text, "".join([_kind(each) for each in literals])), literals
+
+
+def _outline_by_tokens(statement: str) -> tuple[Outline, Sequence[str]]:
+    """The same, of any statement."""
+    if _GAP in statement:
+        return Outline(statement), ()
+    parts = _TOKEN.split(statement)
+    literals = [each for each in parts[1::3] if each is not None]
+    # Of each token one of two parts is there: a literal leaves a gap, all else stays as it is.
+    parts[1::3] = [None if each is None else _GAP for each in parts[1::3]]
+    return Outline("".join(filter(None, parts)), "".join([_kind(each) for each in literals])), literals
 
 
 def _kind(literal: str) -> str:
@@ -99,16 +118,18 @@ def _kind(literal: str) -> str:
 def value_of(literal: str) -> str | int | float:
     """The value of a literal that was lifted."""
     if literal[0] in "\"'":
-        return literal[1:-1]
+        return unescaped(literal[1:-1])
     return float(literal) if "." in literal else int(literal)
 
 
 def slots_of(statement: str) -> dict[int | str, Slot]:
     """The values of the literals of an outline, as slots, by their offset in the statement."""
-    if not outline_of(statement)[1]:
+    _, literals = outline_of(statement)
+    if not literals:
         return {}
-    found = enumerate(_LITERAL.finditer(statement))
-    return {match.start(): slot_of(value_of(match[0]), number) for number, match in found}
+    starts = [match.start() for match in _TOKEN.finditer(statement) if match[1] is not None]
+    found = enumerate(zip(starts, literals, strict=True))
+    return {start: slot_of(value_of(literal), number) for number, (start, literal) in found}
 
 
 def slot_of(value: str | int | float, number: int) -> Slot:
