@@ -31,6 +31,7 @@
     ├── Corruption              data on disk is damaged: the operator        500
     │   ├── LogDamage           … the operation log, which can be repaired   500
     │   └── OtherVersion        … or whole, but of another version           500
+    ├── DiskFailure             the disk does not work: the operator         500
     └── InternalError           a defect of ours                             500
 
 Each class carries the HTTP status that the shells answer with, and the code of a search error
@@ -304,11 +305,16 @@ class OtherVersion(Corruption):
     )
 
 
+class DiskFailure(PaperwaspError):
+    """The disk does not do what is asked of it. Nothing was done."""
+
+
 class InternalError(PaperwaspError):
     """A defect of ours: an invariant does not hold."""
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_BROKEN = (errno.EIO, errno.EROFS, errno.ENXIO, errno.ENODEV)
 _FULL_TEXT = "No space left on device"
 """All that the document store's errors say of it."""
 
@@ -320,6 +326,9 @@ def failure(error: Exception, what: str = "") -> PaperwaspError:
     """
     if _is_for_want_of_space(error):
         return NoSpace(f"{what}there is no room left on the disk. Nothing was changed: make room and try again")
+    if isinstance(error, OSError) and error.errno in _BROKEN:
+        said = error.strerror or "it does not answer"
+        return DiskFailure(f"{what}the disk fails ({said}). Nothing was changed: see the system's log, and try again")
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return InternalError(f"{what}{type(error).__name__}: {reason}")
 

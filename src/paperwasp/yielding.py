@@ -105,3 +105,14 @@ def yielding_if_large(size_bytes: int) -> Iterator[None]:
         return
     with without_collections(), yielding_to_requests():
         yield
+
+
+_ALONE: Final = threading.Lock()
+
+
+@contextmanager
+def computing_alone() -> Iterator[None]:
+    """The work inside waits until no other thread is inside. Of many that compute at once, each would have the
+    interpreter's lock before the event loop has it again. It must not wait for other things."""
+    with _ALONE:
+        yield

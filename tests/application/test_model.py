@@ -259,3 +259,15 @@ def test_where_there_is_no_package_it_is_said(tmp_path: Path) -> None:
         load_package(tmp_path)
     with pytest.raises(UnreadablePackage, match="Could not"):
         load_package(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("word", ["required", "none", "NEED"])
+def test_an_authentication_of_clients_that_is_none_is_told_with_its_place(word: str) -> None:
+    ssl = f"""<http><server id="s" port="8443"><ssl><private-key-file>k</private-key-file>
+    <certificate-file>c</certificate-file><client-authentication>{word}</client-authentication></ssl></server></http>"""
+    with pytest.raises(InvalidPackage) as raised:
+        build_model(app(components=ssl, files={"k": "", "c": ""}), unchecked)
+    told = [finding for finding in raised.value.findings if "client-authentication" in finding.message]
+    assert [(str(finding.position), word in finding.message) for finding in told] == [
+        ("services.xml, line 3, column 43", True)
+    ]

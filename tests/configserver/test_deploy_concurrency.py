@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,9 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.package import ApplicationPackage
+from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline
+from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, models
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
 from tests.configserver.deploy_fixtures import PACKAGES, Service, answer, build
@@ -223,3 +224,30 @@ def test_a_session_that_two_change_at_once_is_changed_by_one(tmp_path: Path) -> 
     server.deployments.prepare("default", session.id)
     with pytest.raises(LockFailure, match="being processed"):
         server.sessions.save(session)
+
+
+def test_packages_that_come_at_once_are_read_one_after_the_other(
+    app: ConfigServerApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else each of these threads would have the interpreter's lock before the event loop has it again."""
+    inside, most = 0, 0
+
+    def read(content: bytes) -> ApplicationPackage:
+        nonlocal inside, most
+        inside += 1
+        most = max(most, inside)
+        for _ in range(20):
+            os.sched_yield()
+        package = read_package(content)
+        inside -= 1
+        return package
+
+    monkeypatch.setattr(models, "read_package", read)
+    headers = {"content-type": "application/zip"}
+
+    async def run() -> list[Response]:
+        create = Request("POST", f"{ROOT}/session", "", headers, PACKAGES["music"])
+        return await asyncio.gather(*(answer(app, create) for _ in range(limits.TENANT_DEPLOYMENTS)))
+
+    assert [each.status for each in asyncio.run(run())] == [200] * limits.TENANT_DEPLOYMENTS
+    assert most == 1

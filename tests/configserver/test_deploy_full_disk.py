@@ -81,4 +81,21 @@ def test_another_failure_of_the_disk_is_told_without_a_path(tmp_path: Path) -> N
     deployed(app)
     status, told = activated(app)
     assert status == 500
-    assert "OSError: Input/output error" in told and "/secret" not in told
+    assert "the disk fails (Input/output error)" in told and "/secret" not in told
+
+
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "replace"])
+def test_a_package_that_the_disk_does_not_take(tmp_path: Path, call: str) -> None:
+    def broken(*_: object) -> NoReturn:
+        raise OSError(errno.EIO, "Input/output error", "/secret/place")
+
+    service = Service()
+    store = FileConfigStore(tmp_path)
+    app = config_app(config_server(store, service), service)
+    store._disk = replace(REAL_DISK, **{call: broken})
+    status, told = deployed(app)
+    assert status == 500
+    assert "the disk fails (Input/output error). Nothing was changed" in told
+    assert "OSError" not in told and "/secret" not in told and str(tmp_path) not in told
+    store._disk = REAL_DISK
+    assert deployed(app)[0] == 200

@@ -7,7 +7,7 @@ The last is a configuration of our own, since Vespa leaves that to its cloud:
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 from paperwasp.application.access_model import Access, Client, ClientAuthentication, NamedFile, ServerTls
 from paperwasp.application.findings import Findings
@@ -31,11 +31,12 @@ def read_tls(server: Element) -> ServerTls | None:
     if certificate is None or private_key is None:
         return None
     authentication = ssl.first("client-authentication")
+    word = "" if authentication is None else authentication.text  # one that is none, the grammar reports
     return ServerTls(
         certificate,
         private_key,
         _file(ssl, "ca-certificates-file"),
-        cast(ClientAuthentication, authentication.text if authentication is not None else ""),
+        cast(ClientAuthentication, word if word in get_args(ClientAuthentication) else ""),
         _words(ssl, "cipher-suites"),
         _words(ssl, "protocols"),
         ssl.position,

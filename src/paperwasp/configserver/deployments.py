@@ -10,11 +10,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from paperwasp.application.package import read_package
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.deadline import ApplicationLocks, Deadline
 from paperwasp.configserver.editing import Edit
-from paperwasp.configserver.models import Packages
+from paperwasp.configserver.models import Packages, read_alone
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.preparation import Preparation, Prepared, PrepareOptions
 from paperwasp.configserver.repository import SessionRepository
@@ -22,6 +21,7 @@ from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.sessions import Event, Session
 from paperwasp.env import Environment
 from paperwasp.errors import LockFailure, NotFound, PaperwaspError
+from paperwasp.yielding import computing_alone
 
 PREPARE_SECONDS: Final = 60.0
 ACTIVATE_SECONDS: Final = 120.0
@@ -50,7 +50,7 @@ class Deployments:
 
     def create(self, content: bytes, application: ApplicationId = ApplicationId()) -> Session:  # noqa: B008 — frozen
         """A new session with the package in that archive. Errors: UnreadablePackage, NotFound for the tenant."""
-        package = read_package(content)
+        package = read_alone(content)
         self._sessions.check_tenant(application.tenant)
         session = self._sessions.create(content, application, self._now_ms())
         self._packages.keep(session.blob, package)
@@ -71,8 +71,9 @@ class Deployments:
             edited = session.after(Event.EDIT)
             package, directories = edit(self._packages.of(session), session.directories)
             deadline.commit()
-            content = package.to_zip()
-            read_package(content)  # what cannot be read again is not kept
+            with computing_alone():
+                content = package.to_zip()
+            read_alone(content)  # what cannot be read again is not kept
             return self._sessions.save_package(replace(edited, directories=directories), content)
 
     def prepare(

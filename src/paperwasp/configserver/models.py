@@ -17,6 +17,7 @@ from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.env import Environment
+from paperwasp.yielding import computing_alone
 
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
 """Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
@@ -57,6 +58,13 @@ def _size_bytes(files: Mapping[str, bytes]) -> int:
     return sum(map(len, files.values()))
 
 
+def read_alone(content: bytes) -> ApplicationPackage:
+    """The package of an archive. Many that come at once are read one after the other, with requests served between.
+    Errors: UnreadablePackage."""
+    with computing_alone():
+        return read_package(content)
+
+
 class Models:
     """Builds a model once for an application, a package's files, and a day: what a package may do can end by date."""
 
@@ -64,13 +72,15 @@ class Models:
         self._build = build
         self._environment = environment
         self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
+        self._building = threading.Semaphore(limits.MODELS_BUILT)
 
     def of(self, package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
         """The model. Errors: InvalidPackage."""
         key = (application, package.checksum, self._environment.time_ns() // _DAY_NS)
         model = self._latest.get(key)
         if model is None:
-            model = self._build(package, application)
+            with self._building:
+                model = self._build(package, application)
             self._latest.drop(lambda other: _size_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
         return model
@@ -87,7 +97,7 @@ class Packages:
         """The files of a session. Errors: NotFound, Corruption."""
         package = self._latest.get(session.blob)
         if package is None:
-            package = read_package(self._sessions.package(session))
+            package = read_alone(self._sessions.package(session))
             self.keep(session.blob, package)
         return package
 

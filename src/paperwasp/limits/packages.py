@@ -27,6 +27,8 @@ DEPLOY_TIMEOUT_SECONDS: Final = 24 * 3600.0
 DEPLOY_ANSWER_SECONDS: Final = 0.5
 """How much longer the answer waits for a step whose time is over to report the reason itself."""
 CONVERGENCE_POLL_SECONDS: Final = 0.05
+MODELS_BUILT: Final = 4
+"""Models that are built at a time; other deployments wait meanwhile, within their time."""
 MODELS_KEPT: Final = 8
 """Models of packages kept for the step after: a prepared package is not built again to be activated."""
 PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
