@@ -19,6 +19,7 @@ from paperwasp.cli.doctor import doctor
 from paperwasp.cli.evaluate import evaluate
 from paperwasp.cli.features import features
 from paperwasp.cli.feed import feed
+from paperwasp.cli.init import init
 from paperwasp.cli.key import key
 from paperwasp.cli.models import models
 from paperwasp.cli.query import query
@@ -43,7 +44,7 @@ app: Final = typer.Typer(
 _INTERRUPTED: Final = 130
 _GOES_ON: Final = compile_later(r"(?<![.:])\n")
 _COMMANDS: Final = (
-    *(serve, check, deploy, feed, query, visit, status),
+    *(init, serve, check, deploy, feed, query, visit, status),
     *(test, run, evaluate, features),
     *(doctor, backup, restore),
 )

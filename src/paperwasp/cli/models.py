@@ -30,7 +30,9 @@ def show(
 
     from paperwasp.client.models.commands import list_cached, list_needed
 
-    if not (list_cached(Console()) if application is None else list_needed(application, Console())):
+    if not (
+        list_cached(Console(emoji=False)) if application is None else list_needed(application, Console(emoji=False))
+    ):
         raise typer.Exit(1)
 
 
@@ -50,7 +52,7 @@ def fetch(
 
     from paperwasp.client.models.commands import fetch
 
-    if not fetch(what, Console()):
+    if not fetch(what, Console(emoji=False)):
         raise typer.Exit(1)
 
 
@@ -74,4 +76,4 @@ def add(
 
     from paperwasp.client.models.commands import add
 
-    add(source, name, sha256, Console())
+    add(source, name, sha256, Console(emoji=False))

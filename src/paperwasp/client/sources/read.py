@@ -70,16 +70,22 @@ def format_of(path: str, said: str | None = None) -> str:
     return _ENDINGS[ending]
 
 
-def read_file(path: str, options: ReadOptions, report: Report | None = None) -> Iterator[Item]:
-    """Yields the operations of a file and what of it cannot be read; nothing of it is held for longer."""
+def read_file(
+    path: str, options: ReadOptions, report: Report | None = None, rows: RowMapping | None = None
+) -> Iterator[Item]:
+    """Yields the operations of a file and what of it cannot be read; nothing of it is held for longer.
+
+    `rows` makes the operations of rows; None: as the options say.
+    """
     try:
         kind = format_of(path, options.format)
+        rows = options.mapping() if rows is None else rows
         if kind == "parquet":
-            yield from _read_parquet(path, options, report)
+            yield from _read_parquet(path, options, rows, report)
             return
         with open_file(path) as file:
             try:
-                for item in _read_open(file, kind, options):
+                for item in _read_open(file, kind, options, rows):
                     if report is not None:
                         report(file.count_read(), file.total_bytes)
                     yield item
@@ -91,8 +97,7 @@ def read_file(path: str, options: ReadOptions, report: Report | None = None) -> 
         yield BadInput(f"{path}: {_NEEDS_ARROW}", is_end=True)
 
 
-def _read_open(file: OpenFile, kind: str, options: ReadOptions) -> Iterator[Item]:
-    rows = options.mapping()
+def _read_open(file: OpenFile, kind: str, options: ReadOptions, rows: RowMapping) -> Iterator[Item]:
     if kind in _DELIMITERS:
         delimiter = options.delimiter or _DELIMITERS[kind]
         return read_delimited(file.name, file.stream, rows, delimiter, options.most_bytes)
@@ -110,7 +115,7 @@ def _read_arrow(file: OpenFile, rows: RowMapping, options: ReadOptions) -> Itera
     return read_arrow(file.name, file.stream, rows, options.rows.time_unit)
 
 
-def _read_parquet(path: str, options: ReadOptions, report: Report | None) -> Iterator[Item]:
+def _read_parquet(path: str, options: ReadOptions, rows: RowMapping, report: Report | None) -> Iterator[Item]:
     from paperwasp.client.sources.arrow_table import read_parquet
 
     if path == STANDARD_INPUT or plain_name(path) != path:
@@ -122,4 +127,4 @@ def _read_parquet(path: str, options: ReadOptions, report: Report | None) -> Ite
         if report is not None:
             report(size * done // max(total, 1), size)
 
-    return read_parquet(path, options.mapping(), options.rows.time_unit, say)
+    return read_parquet(path, rows, options.rows.time_unit, say)

@@ -1,0 +1,168 @@
+"""The command `init`: from a file to an application, and to the first ranked hits."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from paperwasp.cli.feed import Delimiter, Format
+from paperwasp.cli.options import DEFAULT_DATA
+from paperwasp.errors import Conflict, InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from paperwasp.client.init.package import NewPackage
+    from paperwasp.client.init.sample import Sample
+    from paperwasp.client.sources.read import ReadOptions
+    from paperwasp.embedded.service import Service
+
+_WORD_CHARACTERS: Final = 4
+_SHOWN_FIELDS: Final = 3
+
+
+def init(
+    source: Annotated[str, typer.Argument(metavar="FILE", help="CSV, TSV, JSONL, JSON, Parquet or Arrow; .gz, .zst.")],
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where the application is written; else a folder named as the file.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="The schema's name; else as the file.")] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The column with the ids; else it is looked for.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option("--query", "-q", help="The words that are searched for at the end.")
+    ] = None,
+    feed: Annotated[bool, typer.Option(" /--no-feed", help="Write the application alone.")] = True,
+    data_dir: Annotated[Path, typer.Option(help="Where the documents are kept.")] = DEFAULT_DATA,
+    format: Format = None,
+    delimiter: Delimiter = None,
+) -> None:
+    """Make an application of a file of rows, feed the file, and show the first hits.
+
+    [bold]paperwasp init books.csv[/bold] guesses the type of each column, writes the folder books with services.xml and
+    a schema that says in comments why each line is there, feeds all rows into paperwasp-data, and searches for a word
+    of them. Then [bold]paperwasp serve[/bold] serves them.
+    """
+    from rich.console import Console
+
+    from paperwasp.client.init.guessing import Use, field_name, guess
+    from paperwasp.client.init.package import NewPackage
+    from paperwasp.client.init.sample import read_sample
+    from paperwasp.client.sources.opening import plain_name
+    from paperwasp.client.sources.read import ReadOptions
+    from paperwasp.client.sources.rows import RowOptions
+
+    stem = Path(plain_name(source)).stem
+    schema = name or field_name(stem)
+    if field_name(schema) != schema:
+        raise InvalidInput(f"--name: '{schema}' is no name of a schema; '{field_name(schema)}' would be one")
+    target = folder or Path(stem)
+    if target.exists():
+        raise Conflict(f"'{target}' is there already: name another folder, or remove it")
+    if feed and data_dir.exists():
+        raise Conflict(
+            f"'{data_dir}' has documents already: name another with --data-dir, or write only with --no-feed"
+        )
+    reading = ReadOptions(format, delimiter, RowOptions(document_type=schema))
+    sample = read_sample(source, reading)
+    package = NewPackage(schema, guess(sample, id_column), source)
+    for path, text in package.files().items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (target / path).write_text(text, "utf-8")
+    console = Console(highlight=False, emoji=False)
+    _say_fields(console, package, target)
+    if feed:
+        from paperwasp.embedded.service import Service
+
+        with Service(target, data_dir) as service:
+            _feed(console, service, package, reading)
+            if package.guess.of(Use.TEXT):
+                _search(console, service, package, query or _telling_word(sample, package))
+    _say_next(console, package, target, data_dir if feed else None)
+
+
+def _say_fields(console: Console, package: NewPackage, target: Path) -> None:
+    from rich.table import Column, Table
+
+    table = Table("Column", "Field", "Type", "Is", Column("Since", overflow="fold"), box=None, pad_edge=False)
+    table.add_row(package.guess.id, "", "", "the id", "")
+    for each in package.guess.columns:
+        table.add_row(each.name, each.field, each.type, each.use.value, each.why)
+    console.print(table)
+    console.print(f"Wrote {', '.join(str(target / path) for path in package.files())}", markup=False, soft_wrap=True)
+
+
+def _feed(console: Console, service: Service, package: NewPackage, reading: ReadOptions) -> None:
+    """Feeds the whole file; says what was refused, by its reason."""
+    from dataclasses import replace
+
+    import orjson
+
+    from paperwasp.client.sources.operations import BadInput
+    from paperwasp.client.sources.read import read_file
+
+    rows = replace(reading.rows, id=package.guess.id, fields=package.fields(), types=package.types())
+    unreadable: list[str] = []
+
+    def operations() -> Iterator[dict[str, object]]:
+        for item in read_file(package.source, replace(reading, rows=rows)):
+            if isinstance(item, BadInput):
+                unreadable.append(item.message)
+            else:
+                yield orjson.loads(item.to_line())
+
+    fed = service.feed(operations(), progress=console.is_terminal)
+    rate = f" in {fed.seconds:.1f} s" if fed.seconds >= 0.1 else ""
+    console.print(f"Fed {fed.ok} documents{rate}", markup=False)
+    refused = [*unreadable, *(f"{each.id}: {each.message}" for each in fed.problems)]
+    if failed := len(unreadable) + fed.failed:
+        console.print(f"{failed} rows were refused; the first: {refused[0]}", style="red", markup=False, soft_wrap=True)
+
+
+def _telling_word(sample: Sample, package: NewPackage) -> str:
+    """A word of the sample that some documents have, and most have not."""
+    from collections import Counter
+
+    title = package.guess.title
+    assert title is not None
+    texts = [str(value) for value in sample.values(title.name)]
+    counts = Counter(word for text in texts for word in {each for each in text.split() if each.isalpha()})
+    wanted = max(2, len(texts) // 50)
+    long = {word: count for word, count in counts.items() if len(word) >= _WORD_CHARACTERS} or counts
+    return min(long, key=lambda word: (abs(long[word] - wanted), word), default=texts[0])
+
+
+def _search(console: Console, service: Service, package: NewPackage, words: str) -> None:
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    from paperwasp.client.init.guessing import Use
+
+    found = service.query(yql=f"select * from {package.schema} where userInput(@words)", words=words, hits=5)
+    console.print(f"\nQuery: {words}   ({_counted(found.total, 'document')} found, in {package.schema})", markup=False)
+    shown = [each for each in package.guess.columns if each.use is not Use.LEFT_OUT and each.use is not Use.VECTOR]
+    first = package.guess.title
+    fields = [each.field for each in sorted(shown, key=lambda each: each is not first)[:_SHOWN_FIELDS]]
+    table = Table("Relevance", *(Column(field, max_width=44) for field in fields), box=None, pad_edge=False)
+    for hit in found.hits:
+        cells = (" ".join(str(hit.fields.get(field, "")).split())[:100] for field in fields)
+        table.add_row(f"{hit.relevance:.3f}", *map(Text, cells))
+    console.print(table)
+
+
+def _say_next(console: Console, package: NewPackage, target: Path, data_dir: Path | None) -> None:
+    where = "" if data_dir is None or data_dir == DEFAULT_DATA else f" --data-dir {data_dir}"
+    lines = ["", "Next:", f"  paperwasp serve {target}{where}"]
+    if data_dir is None:
+        lines.append(f"  paperwasp feed {shlex.join(package.feed_arguments())}")
+    lines += [f"  paperwasp query {shlex.quote(text)}" for text in package.queries()]
+    console.print("\n".join(lines), markup=False, soft_wrap=True)
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

@@ -1,0 +1,68 @@
+"""The first rows of a file, each a mapping of columns to values, by the readers that feed it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from itertools import islice
+from typing import Any, Final
+
+from paperwasp.client.sources.operations import BadInput, SourceOperation
+from paperwasp.client.sources.read import ReadOptions, read_file
+from paperwasp.client.sources.rows import RowMapping, RowOptions
+from paperwasp.document.ids import DocumentId
+from paperwasp.errors import InvalidInput
+from paperwasp.records import dataclass
+
+SAMPLED_ROWS: Final = 10_000
+_ANY_ID: Final = DocumentId.parse("id:sample:sample::row")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of a file."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+
+    def values(self, column: str) -> list[Any]:
+        """The values of a column, without rows that have none."""
+        return [value for row in self.rows if (value := row.get(column)) not in (None, "")]
+
+
+def read_sample(path: str, options: ReadOptions) -> Sample:
+    """The first rows of a file of rows. Errors: InvalidInput for a file that is empty, damaged, or has operations."""
+    rows = _Rows()
+    for item in islice(read_file(path, options, rows=rows), SAMPLED_ROWS):
+        if isinstance(item, BadInput) and item.is_end:
+            raise InvalidInput(item.message)
+    if not rows.found:
+        raise InvalidInput(f"'{path}' has no rows, so nothing can be said of its columns")
+    if all("fields" in row and isinstance(row.get("fields"), Mapping) for row in rows.found[:10]):
+        raise InvalidInput(
+            f"'{path}' has operations of Vespa's feed format: the application that it is for has a schema"
+        )
+    columns = dict.fromkeys(name for row in rows.found for name in row)
+    return Sample(tuple(columns), tuple(rows.found))
+
+
+class _Rows(RowMapping):
+    """Keeps rows as they come, instead of making operations of them."""
+
+    def __init__(self) -> None:
+        super().__init__(RowOptions(document_type="sample"))
+        self.found: list[Mapping[str, Any]] = []
+
+    def check_columns(self, name: str, columns: Iterable[str]) -> None:
+        there = list(columns)
+        twice = next((column for number, column in enumerate(there) if column in there[:number]), None)
+        if twice is not None:
+            raise InvalidInput(f"{name}: there are two columns '{twice}'")
+
+    def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
+        self.found.append({column: _plain(value) for column, value in row.items()})
+        return SourceOperation("put", _ANY_ID, b"{}", None, False, place)
+
+
+def _plain(value: Any) -> Any:
+    """A value of Python's own types: columns of Arrow give arrays of NumPy."""
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,0 +1,148 @@
+"""What the columns of a sample are guessed to be, and that a package of any columns can be deployed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paperwasp.application.build import build_model
+from paperwasp.application.package import ApplicationPackage
+from paperwasp.client.init.guessing import Guess, Use, field_name, guess
+from paperwasp.client.init.package import NewPackage
+from paperwasp.client.init.sample import Sample, read_sample
+from paperwasp.client.sources.read import ReadOptions
+from paperwasp.client.sources.rows import RowOptions
+from paperwasp.errors import InvalidInput
+from paperwasp.service.schema_check import check_schema
+
+READING = ReadOptions(rows=RowOptions(document_type="t"))
+
+
+def sample_of(*values: Any) -> Sample:
+    """A column `c` of these values beside an id."""
+    return Sample(("id", "c"), tuple({"id": str(number), "c": value} for number, value in enumerate(values)))
+
+
+def guessed(*values: Any) -> tuple[str, Use, str]:
+    """Type, use and what --field-type says of a column of these values."""
+    (column,) = guess(sample_of(*values), None).columns
+    return column.type, column.use, column.said_type
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (("1", "-20", " 3 "), ("int", Use.NUMBER, "int")),
+        (("1", "2147483648"), ("long", Use.NUMBER, "long")),
+        (("1901.0", "1902"), ("int", Use.NUMBER, "int")),
+        (("9223372036854775808", "1"), ("string", Use.TEXT, "")),
+        (("01234", "98765"), ("string", Use.TEXT, "")),
+        (("0.5", "1e3", "2"), ("double", Use.NUMBER, "double")),
+        (("1", "n/a"), ("string", Use.TEXT, "")),
+        (("true", "False"), ("bool", Use.CATEGORY, "bool")),
+        (("2024-05-01", "1969-12-31T23:59:59Z"), ("long", Use.NUMBER, "timestamp")),
+        (("2024-05-01", "2024-13-01"), ("string", Use.TEXT, "")),
+        (("a;b", "c", "d ; e"), ("array<string>", Use.CATEGORY, "array<string>")),
+        (("One; or the other, which is a sentence of its own; three", "x"), ("string", Use.TEXT, "")),
+        (('["a","b"]', "[]", '["c"]'), ("array<string>", Use.CATEGORY, "json")),
+        (("[1,2]", "[3]"), ("array<int>", Use.NUMBER, "json")),
+        (("[draft]", "[final]"), ("string", Use.TEXT, "")),
+        (("red", "blue", "red", "blue"), ("string", Use.CATEGORY, "")),
+        (("https://a.b/c", "http://d.e"), ("string", Use.SHOWN, "")),
+        ((1, 2.0), ("int", Use.NUMBER, "int")),
+        ((1, 2.5), ("double", Use.NUMBER, "")),
+        ((True, False), ("bool", Use.CATEGORY, "")),
+        ((1, "x"), ("string", Use.TEXT, "")),
+        (([0.5] * 8, [1] * 8), ("tensor<float>(x[8])", Use.VECTOR, "")),
+        (([0.5] * 8, [1] * 9), ("array<double>", Use.NUMBER, "")),
+        (([1, 2], [3]), ("array<int>", Use.NUMBER, "")),
+        (([2**63], [3]), ("array<double>", Use.NUMBER, "")),
+        ((["a"], []), ("array<string>", Use.CATEGORY, "")),
+        (({"a": 1}, {"a": 2}), ("string", Use.LEFT_OUT, "")),
+        ((None, ""), ("string", Use.LEFT_OUT, "")),
+    ],
+)
+def test_types(values: tuple[Any, ...], expected: tuple[str, Use, str]) -> None:
+    assert guessed(*values) == expected
+
+
+def ids_of(*rows: dict[str, Any], said: str | None = None) -> Guess:
+    return guess(Sample(tuple(rows[0]), rows), said)
+
+
+def test_ids() -> None:
+    assert ids_of({"a": "x", "isbn": "1"}, {"a": "y", "isbn": "2"}).id == "isbn"
+    assert ids_of({"a": "x", "isbn": "1"}, {"a": "y", "isbn": "1"}).id == "a"
+    assert ids_of({"a": "x", "isbn": "1"}, {"a": "x", "isbn": "1"}, said="isbn").id == "isbn"
+    with pytest.raises(InvalidInput, match="No column has another value in each row"):
+        ids_of({"a": 1}, {"a": 1})
+    with pytest.raises(InvalidInput, match="--id names 'b', and the columns are a"):
+        ids_of({"a": 1}, said="b")
+    found = ids_of({"name": "a long name"}, {"name": "another long name"})
+    assert (found.id, [column.field for column in found.columns]) == ("name", ["name"])
+
+
+def test_names_of_fields() -> None:
+    assert field_name("Release Date (UTC)") == "release_date_utc"
+    assert field_name("Prix €", {"prix"}) == "prix_2"
+    assert [field_name(name) for name in ("id", "9 lives", "日本", "all", "float")] == [
+        "field_id",
+        "field_9_lives",
+        "field",
+        "field_all",
+        "float",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("rows.csv", "id,a b\n1,x\n2,y\n"),
+        ("rows.tsv", "id\ta b\n1\tx\n2\ty\n"),
+        ("rows.jsonl", '{"id": "1", "a b": "x"}\n{"id": "2", "a b": "y"}\n'),
+        ("rows.json", '[{"id": "1", "a b": "x"}, {"id": "2", "a b": "y"}]'),
+    ],
+)
+def test_samples(name: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    found = read_sample(str(tmp_path / name), READING)
+    assert found == Sample(("id", "a b"), ({"id": "1", "a b": "x"}, {"id": "2", "a b": "y"}))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("a.csv", "", "has no rows"),
+        ("a.csv", "a,b\n", "has no rows"),
+        ("a.csv", "a,a\n1,2\n", "there are two columns 'a'"),
+        ("a.jsonl", '{"put": "id:a:a::1", "fields": {}}\n', "has no rows"),
+        ("a.jsonl", '{"x": "1", "fields": {"a": 1}}\n', "has operations of Vespa's feed format"),
+        ("a.txt", "a,b\n", "does not say its format"),
+    ],
+)
+def test_files_that_are_no_rows(name: str, content: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InvalidInput, match=problem):
+        read_sample(str(tmp_path / name), READING)
+
+
+VALUES = st.sampled_from(
+    [1, 2**40, 0.5, True, "a", "some words of text", "a;b", ["x"], [1], [0.5] * 8, {"k": 1}, "", None]
+)
+COLUMNS = st.dictionaries(st.text(min_size=1, max_size=12), st.lists(VALUES, min_size=2, max_size=2), max_size=6)
+
+
+@given(columns=COLUMNS)
+def test_a_package_of_any_columns_can_be_deployed(columns: dict[str, list[Any]]) -> None:
+    columns = {"documentid": ["1", "2"], **{name: values for name, values in columns.items() if name != "documentid"}}
+    rows = tuple({name: values[number] for name, values in columns.items()} for number in range(2))
+    made = NewPackage("rows", guess(Sample(tuple(columns), rows), "documentid"), "rows\n.csv")
+    files = {path: text.encode() for path, text in made.files().items()}
+    model = build_model(ApplicationPackage(files), check_schema)
+    fields = {column.field for column in made.guess.columns if column.use is not Use.LEFT_OUT}
+    assert set(model.schemas["rows"].document.fields) == fields
+    assert [finding for finding in model.findings if finding.level != "INFO"] == []
