@@ -3,12 +3,31 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from paperwasp.cli import app, help_of
+from tests.client.commands import run_command
 
 NAMES = sorted(command.callback.__name__ for command in app.registered_commands if command.callback is not None)
+
+
+def _all_commands(command: Any, *words: str) -> Iterator[tuple[str, Any]]:
+    yield " ".join(words), command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from _all_commands(each, *words, name)
+
+
+@pytest.mark.parametrize(("words", "command"), list(_all_commands(get_command(app))))
+def test_every_name_of_an_option_is_whole_in_80_columns(words: str, command: Any) -> None:
+    ran = run_command(*words.split(), "--help", environment={"COLUMNS": "80"})
+    assert ran.code == 0 and [line for line in ran.out.splitlines() if len(line) > 80] == []
+    names = [name for each in command.params for name in (*each.opts, *each.secondary_opts)]
+    options = [name for name in names if name.startswith("-")]
+    assert [name for name in options if not re.search(rf"(?<![\w-]){name}(?![\w…-])", ran.out)] == []
 
 
 def test_lines_are_joined_within_sentences_alone() -> None:

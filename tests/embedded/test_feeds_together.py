@@ -13,7 +13,7 @@ import pytest
 
 import paperwasp
 from paperwasp.embedded.lent_loop import Closed
-from paperwasp.embedded.window import OPERATIONS
+from paperwasp.embedded.window import EMBEDDING_OPERATIONS, EMBEDDING_SECONDS, OPERATIONS, Pace
 from tests.children import ROOT
 
 SCHEMA = """schema thing {
@@ -110,3 +110,68 @@ def test_an_interrupt_leaves_the_service_in_order() -> None:
     command = [sys.executable, "-c", INTERRUPTED, SCHEMA]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
+
+
+EMBEDDING = {
+    "services.xml": """<services version="1.0"><container id="c" version="1.0"><search/><document-api/>
+  <component id="counting" class="counting.Counting" bundle="python"/></container>
+  <content id="d" version="1.0"><redundancy>1</redundancy><documents><document type="t" mode="index"/></documents>
+  <nodes><node hostalias="n" distribution-key="0"/></nodes></content></services>""",
+    "schemas/t.sd": """schema t {
+  document t { field text type string { indexing: summary } }
+  field vector type tensor<float>(x[1]) { indexing: input text | embed counting | attribute }
+}""",
+    "components/counting.py": """
+import threading
+class Counting:
+    def __init__(self, setup):
+        self.lock, self.now, self.most = threading.Lock(), 0, 0
+
+    def embed(self, texts, call):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        if self.most > 1 and "alone" in texts[0]:
+            raise ValueError(f"{self.most} at a time")
+        with self.lock:
+            self.now -= 1
+        return [[1.0] for _ in texts]
+""",
+}
+
+
+def test_of_what_embeds_only_as_much_is_begun_as_is_done_in_time() -> None:
+    """However slow a model is, no operation waits behind others of the same feed until its time is over."""
+    hours = iter(range(10**6))
+    with paperwasp.Service(EMBEDDING, allow_python_components=True) as service:
+        service._window.pace = Pace(lambda: next(hours) * 3600.0)
+        rows = [{"id": str(n), "text": f"alone {n}"} for n in range(50)]
+        result = service.feed([*rows, {"remove": "id:t:t::0"}, {"id": "1", "text": "again alone"}])
+        assert (result.ok, result.problems) == (52, [])
+        assert service._window.pace.most == 1
+        service._window.pace = Pace(lambda: 0.0)
+        assert service.feed({"id": str(n), "text": "x"} for n in range(600)).ok == 600
+        assert service._window.pace.most == EMBEDDING_OPERATIONS and service._window.pace.has_room
+        document = service.get("1")
+        assert document is not None and document["text"] == "x"
+
+
+def test_the_pace_grows_with_what_ends_in_time_and_halves_once_for_what_does_not() -> None:
+    now = [0.0]
+    pace = Pace(lambda: now[0])
+    for _ in range(10):
+        pace.begin()
+        pace.end(now[0])
+    assert pace.most == 11
+    for _ in range(11):
+        assert pace.has_room
+        pace.begin()
+    assert not pace.has_room
+    now[0] = EMBEDDING_SECONDS + 1
+    for _ in range(11):
+        pace.end(0.0)
+    assert pace.most == 5
+    pace.begin()
+    now[0] *= 3
+    pace.end(EMBEDDING_SECONDS + 1)
+    assert pace.most == 2

@@ -92,6 +92,25 @@ def test_a_suite_written_for_docker_runs(tmp_path: Path) -> None:
     assert local.service is None
 
 
+def test_a_first_package_that_is_refused_keeps_no_ports() -> None:
+    """One test that fails must not make errors of all that come later."""
+    first = VespaLocal(port=0, cfgsrv_port=0, output_file=io.StringIO())
+    with pytest.raises(DeploymentFailed, match="titel"):
+        first.deploy(_package("bm25(titel)"))
+    assert (first.service, first.local_port, first.cfgsrv_port) == (None, 0, 0)
+    with VespaLocal(port=0, cfgsrv_port=0, output_file=io.StringIO()) as local:
+        local.deploy(_package("bm25(title)"))
+        ports = local.local_port, local.cfgsrv_port
+        # One that served before goes on to.
+        with pytest.raises(DeploymentFailed, match="titel"):
+            local.deploy(_package("bm25(titel)"))
+        assert local.service is not None and (local.local_port, local.cfgsrv_port) == ports
+    again = VespaLocal(port=ports[0], cfgsrv_port=ports[1], output_file=io.StringIO())
+    for _ in range(2):
+        with pytest.raises(DeploymentFailed, match="titel"):
+            again.deploy(_package("bm25(titel)"))
+
+
 def test_a_package_that_is_refused_is_a_runtime_error() -> None:
     with VespaLocal(port=0, cfgsrv_port=0, output_file=io.StringIO()) as local:
         with pytest.raises(RuntimeError, match=r"Deployment failed, code: 4\d\d, message: .*titel") as failed:

@@ -19,6 +19,7 @@ from paperwasp.cli.doctor import doctor
 from paperwasp.cli.evaluate import evaluate
 from paperwasp.cli.features import features
 from paperwasp.cli.feed import feed
+from paperwasp.cli.help import Command
 from paperwasp.cli.init import init
 from paperwasp.cli.key import key
 from paperwasp.cli.models import models
@@ -58,7 +59,7 @@ def help_of(command: Callable[..., None]) -> str:
 
 
 for _command in _COMMANDS:
-    app.command(help=help_of(_command))(_command)
+    app.command(cls=Command, help=help_of(_command))(_command)
 app.add_typer(key, name="key")
 app.add_typer(models, name="models")
 

@@ -7,6 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
+from paperwasp.cli.help import Command
 from paperwasp.cli.options import DEFAULT_DATA, DataDirectoryPath
 from paperwasp.errors import InvalidInput
 from paperwasp.patterns import compile_later
@@ -22,7 +23,7 @@ _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _LIFETIME: Final = compile_later(r"([1-9][0-9]{0,5})([mhdw])")
 
 
-@key.command()
+@key.command(cls=Command)
 def create(
     name: Annotated[str, typer.Argument(help="What it is for. Several keys of one name are versions of it.")],
     scopes: Annotated[
@@ -49,7 +50,7 @@ def create(
     typer.echo(token)
 
 
-@key.command("list")
+@key.command("list", cls=Command)
 def show(data_dir: DataDirectoryPath = DEFAULT_DATA) -> None:
     """List all keys, without their secrets."""
     from paperwasp.access.keys import KeyFolder
@@ -65,7 +66,7 @@ def show(data_dir: DataDirectoryPath = DEFAULT_DATA) -> None:
         typer.echo(f"{each.id:<16}  {each.name:<24}  {scopes:<17}  {_shown(each.created_seconds):<20}  {expires}")
 
 
-@key.command()
+@key.command(cls=Command)
 def revoke(
     name_or_id: Annotated[str, typer.Argument(help="The id of a key, or a name: all keys of that name.")],
     data_dir: DataDirectoryPath = DEFAULT_DATA,

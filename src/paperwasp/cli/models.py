@@ -7,6 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
+from paperwasp.cli.help import Command
+
 models: Final = typer.Typer(
     help="List, fetch and add the models of embedders that packages name by address or id.\n\n"
     "The service fetches nothing by itself: it reads the model cache, the folder of PAPERWASP_MODEL_CACHE or else "
@@ -16,7 +18,7 @@ models: Final = typer.Typer(
 )
 
 
-@models.command("list")
+@models.command("list", cls=Command)
 def show(
     application: Annotated[
         Path | None, typer.Argument(help="An application package; without one, what the cache has is listed.")
@@ -36,7 +38,7 @@ def show(
         raise typer.Exit(1)
 
 
-@models.command()
+@models.command(cls=Command)
 def fetch(
     what: Annotated[
         list[str], typer.Argument(help="Application packages, addresses (https://…) or model ids such as e5-small-v2.")
@@ -56,7 +58,7 @@ def fetch(
         raise typer.Exit(1)
 
 
-@models.command()
+@models.command(cls=Command)
 def add(
     source: Annotated[
         Path, typer.Argument(help="A file, or a cache of Hugging Face such as ~/.cache/huggingface/hub.")

@@ -118,6 +118,11 @@ class ContainerApp:
             return None
         return interfaces.documents.decoded_puts
 
+    def embeds(self, document_type: str) -> bool:
+        """Whether indexing such documents may take long, since it embeds: they wait for a model beside the loop."""
+        interfaces = self._interfaces
+        return interfaces is not None and document_type in interfaces.documents.slow_types
+
     async def _answer_cbor(self, request: Request) -> Answer:
         request = await as_json_request(request)
         answer = await settled(self._begin(request))

@@ -123,6 +123,9 @@ class _Run:
             self.end()
         if is_large(request):
             self._large.add(identity)
+        if operation.kind != "remove" and self._container.embeds(operation.document_id.document_type):
+            self._send_embedding(request, identity)
+            return
 
         def begin() -> Begun:
             self._begun += 1
@@ -131,6 +134,33 @@ class _Run:
         self._batch.append((begin, lambda given: self._take(identity, given)))
         if len(self._batch) == _BATCH:
             self.send()
+
+    def _send_embedding(self, request: Request, identity: str) -> None:
+        """Sends an operation that embeds, behind what was added before, when embedding has come so far."""
+        if self._batch:
+            self.send()
+        pace = self._window.pace
+        self._window.take_embedding()
+        since = pace.now()
+
+        def begin() -> Begun:
+            self._begun += 1
+            return self._container.admit(request)
+
+        def take(given: Given) -> None:
+            pace.end(since)
+            self._take(identity, given)
+
+        before = self._begun
+        try:
+            self._loop.start_all([(begin, take)])
+        except BaseException:
+            if self._begun == before:
+                pace.end(since)
+                self._window.give_back(1)
+            raise
+        if self._report is not None:
+            self._report(self.result)
 
     def send(self) -> None:
         """Sends what is left."""

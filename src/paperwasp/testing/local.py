@@ -87,7 +87,8 @@ class VespaLocal:
         debug: bool = False,
     ) -> Vespa:
         """Deploys the package, and starts the service where it does not run. An application of that name that was
-        deployed before in this process, and not removed, is there with its documents.
+        deployed before in this process, and not removed, is there with its documents. A first package that is refused
+        leaves nothing behind: its ports are free again.
 
         Errors: DeploymentFailed, PortTaken.
         """
@@ -114,11 +115,19 @@ class VespaLocal:
             raise _failed(error) from error
 
     def _deploy(self, application: ApplicationPackage, archive: bytes) -> Vespa:
+        asked = Ports(self.local_port, self.cfgsrv_port)
+        is_new = (self.container is None or self.container.is_removed) and find_container(application.name) is None
         service = self._started(application.name)
         try:
             service.deploy(archive)
-        except PaperwaspError as error:
-            raise _failed(error) from error
+        except BaseException as error:
+            if is_new:  # it has never had an application, and would keep its ports from the next
+                self._container().remove()
+                self.container = self.container_name = self.container_id = None
+                self.local_port, self.cfgsrv_port = asked
+            if isinstance(error, PaperwaspError):
+                raise _failed(error) from error
+            raise
         print("Finished deployment.", file=self.output)
         return Vespa(url=self.url, port=self.local_port, application_package=application)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from time import monotonic, monotonic_ns
 from typing import Any, Final
@@ -86,6 +87,11 @@ class DocumentApi:
         self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self.embedding, self._environment)
         self.decoded_puts = DecodedPuts(routes, self.queue)
         self._routes = routes
+
+    @property
+    def slow_types(self) -> AbstractSet[str]:
+        """The document types of which indexing may take long."""
+        return frozenset() if self._routes is None else self._routes.slow_types
 
     async def handle(self, request: Request) -> Answer:
         """The answer to any request below /document/v1/. Raises only defects."""
