@@ -6,7 +6,9 @@ InvokerFactory.java in Vespa.
 
 from __future__ import annotations
 
+import asyncio
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from math import inf
@@ -16,7 +18,11 @@ import orjson
 import pytest
 
 from paperwasp.container.search.config import QueryLimits, SearchConfig
+from paperwasp.container.search.handler import SearchHandler
+from paperwasp.http.messages import Request
+from paperwasp.search.query import Query, SearchResponse
 from tests.container.search_nodes import Running, put, running
+from tests.container.search_scripts import config
 
 
 @pytest.mark.parametrize(
@@ -33,6 +39,25 @@ from tests.container.search_nodes import Running, put, running
 )
 def test_tuning(tuning: Mapping[str, str], expected: tuple[int, float]) -> None:
     assert tuple(QueryLimits.of(tuning)) == expected
+
+
+@pytest.mark.parametrize(("query", "seconds"), [("timeout=1ks", 600), ("timeout=9", 9), ("yql=", 600)])
+def test_no_query_has_more_than_ten_minutes(query: str, seconds: int) -> None:
+    seen: list[Query] = []
+
+    class Clusters:
+        async def ask(self, address: str, message: object) -> object:
+            assert isinstance(message, Query)
+            seen.append(message)
+            return SearchResponse(0, 0, ())
+
+    if query == "yql=":
+        query += "select * from music where true timeout 700000"
+    handler = SearchHandler(Clusters(), config())
+    before = time.monotonic_ns()
+    asyncio.run(handler.handle(Request("GET", "/search/", f"{query.replace(' ', '%20')}&query=a&sources=media")))
+    left = seen[0].deadline.at_ns - before
+    assert seconds * 1e9 <= left < (seconds + 60) * 1e9
 
 
 @pytest.fixture(scope="module")

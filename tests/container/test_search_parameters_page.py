@@ -11,6 +11,7 @@ import pytest
 from paperwasp.container.search.parameter_table import PARAMETERS, full_name, is_full_name, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
+from tests.container.vespa_query_properties import OWN, names_of_vespa
 
 PAGE = Path(__file__).parents[2] / "docs" / "search-parameters.md"
 VALUES = (
@@ -85,3 +86,13 @@ def test_unknown_members_of_reserved_groups_are_refused(name: str) -> None:
 
 def test_a_name_of_the_application_s_own_is_kept() -> None:
     assert set(outcomes("my.own")) == {"keeps"}
+
+
+@pytest.mark.parametrize("name", names_of_vespa())
+def test_every_property_of_vespa_has_a_row(name: str) -> None:
+    assert name in ROWS
+
+
+def test_what_only_this_service_has_is_no_property_of_vespa() -> None:
+    assert len(set(names_of_vespa())) == len(names_of_vespa()) > 150
+    assert OWN.isdisjoint(names_of_vespa()) and ROWS.keys() >= OWN

@@ -83,6 +83,8 @@ schema album {
       dynamic }
     summary teasers { source: quotes
       dynamic } }
+  document-summary named-id { summary documentid {}
+    summary title {} }
   document-summary bold { summary bolded { source: review
       bolding: on } }
   document-summary words { summary title_words { source: title
@@ -274,6 +276,14 @@ def test_tokens_are_what_a_field_is_searched_by() -> None:
             "title_words": ["kind", "of", "blue", "train"],
             "quote_words": [["blue", "train"], ["nothing"]],
             "genre_words": ["modal jazz"],
+        }
+
+
+def test_the_id_of_a_class_that_names_it_is_shown_beside_the_fields() -> None:
+    with node() as album:
+        assert shown(album, summary="named-id") == {"title": DOCUMENT.fields["title"]}
+        assert shown(album, summary="named-id", summary_fields=("documentid", "title")) == {
+            "title": DOCUMENT.fields["title"]
         }
 
 

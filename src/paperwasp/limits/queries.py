@@ -10,6 +10,8 @@ MAX_OFFSET: Final = 1000
 GLOBAL_RERANK_COUNT: Final = 10_000
 """How many hits of a document type the global phase ranks again: all of them are sent to the container."""
 QUERY_TIMEOUT_MS: Final = 500
+LONGEST_QUERY_TIMEOUT_MS: Final = 600_000
+"""The longest timeout that a query has, whatever it says."""
 SIGNIFICANCE_MODEL_BYTES: Final = 256 * 1024 * 1024
 """The largest file with document frequencies, inflated."""
 SUMMARY_FORMS: Final = 256

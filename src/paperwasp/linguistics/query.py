@@ -6,13 +6,16 @@ Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#stemming, a
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from paperwasp.linguistics.detection import detect
 from paperwasp.linguistics.languages import ENGLISH, UNKNOWN, Language, language_of
 from paperwasp.linguistics.text import TextProfile
 from paperwasp.records import dataclass
+
+_Token = TypeVar("_Token")
 
 STEM_EXACTNESS: Final = 0.7
 """The exactness of a stem, where the word itself is indexed too; that of a word is 1."""
@@ -72,11 +75,25 @@ def index_terms(profile: TextProfile, text: str, language: str = UNKNOWN) -> lis
     """
     words = profile.words(text)
     if not profile.is_stemmed:
-        return [(word,) for word in words]
+        return [(word,) for word in _indexed(profile, words, words)]
     known = document_language(text, language)
     both = profile.stemming == "multiple"
-    stems = profile.stems(words, known)
-    return [(stem, word) if both and stem != word else (stem,) for stem, word in zip(stems, words, strict=True)]
+    pairs = list(zip(profile.stems(words, known), words, strict=True))
+    kept = _indexed(profile, pairs, [stem for stem, _ in pairs])
+    return [(stem, word) if both and stem != word else (stem,) for stem, word in kept]
+
+
+def _indexed(profile: TextProfile, tokens: list[_Token], terms: list[str]) -> list[_Token]:
+    """The tokens without those that are no longer among the first occurrences of their term that are indexed."""
+    if len(tokens) <= profile.max_occurrences:
+        return tokens
+    counts: Counter[str] = Counter()
+    kept = []
+    for token, term in zip(tokens, terms, strict=True):
+        counts[term] += 1
+        if counts[term] <= profile.max_occurrences:
+            kept.append(token)
+    return kept
 
 
 def document_language(text: str, given: str = UNKNOWN) -> Language:

@@ -228,6 +228,8 @@ def _asked(query: Query, schema: Schema) -> Mapping[str, SummaryField]:
     class, all are as the class `default` has them (PartialSummaryHandler.java in Vespa's container-search)."""
     summary = schema.summaries.get(query.show.summary)
     fields = summary.fields if summary is not None else {}
+    if DOCUMENT_ID in fields:  # it is shown beside the fields
+        fields = {name: field for name, field in fields.items() if name != DOCUMENT_ID}
     if not query.show.fields:
         return fields
     if summary is not None and not all(name in fields for name in _without_id(query.show.fields)):

@@ -68,11 +68,9 @@ _RANGE = compile_later(
 _IN_PIECES: Final = Annotations(and_segmenting=True)
 
 
-def too_many_items(count: int) -> IllegalQuery:
+def too_many_items(count: int, limit: int = limits.QUERY_ITEMS) -> IllegalQuery:
     """The error of a query with this number of items, or more."""
-    return IllegalQuery(
-        f"Query tree exceeds allowed item count. Configured limit: {limits.QUERY_ITEMS} - Item count: {count}"
-    )
+    return IllegalQuery(f"Query tree exceeds allowed item count. Configured limit: {limit} - Item count: {count}")
 
 
 class Reader:

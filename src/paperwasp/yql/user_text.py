@@ -56,12 +56,14 @@ class UserText(NamedTuple):
     """`model.filter`, which goes with `query`."""
     is_yql_default: bool = False
     """Whether `type` holds for `userInput` too, where that says nothing: `model.type.isYqlDefault`."""
+    max_items: int = limits.QUERY_ITEMS
+    """How many items the whole query may have."""
 
 
 def complete(tree: Item, user: UserText) -> Item | None:
     """The canonical tree with all user text parsed and in its place; None where nothing is left.
 
-    Errors: IllegalQuery when more than `limits.QUERY_ITEMS` items are left; LanguageError for a text that may not be
+    Errors: IllegalQuery when more than `user.max_items` items are left; LanguageError for a text that may not be
     empty and is.
     """
     whole = _complete(tree, user)
@@ -69,8 +71,8 @@ def complete(tree: Item, user: UserText) -> Item | None:
         return None
     whole = canonical(whole)
     count = number_of_items(whole)
-    if count > limits.QUERY_ITEMS:
-        raise too_many_items(count)
+    if count > user.max_items:
+        raise too_many_items(count, user.max_items)
     return whole
 
 

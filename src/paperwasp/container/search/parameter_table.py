@@ -90,6 +90,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
     (("searchChain",), to("search_chain", str), SHAPE),
     (("maxHits",), number("max_hits", values.count), SHAPE),
     (("maxOffset",), number("max_offset", values.count), SHAPE),
+    (("maxQueryItems",), number("text.max_items", values.items), SHAPE),
     (("noCache",), to("no_cache", values.boolean), SHAPE),
     (("noCacheWrite",), to("no_cache_write", values.boolean), SHAPE),
     (("groupingSessionCache",), _FLAG, SHAPE),

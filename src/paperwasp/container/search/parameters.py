@@ -13,6 +13,7 @@ from typing import Final
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles, ResolvedProfile
 from paperwasp.container.search.parameter_table import full_name, is_full_name, set_parameter
 from paperwasp.container.search.settings import RequestValues, SearchParameters
+from paperwasp.container.search.values import check_format
 from paperwasp.errors import IllegalQuery
 
 _REFERENCE: Final = "See https://docs.vespa.ai/en/reference/api/query.html#native-execution-parameters"
@@ -37,10 +38,19 @@ def read_parameters(
     else:
         for key, value in pairs:
             set_parameter(parameters, key, value)
+    _check_format(parameters.presentation.format or "")
     check_window(parameters, parameters.values)
     if parameters.presentation.callback and parameters.presentation.format == "cbor":
         raise IllegalQuery("'jsoncallback' needs the format json: cbor is no JavaScript")
     return parameters
+
+
+def _check_format(name: str) -> None:
+    """Errors: IllegalQuery. Only the format that is used is looked for, as in Vespa (SearchHandler.java)."""
+    try:
+        check_format(name)
+    except ValueError as error:
+        raise IllegalQuery(f"Could not set 'presentation.format' to '{name}': {error}") from None
 
 
 def _query_profile(pairs: Iterable[tuple[str, str]]) -> str | None:

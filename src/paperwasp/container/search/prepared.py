@@ -26,6 +26,7 @@ from paperwasp.container.search.tree import TreeTemplate, language_of
 from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.grouping.request import GroupingRequest
+from paperwasp.limits import LONGEST_QUERY_TIMEOUT_MS
 from paperwasp.query.items import Item
 from paperwasp.records import dataclass
 from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
@@ -127,6 +128,7 @@ class PreparedQuery:
         offset = values.offset if window.offset is None else window.offset
         hits = 0 if window.is_estimate else values.hits if window.hits is None else window.hits
         timeout_ms = values.timeout_ms if window.timeout_ms is None else window.timeout_ms
+        timeout_ms = min(timeout_ms, LONGEST_QUERY_TIMEOUT_MS)
         tree, context = self._tree(values)
         for rewrite in self.rewrites:
             tree = rewrite(tree, context)

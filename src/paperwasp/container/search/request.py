@@ -16,7 +16,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.container.lenient_json import lenient_json
-from paperwasp.container.search.values import SentArray, renderer
+from paperwasp.container.search.values import FORMATS, SentArray, renderer
 from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
 from paperwasp.large_json import load_json
@@ -71,7 +71,8 @@ def plain_format(request: Request) -> str:
         if part.startswith("format=")
     ]
     try:
-        return renderer(_decode(values[-1])) if values else ""
+        name = renderer(_decode(values[-1])) if values else ""
+        return name if name in FORMATS else ""
     except (InvalidInput, ValueError):
         return ""
 

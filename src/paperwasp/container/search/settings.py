@@ -46,6 +46,8 @@ class TextParameters:
     weak_and_replaces_or: bool = False
     gram_match: str = "all"
     wand_hits: int = 100
+    max_items: int = limits.QUERY_ITEMS
+    """How many items the query may have, at most `limits.QUERY_ITEMS`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,7 @@ def tree_template(parameters: SearchParameters, statement: StatementTemplate | N
         indexes=indexes,
         filter=text.filter,
         is_yql_default=text.is_yql_default,
+        max_items=text.max_items,
     )
     says = says_language(tree)
     if not says and not any(isinstance(item, _OF_USER) for item in tree.walk()):

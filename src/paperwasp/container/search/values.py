@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.patterns import compile_later
 from paperwasp.tensor.json_output import FORMS
 
@@ -79,6 +80,11 @@ def timeout_ms(text: str) -> float:
     if value > MAX_TIMEOUT_MS:
         raise ValueError(f"must be from 0 to {MAX_TIMEOUT_MS:.0f} ms")
     return value
+
+
+def items(text: str) -> int:
+    """How many items a query may have."""
+    return min(count(text), limits.QUERY_ITEMS)
 
 
 def budget_ms(text: str) -> int:
@@ -200,10 +206,14 @@ def element_gap(text: str) -> float:
 
 
 def renderer(text: str) -> str:
-    """One of `FORMATS`."""
-    if (found := _RENDERERS.get(text.lower())) is None:
-        raise ValueError(f"No renderer with id or alias '{text}'. Available renderers are: [{', '.join(FORMATS)}]")
-    return found
+    """One of `FORMATS`, or the text of none, which `check_format` refuses where no other format takes its place."""
+    return _RENDERERS.get(text.lower(), text)
+
+
+def check_format(name: str) -> None:
+    """Errors: ValueError for a format that is none of `FORMATS`; the empty text names none."""
+    if name and name not in FORMATS:
+        raise ValueError(f"No renderer with id or alias '{name}'. Available renderers are: [{', '.join(FORMATS)}]")
 
 
 def callback(text: str) -> str:
