@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -346,7 +347,8 @@ class Program(RandomValues):
         sizes = {name: self.rng.randint(1, 3) for name in self.some("abcd")}
         type_ = type_of(sizes, self.rng.choice(CELL_TYPES))
         factors = [float(self.rng.randint(-3, 3)) for _ in range(self.rng.choice((1, self.hits)))]
-        columns = algebra.place_columns(type_)
+        names = [d.name for d in type_.indexed]
+        columns = dict(zip(names, algebra.places_of(type_, 0, prod(type_.shape)), strict=True))
         values = np.concatenate([factor * sum(columns.values()) + columns[min(sizes)] for factor in factors])
         tensors = [plain.dense(sizes, partial(linear, factor, min(sizes)), type_.cell_type) for factor in factors]
         return Step(f"generated {type_}", Value(algebra.generated(type_, values), tensors))

@@ -2,8 +2,9 @@
 
 `vespa.config.search.summary.juniperrc` may stand in `services`, `content` and the `document` of a cluster; what is
 further in counts more. Its `override` is an array of `item`, each for the summary field `fieldname`; what an item does
-not say has its default. `ai.vespa.opennlp.open-nlp` and `paperwasp.search.ranking-expressions`, which Vespa does not
-know and leaves alone, may stand in `services` and `container`, and `container.qr-searchers` there and in `search`.
+not say has its default. `ai.vespa.opennlp.open-nlp`, `paperwasp.search.ranking-expressions` and
+`paperwasp.search.query-memory`, which Vespa does not know and leaves alone, may stand in `services` and `container`,
+and `container.qr-searchers` there and in `search`.
 Every other configuration is reported as one without effect.
 
 Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet-configuration and
@@ -12,15 +13,16 @@ https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_access import ACCESS_CONFIG
 from paperwasp.application.tables import RULES
-from paperwasp.application.values import VALUES, boolean
+from paperwasp.application.values import VALUES, boolean, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.errors import Finding
 from paperwasp.parsing.nearest import did_you_mean
@@ -31,8 +33,10 @@ _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
 _OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"
 EXPRESSIONS: Final = "paperwasp.search.ranking-expressions"
 _ENABLED: Final = "enabled"
+MEMORY: Final = "paperwasp.search.query-memory"
+_SIZE: Final = "size"
 _SEARCHERS: Final = "container.qr-searchers"
-_OF_CONTAINERS: Final = (_OPEN_NLP, EXPRESSIONS, _SEARCHERS)
+_OF_CONTAINERS: Final = (_OPEN_NLP, EXPRESSIONS, MEMORY, _SEARCHERS)
 """Those that hold for containers, wherever they stand."""
 _SNOWBALL_ENGLISH: Final = "snowballStemmingForEnglish"
 _OPEN_NLP_SETTINGS: Final = {
@@ -48,6 +52,8 @@ _KINDS: Final = {bool: VALUES["boolean"], int: VALUES["count"], float: VALUES["f
 _SETTINGS: Final[Mapping[str, type]] = {
     each.name: type(getattr(DEFAULT_SETTINGS, each.name)) for each in fields(TeaserSettings)
 }
+
+_LEAST_MEMORY: Final = 1 << 20
 
 _Values = Mapping[str, Any]
 
@@ -92,18 +98,37 @@ def snowball_english(root: Element, container: Element, findings: Findings) -> b
 def allows_expressions(root: Element, container: Element, findings: Findings) -> bool:
     """Whether queries to a container may bring ranking expressions. What is wrong is reported."""
     found = True
+    for child in _said(root, container, EXPRESSIONS, _ENABLED, findings):
+        if not VALUES["boolean"].accepts(child.text):
+            findings.error(_invalid(child, VALUES["boolean"].description), child.position)
+        else:
+            found = boolean(child.text)
+    return found
+
+
+def query_memory_bytes(root: Element, container: Element, findings: Findings) -> int:
+    """What ranking for a query to a container may take. What is wrong is reported."""
+    found = limits.QUERY_MEMORY_BYTES
+    for child in _said(root, container, MEMORY, _SIZE, findings):
+        said = size_bytes(child.text)
+        if said is None or not _LEAST_MEMORY <= said <= limits.MOST_QUERY_MEMORY_BYTES:
+            least, most = _LEAST_MEMORY >> 20, limits.MOST_QUERY_MEMORY_BYTES >> 30
+            findings.error(_invalid(child, f"a size like 256MiB, from {least} MiB to {most} GiB"), child.position)
+        else:
+            found = said
+    return found
+
+
+def _said(root: Element, container: Element, name: str, member: str, findings: Findings) -> Iterator[Element]:
+    """The only member that a configuration has, from the root down. Others are reported."""
     for config in (config for element in (root, container) for config in element.all("config")):
-        if _name_of(config) != EXPRESSIONS:
+        if _name_of(config) != name:
             continue
         for child in config.children:
-            if child.tag != _ENABLED:
-                message = f"{EXPRESSIONS} has no '{child.tag}'{did_you_mean(child.tag, (_ENABLED,))}"
-                findings.error(message, child.position)
-            elif not VALUES["boolean"].accepts(child.text):
-                findings.error(_invalid(child, VALUES["boolean"].description), child.position)
+            if child.tag == member:
+                yield child
             else:
-                found = boolean(child.text)
-    return found
+                findings.error(f"{name} has no '{child.tag}'{did_you_mean(child.tag, (member,))}", child.position)
 
 
 def highlight_tags(root: Element, container: Element, findings: Findings) -> Tags:

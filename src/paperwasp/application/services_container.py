@@ -8,7 +8,12 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.hosts import Hosts
 from paperwasp.application.services_access import read_access, read_tls
 from paperwasp.application.services_components import read_components
-from paperwasp.application.services_config import allows_expressions, highlight_tags, snowball_english
+from paperwasp.application.services_config import (
+    allows_expressions,
+    highlight_tags,
+    query_memory_bytes,
+    snowball_english,
+)
 from paperwasp.application.services_filtering import read_filtering
 from paperwasp.application.services_model import AccessLogSettings, Container, EvaluatedNetwork, HttpServer, Node
 from paperwasp.application.values import boolean, integer, size_bytes
@@ -46,6 +51,7 @@ def read_container(element: Element, root: Element, hosts: Hosts, findings: Find
         significance_models=_significance_models(search),
         snowball_english=snowball_english(root, element, findings),
         allows_expressions=allows_expressions(root, element, findings),
+        query_memory_bytes=query_memory_bytes(root, element, findings),
         tags=highlight_tags(root, element, findings),
         ignore_undefined_fields=boolean(_text(api, "ignore-undefined-fields")),
         max_document_size_bytes=size_bytes(_text(api, "max-document-size")),

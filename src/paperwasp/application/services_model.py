@@ -10,6 +10,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from paperwasp import limits
 from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
 from paperwasp.application.bindings import Binding
 from paperwasp.errors import Position
@@ -116,6 +117,8 @@ class Container:
     """Whether its linguistics stems English by Snowball's algorithm."""
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
+    query_memory_bytes: int = limits.QUERY_MEMORY_BYTES
+    """What ranking for one query, or one evaluation of a model, may take."""
     tags: Tags = HI_TAGS
     """How the words of queries are marked."""
     max_document_size_bytes: int | None = None

@@ -72,7 +72,9 @@ class Interfaces:
         embedders = components_in(running.container.components, files_of(model.schemas.values())).embedders
         load_models(embedders.values())
         self.documents.configure(model, running.container)
-        self.evaluation.configure(evaluated_models(running.container, model.files))
+        self.evaluation.configure(
+            evaluated_models(running.container, model.files), running.container.query_memory_bytes
+        )
         self.search.configure(
             SearchConfig(
                 clusters,
@@ -81,6 +83,7 @@ class Interfaces:
                 models,
                 embedders,
                 running.container.allows_expressions,
+                running.container.query_memory_bytes,
                 running.container.tags,
                 running.container.searching_chains,
             )

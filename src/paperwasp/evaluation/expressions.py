@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from paperwasp.core.budget import budget
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.evaluation.function import Values
 from paperwasp.ranking.compiler import Constants, ExpressionCompiler
@@ -66,12 +67,15 @@ class ExpressionFunction:
 
     def _evaluate(self, values: Values) -> Tensor | PaperwaspError:
         block = _Request(values, Labels(self._labels))
+        taken = budget.taken_bytes
         try:
             if isinstance(self._compiled, Program):
                 return Tensor(NUMBER, ((),), numbers(self._compiled, block)[:1])
             [found] = batch(self._compiled, block).tensors(block.labels)
         except PaperwaspError as error:
             return error
+        finally:
+            budget.give_back_to(taken)
         return found
 
 

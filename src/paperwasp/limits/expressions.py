@@ -16,11 +16,9 @@ PROBLEMS: Final = 10
 """How many problems of one document type an error tells."""
 PROBLEM_CHARACTERS: Final = 1_000
 """Of each of them."""
-FOLDED_CELLS: Final = 1 << 22
+FOLDED_CELLS: Final = 1 << 20
 """The cells of all constants together that are computed with the expressions of a query; others are with each query."""
-BLOCK_CELLS: Final = 1 << 25
-"""The cells of all tensors together that are computed for the hits of one block, those of functions within included."""
 KEPT_PROFILES: Final = 256
 """Rank profiles with expressions of queries that a container keeps compiled, and a content cluster."""
-KEPT_BYTES: Final = 64 * 1024 * 1024
+KEPT_BYTES: Final = 16 * 1024 * 1024
 """The memory of all of them, about; one that needs more alone is kept until the next comes."""

@@ -20,6 +20,10 @@ VOCABULARIES: Final = 32
 """Caches of what the words of shown texts are indexed as: one for each language and text profile."""
 VOCABULARY_WORDS: Final = 32_768
 """Words in one such cache, each of at most 64 bytes. When it is full it is emptied."""
+QUERY_MEMORY_BYTES: Final = 64 * 1024 * 1024
+"""What the tensors that one query computes may take at a time, unless services.xml says more."""
+MOST_QUERY_MEMORY_BYTES: Final = 8 << 30
+"""The most that services.xml may say."""
 QUERY_THREADS: Final = 2
 QUERY_QUEUE_LENGTH: Final = 256
 STREAMED_DOCUMENTS: Final = 10_000

@@ -12,6 +12,10 @@ TENSOR_BATCH_CELLS: Final = 1 << 26
 """The most cells of the tensors of all hits that are computed at a time."""
 TENSOR_FOLDED_CELLS: Final = 1 << 20
 """The cells of operands, multiplied, up to which a constant is computed with the profile, else with each query."""
+TENSOR_FOLDING_CELLS: Final = 1 << 27
+"""The same of all constants of one rank profile together: what computing them may take."""
+TENSOR_FOLDED_TOGETHER_CELLS: Final = 1 << 22
+"""The cells of all constants of one rank profile that are computed with it; others are with each query."""
 TENSOR_DIMENSIONS: Final = 64
 TENSOR_FILE_BYTES: Final = 1 << 28
 """The largest file of a constant, inflated."""

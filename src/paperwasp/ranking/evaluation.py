@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperwasp.core.clock import check_time
 from paperwasp.ranking.program import Feature, Floats, Program
@@ -24,8 +25,8 @@ class InnerBlock:
     """The block of a function that is computed for many values at once.
 
     `level`: how deep it is within others, from 1. `values`: the columns and batches of the names it binds, by number.
-    `repeats`: how many hits it has for each hit of `outer`; those of one hit stand together. Without `outer` nothing
-    in it depends on other hits.
+    `owners`: for each of its hits that of `outer` which it belongs to. Without `outer` nothing in it depends on other
+    hits.
     """
 
     def __init__(
@@ -35,14 +36,14 @@ class InnerBlock:
         values: Mapping[int, Floats | TensorBatch],
         labels: Labels,
         outer: Block | None = None,
-        repeats: int = 1,
+        owners: NDArray[np.int64] | None = None,
     ) -> None:
         self.level = level
         self.hits = hits
         self.values = values
         self.labels = labels
         self.outer = outer
-        self.repeats = repeats
+        self.owners = owners
         self.known: dict[object, Any] = {}
 
 
@@ -86,7 +87,7 @@ def column(feature: Feature, block: Block) -> Floats:
     if values is None:
         if isinstance(block, InnerBlock) and block.outer is not None and block.level not in levels_of(feature):
             outer = column(feature, block.outer)
-            values = outer if len(outer) == 1 else np.repeat(outer, block.repeats)
+            values = outer if len(outer) == 1 else outer[block.owners]
         else:
             values = np.ascontiguousarray(feature.compute(block), np.float64)
         block.known[feature.name] = values
@@ -113,7 +114,8 @@ def batch(node: TensorNode, block: Block) -> TensorBatch:
         check_time()
         if isinstance(block, InnerBlock) and block.outer is not None and block.level not in node.levels:
             outer = batch(node, block.outer)
-            found = outer if outer.is_single else algebra.repeated(outer, block.repeats)
+            assert block.owners is not None
+            found = algebra.taken(outer, block.owners)
         else:
             with np.errstate(all="ignore"):
                 found = node.work(block)

@@ -29,7 +29,7 @@ from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
 from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Source
-from paperwasp.ranking.tensor_plan import RankValue, TensorBounds, TensorGraph
+from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Function, RankProfile
@@ -386,8 +386,7 @@ class ProfileCompiler:
 
     def compiler(self, graph: TensorGraph | None = None) -> ExpressionCompiler:
         if graph is None and self.given:
-            bounds = TensorBounds(limits.expressions.FOLDED_CELLS, limits.expressions.BLOCK_CELLS)
-            graph = TensorGraph(ProgramBuilder(), Labels(), bounds=bounds)
+            graph = TensorGraph(ProgramBuilder(), Labels(), folded_cells=limits.expressions.FOLDED_CELLS)
         return ExpressionCompiler(*self._compiler_arguments(), graph, self)
 
     def _compiler_arguments(self) -> tuple[Catalog, Mapping[str, Function], Constants, str]:

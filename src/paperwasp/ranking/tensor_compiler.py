@@ -211,7 +211,8 @@ class TensorCompiler:
 
             return apply(batch(tensor, block), of_subspaces)
 
-        return self._graph.node((function, inner), type_, (tensor,), work, dependence=inner.dependence)
+        key, most = (function, inner), inner.dependence
+        return self._graph.node(key, type_, (tensor,), work, dependence=most, beside=inner.cells)
 
     # Tensors from nothing
 

@@ -52,6 +52,8 @@ class TensorNode:
     dependence: Dependence
     levels: frozenset[int]
     """The levels of the functions whose names it depends on."""
+    cells: int
+    """About how many cells are computed for one hit, those of what it depends on included."""
     folded: TensorBatch | None = None
     """Its tensor, where that is known before any query."""
     kept: Callable[[Any], KeptTensors] | None = None

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.errors import PaperwaspError, TooLarge
-from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, column, levels_of, numbers
+from paperwasp.core.budget import budget
+from paperwasp.errors import PaperwaspError
+from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, levels_of, numbers, whole_column
 from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode, Work
 from paperwasp.records import dataclass
 from paperwasp.tensor import algebra
-from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -69,27 +69,22 @@ class _ConstantBlock:
         self.known: dict[object, Any] = {}
 
 
-class TensorBounds(NamedTuple):
-    """What the tensors of one graph may take together."""
-
-    folded_cells: int
-    """The cells of constants that are computed at once."""
-    block_cells: int
-    """The cells that are computed for the hits of one block."""
-
-
 class TensorGraph:
     """Makes the nodes of one profile. `labels` has those of its constants; `family` begins the names of its nodes;
-    `bounds` of all nodes together are there where not everybody may be trusted with the bounds of each."""
+    `folded_cells`: of the constants that are computed with the graph, all together."""
 
     def __init__(
-        self, builder: ProgramBuilder, labels: Labels, family: str = "tensor", bounds: TensorBounds | None = None
+        self,
+        builder: ProgramBuilder,
+        labels: Labels,
+        family: str = "tensor",
+        folded_cells: int = limits.TENSOR_FOLDED_TOGETHER_CELLS,
     ) -> None:
         self.builder = builder
         self.labels = labels
         self._family = family
-        self._bounds = bounds
-        self._folded_cells = 0
+        self._cells_to_fold = folded_cells
+        self._folding_left = limits.TENSOR_FOLDING_CELLS
         self._bytes = 0
         self._nodes: dict[tuple[Any, ...], TensorNode] = {}
         self._numbers: dict[TensorNode, int] = {}
@@ -111,17 +106,20 @@ class TensorGraph:
         dependence: Dependence = Dependence.NOTHING,
         levels: frozenset[int] = frozenset(),
         binds: int = 0,
+        times: int = 1,
+        beside: int = 0,
     ) -> TensorNode:
         """The node of an operation, which `key` and the operands define. `dependence`, `levels`: beyond the operands';
-        `binds`: the level of the names that it binds for the last operand."""
+        `binds`: the level of the names that it binds for the last operand. `times`: how often the operands are computed
+        for each hit, about; `beside`: the cells that are computed beside them."""
         whole = (*key, *operands)
         found = self._nodes.get(whole)
         if found is None:
             below = levels.union(*(operand.levels for operand in operands)) - {binds}
             most = max((dependence, *(operand.dependence for operand in operands)))
-            if self._bounds is not None:
-                work = _within(work, self._bounds.block_cells)
-            found = TensorNode(f"{self._family}#{len(self._nodes)}", type_, whole, tuple(operands), work, most, below)
+            name = f"{self._family}#{len(self._nodes)}"
+            cells = _work_cells(type_, operands, times, beside)
+            found = TensorNode(name, type_, whole, tuple(operands), work, most, below, cells)
             self._fold(found)
             self._nodes[whole] = found
         return found
@@ -144,13 +142,17 @@ class TensorGraph:
         """Works a constant now, if that is little."""
         if node.dependence or node.levels or not _is_little(node):
             return
-        if self._bounds is not None and self._folded_cells > self._bounds.folded_cells:
+        if self._cells_to_fold < 0 or self._folding_left < 0:
             return
+        taken = budget.taken_bytes
         try:
             node.folded = batch(node, _ConstantBlock(self.labels))
         except PaperwaspError:
             return  # whoever needs its value gets the error
-        self._folded_cells += node.folded.cells.size
+        finally:
+            budget.give_back_to(taken)
+        self._cells_to_fold -= node.folded.cells.size
+        self._folding_left -= _cells_of(node)
         self._bytes += node.folded.cells.nbytes + node.folded.labels.nbytes
 
     # From numbers, and back
@@ -168,6 +170,7 @@ class TensorGraph:
             lambda block: algebra.number(numbers(program, block)),
             dependence=most,
             levels=levels,
+            beside=cells_of(program),
         )
         self._numbers[node] = value
         return node
@@ -231,15 +234,16 @@ class TensorGraph:
 
         def work(block: Block) -> TensorBatch:
             hits = block.hits if cell.dependence is Dependence.HIT or cell.levels - {level} else 1
-            check_size(hits, type_)
-            columns: dict[int, Floats | TensorBatch] = {
-                number: np.tile(places, hits) for number, places in enumerate(algebra.place_columns(type_).values())
-            }
-            inner = InnerBlock(level, hits * cells, columns, block.labels, block, cells)
-            values = program.evaluate([column(feature, inner) for feature in program.features], hits * cells)
-            return algebra.generated(type_, values)
 
-        return self.node(("generate", type_), type_, (cell,), work, binds=level)
+            def values(first: int, count: int) -> Floats:
+                columns = dict(enumerate(algebra.places_of(type_, first, count)))
+                owners = np.arange(first, first + count, dtype=np.int64) // cells
+                inner = InnerBlock(level, count, columns, block.labels, block, owners)
+                return whole_column(program, inner)
+
+            return algebra.filled(type_, hits, values)
+
+        return self.node(("generate", type_), type_, (cell,), work, binds=level, times=cells)
 
     def literal(
         self, type_: TensorType, addresses: tuple[tuple[str, ...], ...], values: Sequence[TensorNode]
@@ -254,36 +258,33 @@ class TensorGraph:
         return self.node(("literal", type_, addresses), type_, given, work)
 
 
-def _within(work: Work, most_cells: int) -> Work:
-    """The same work, which counts its cells among those of all nodes for the hits of a block, functions within it
-    included. Raises TooLarge where these are too many."""
-
-    def counted(block: Block) -> TensorBatch:
-        found = work(block)
-        whole: Block = block
-        while isinstance(whole, InnerBlock) and whole.outer is not None:
-            whole = whole.outer
-        cells = whole.known.get(_CELLS, 0) + found.cells.size + found.labels.size
-        whole.known[_CELLS] = cells
-        if cells > most_cells:
-            raise TooLarge(f"the tensors of these hits together have more than {most_cells} cells")
-        return found
-
-    return counted
+def cells_of(value: RankValue) -> int:
+    """About how many cells of tensors are computed for one hit."""
+    if isinstance(value, TensorNode):
+        return value.cells
+    return sum(feature.node.cells for feature in value.features if isinstance(feature, TensorFeature))
 
 
-_CELLS: Final = object()
-"""The key under which a block counts its cells."""
+def _work_cells(type_: TensorType, operands: Sequence[TensorNode], times: int, beside: int) -> int:
+    """Those of the operands, and one for each combination of places in all dimensions."""
+    sizes = {d.name: d.size or 1 for each in (type_, *(operand.type for operand in operands)) for d in each.dimensions}
+    below = sum(operand.cells for operand in operands if operand.folded is None)
+    return min(prod(sizes.values()) + times * (below + beside), _MOST_CELLS)
+
+
+_MOST_CELLS: Final = 1 << 50
 
 
 def _is_little(node: TensorNode) -> bool:
-    cells = prod(node.type.shape)
-    for operand in node.operands:
-        if operand.folded is not None:
-            cells *= max(1, operand.folded.cells.size)
-        elif not operand.levels:
-            return False
-    return cells <= limits.TENSOR_FOLDED_CELLS
+    if any(operand.folded is None and not operand.levels for operand in node.operands):
+        return False
+    return _cells_of(node) <= limits.TENSOR_FOLDED_CELLS
+
+
+def _cells_of(node: TensorNode) -> int:
+    """The cells of a constant and of its operands, multiplied."""
+    folded = (operand.folded.cells.size for operand in node.operands if operand.folded is not None)
+    return prod(node.type.shape) * prod(max(1, size) for size in folded)
 
 
 Value = int | TensorNode

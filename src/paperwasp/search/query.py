@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any, Final, NamedTuple
 
+from paperwasp import limits
 from paperwasp.content.records import Mutate
 from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.request import GroupingRequest
@@ -261,6 +262,8 @@ class Query:
     observe: Observe = Observe()
     deadline: Deadline = Deadline()
     groupings: tuple[GroupingRequest, ...] = ()
+    memory_bytes: int = limits.QUERY_MEMORY_BYTES
+    """What ranking may take beside what the documents have, on one node."""
 
 
 class HitExplanation(NamedTuple):

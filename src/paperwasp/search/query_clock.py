@@ -1,4 +1,4 @@
-"""The time that one query has on a content node.
+"""The time and the memory that one query has on a content node.
 
 With a soft timeout, matching and ranking end when a share of it is used up, and what was found is the answer; the rest
 is for summaries, and for the way back. Without one there is an answer only if all was searched in time.
@@ -15,6 +15,7 @@ import time
 from types import TracebackType
 from typing import Final
 
+from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import Environment
 from paperwasp.errors import Timeout
@@ -27,7 +28,8 @@ HARD_FACTOR: Final = 0.95
 class QueryClock:
     """Starts when a query is taken up. Raises Timeout if its deadline has passed by then.
 
-    As a context it bounds the kernels that its thread calls, and takes the bound away again.
+    As a context it bounds the kernels that its thread calls, and the memory that they take, and takes both bounds away
+    again.
     """
 
     def __init__(self, query: Query, env: Environment) -> None:
@@ -44,14 +46,17 @@ class QueryClock:
         # Where a test says what time it is, kernels would read another clock.
         self._bounds_kernels = query.deadline.at_ns > 0 and env.monotonic_ns is time.monotonic_ns
         self._deadline_ns = query.deadline.at_ns
+        self._memory_bytes = query.memory_bytes
 
     def __enter__(self) -> QueryClock:
+        budget.begin(self._memory_bytes)
         self.begin_matching()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        budget.begin(0)
         if self._bounds_kernels:
             end_work_at(0)
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from paperwasp.core.rank_program import OPERATION_WIDTH
 from paperwasp.ranking import CompiledProfile, Program
-from paperwasp.ranking.tensor_plan import TensorFeature
+from paperwasp.ranking.tensor_plan import TensorFeature, cells_of
 
 FEATURE_NS: Final = 2_000
 """What one rank feature of one hit is taken to cost until it was measured: more than nearly all do."""
@@ -14,6 +14,8 @@ TENSOR_NS: Final = 100_000
 """What a tensor of an expression that came with a query is taken to cost, until it was measured."""
 OPERATION_NS: Final = 5
 """What one operation of such an expression is taken to cost for one hit."""
+CELL_NS: Final = 2
+"""What one cell of the tensors of a hit is taken to cost, until it was measured."""
 HIT_NS: Final = 20_000
 """What writing a hit is taken to cost until it was measured."""
 _LEAST_MEASURED: Final = 8
@@ -29,19 +31,22 @@ class RankCost:
     update is harmless.
     """
 
-    __slots__ = ("first_ns", "second_ns", "write_ns")
+    __slots__ = ("first_ns", "fixed_ns", "second_ns", "write_ns")
 
-    def __init__(self, first_ns: float = FEATURE_NS, second_ns: float = 0.0) -> None:
+    def __init__(self, first_ns: float = FEATURE_NS, second_ns: float = 0.0, fixed_ns: float = 0.0) -> None:
         self.first_ns = first_ns
         self.second_ns = second_ns
         self.write_ns: float = HIT_NS
+        self.fixed_ns: Final = fixed_ns
+        """What tensors are taken to cost that may be the same for all hits, however few these are."""
 
     @classmethod
     def of(cls, profile: CompiledProfile) -> RankCost:
         """Return what a profile is taken to cost before it was run."""
-        second = profile.second_phase
-        second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features))
-        return cls(FEATURE_NS * max(1, len(profile.first_phase.features)), second_ns)
+        first, second = profile.first_phase, profile.second_phase
+        first_ns = FEATURE_NS * max(1, len(first.features)) + CELL_NS * cells_of(first)
+        second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features)) + CELL_NS * cells_of(second)
+        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile))
 
     @classmethod
     def of_query(cls, profile: CompiledProfile) -> RankCost:
@@ -49,7 +54,7 @@ class RankCost:
         expensive, and each operation counts."""
         phases = profile.first_phase, profile.second_phase
         first_ns, second_ns = (0.0 if program is None else _unseen_ns(program) for program in phases)
-        return cls(first_ns, second_ns)
+        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile))
 
     @property
     def known_ns(self) -> float | None:
@@ -72,7 +77,16 @@ class RankCost:
 def _unseen_ns(program: Program) -> float:
     tensors = sum(isinstance(feature, TensorFeature) for feature in program.features)
     operations = program.code.size // OPERATION_WIDTH
-    return FEATURE_NS * max(1, len(program.features)) + TENSOR_NS * tensors + OPERATION_NS * operations
+    known_ns = FEATURE_NS * max(1, len(program.features)) + TENSOR_NS * tensors + OPERATION_NS * operations
+    return known_ns + CELL_NS * cells_of(program)
+
+
+def _all_cells(profile: CompiledProfile) -> int:
+    """Of all that is computed for a hit which is ranked in all phases, and shown."""
+    inputs = profile.global_phase.inputs.values() if profile.global_phase is not None else ()
+    phases = (program for program in (profile.first_phase, profile.second_phase) if program is not None)
+    shown = (*profile.match_features.values(), *profile.summary_features.values())
+    return sum(map(cells_of, (*phases, *inputs, *shown)))
 
 
 def _updated(known_ns: float, count: int, took_ns: int) -> float:

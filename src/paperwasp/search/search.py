@@ -78,7 +78,14 @@ class BoundSearch:
             return None
         if _written_hits(query) > limits.INLINE_QUERY_HITS:
             return None
-        return cls(view, query, served) if is_plain(query.match.tree, len(view.schemas)) else None
+        if not is_plain(query.match.tree, len(view.schemas)):
+            return None
+        profile, given = query.rank.profile, query.rank.expressions
+        if given is not None and not all(
+            served.is_compiled(view.schemas[name], profile, given) for name in indexed_types(view, query)
+        ):
+            return None
+        return cls(view, query, served)
 
     @property
     def is_short(self) -> bool:

@@ -54,6 +54,10 @@ class ServedSchemas:
         size_bytes = compiled_bytes(expressions, plan.profile if isinstance(plan, RankPlan) else None)
         return self._of_queries.add(schema, name, expressions, plan, size_bytes)
 
+    def is_compiled(self, schema: Schema, name: str, expressions: RankExpressions | None) -> bool:
+        """Return whether the plan of a rank profile is there, with these expressions of a query."""
+        return expressions is None or self._of_queries.get(schema, name, expressions) is not None
+
     def _compile(self, schema: Schema, name: str) -> RankPlan | Unexecuted:
         plan = _made(schema, name)
         _, plans = self._plans.setdefault(id(schema), (schema, {}))

@@ -41,9 +41,10 @@ class EvaluationHandler:
         self._models = Models()
         self.runs: Final = EvaluationRuns()
 
-    def configure(self, models: Models) -> None:
-        """Serves these models from now on; requests under way keep theirs."""
+    def configure(self, models: Models, memory_bytes: int = limits.QUERY_MEMORY_BYTES) -> None:
+        """Serves these models from now on; requests under way keep theirs. `memory_bytes`: of one evaluation."""
         self._models = models
+        self.runs.memory_bytes = memory_bytes
 
     async def handle(self, request: Request) -> Response:
         """The answer. Never raises but for cancellation and defects."""

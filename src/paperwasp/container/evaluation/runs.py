@@ -16,6 +16,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.container.evaluation.rendering import PARAMETER, check_form, rendered
+from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload, PaperwaspError, Timeout
@@ -46,6 +47,8 @@ class EvaluationRuns:
         self._most = waiting
         self.count = 0
         """Requests that wait, or are evaluated."""
+        self.memory_bytes = limits.QUERY_MEMORY_BYTES
+        """What the tensors of one evaluation may take."""
         self._waiting: dict[Function, deque[_Evaluation]] = {}
         self._taking = threading.Lock()
 
@@ -70,6 +73,7 @@ class EvaluationRuns:
         if not taken:
             return
         end_work_at(time.monotonic_ns() + limits.MODEL_EVALUATION_SECONDS * 10**9)
+        budget.begin(self.memory_bytes)
         try:
             outcomes = outcomes_of(function, [each.texts for each in taken])
         except OutOfTime:
@@ -79,6 +83,7 @@ class EvaluationRuns:
             outcomes = [error] * len(taken)
         finally:
             end_work_at(0)
+            budget.begin(0)
         try:
             loop.call_soon_threadsafe(_settle, taken, outcomes)
         except RuntimeError:

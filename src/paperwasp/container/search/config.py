@@ -95,6 +95,8 @@ class SearchConfig:
     """Those of the container, by id."""
     allows_expressions: bool = True
     """Whether queries may bring ranking expressions."""
+    query_memory_bytes: int = limits.QUERY_MEMORY_BYTES
+    """What ranking for one query may take."""
     tags: Tags = HI_TAGS
     """How the words of queries are marked in bolded texts and teasers."""
     search_chains: tuple[str, ...] = ()

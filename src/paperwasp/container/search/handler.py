@@ -36,6 +36,7 @@ from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import respond_xml, types_of
 from paperwasp.content.messages import StampRequest
+from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
@@ -233,12 +234,14 @@ class SearchHandler:
                 raise _not_read_in_time()
             if self._environment.monotonic_ns is time.monotonic_ns:  # kernels read no other clock
                 end_work_at(end_ns)
+            budget.begin(limits.QUERY_MEMORY_BYTES)
             try:
                 return work(*given, **named)
             except OutOfTime:
                 raise Timeout("the time was over before the query was read to its end") from None
             finally:
                 end_work_at(0)
+                budget.begin(0)
 
         return begin
 

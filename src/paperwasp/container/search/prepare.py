@@ -86,7 +86,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     grouping = prepare_grouping(parameters, statement, targets)
     if grouping is not None:
         answering = replace(answering, is_repeatable=answering.is_repeatable and grouping.is_repeatable)
-    trace, text = parameters.trace, parameters.text
+    trace = parameters.trace
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
     return PreparedQuery(
@@ -102,12 +102,13 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         answering=replace(answering, is_merged=is_merged),
         clusters=clusters,
         compiled_bytes=_compiled_bytes(clusters) if parameters.expressions else 0,
-        match=Match(FalseItem(), gram_match=text.gram_match, match_phase=parameters.match_phase_override()),
+        match=Match(FalseItem(), gram_match=parameters.text.gram_match, match_phase=parameters.match_phase_override()),
         inputs=_inputs(config, parameters, schemas),
         now=None if relative else parameters.now,
         show=show,
         observe=Observe(trace.level, trace.explain_level, trace.profiled()),
         deadline=Deadline(0, parameters.soft_timeout, share),
+        memory_bytes=config.query_memory_bytes,
         grouping=grouping,
         failure=failure,
     )

@@ -102,6 +102,8 @@ class PreparedQuery:
     observe: Observe
     deadline: Deadline
     """Without its time."""
+    memory_bytes: int
+    """What ranking may take on a content node."""
     grouping: PreparedGrouping | None
     failure: Failing | None
     """The error that is raised if nothing else is wrong; None: there is none."""
@@ -202,5 +204,5 @@ class PreparedQuery:
         order = Order(min(hits, limits.hits), bound.offset, self.answering.order_by, after)
         # The token of the page that follows is made of the last hit.
         show = self.show if bound.after is None else replace(self.show, source="")
-        query = Query(match, rank, order, show, self.observe, deadline, bound.groupings)
+        query = Query(match, rank, order, show, self.observe, deadline, bound.groupings, self.memory_bytes)
         return ClusterQuery(cluster.cluster, query, cluster.errors, cluster.ranking, limits)

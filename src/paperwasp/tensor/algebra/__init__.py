@@ -9,7 +9,8 @@
                                                              indexes: label_place(label, labels) · index_place(index) ·
                                                              label_places(values, labels) · index_places(values)
     cast(batch, cell_type) · unpacked(batch, cell_type="float", endian="big") · expanded(batch, dimension)
-    generated(type, values) · place_columns(type)            values of all cells (hits or 1, cells of the type)
+    generated(type, values) · filled(type, hits, f)          values of all cells (hits or 1, cells of the type)
+    places_of(type, first, count)                            the indexes of cells of tensors below each other
     literal(type, addresses, values, labels)                 values: one column (hits or 1) for each address
     map_subspaces(batch, f) · filter_subspaces(batch, f)     f: of a batch in which each subspace is a hit
     cell_order(batch, order) · top(n, batch)
@@ -25,8 +26,9 @@
 ranking expressions by the names of `core.rank_program.OPERATIONS`. Cells come to it as float32 or float64.
 
 A batch of many hits and one that is the same for all are combined as if the latter was there for each hit.
-Errors: TooLarge for a result of more cells than `limits.TENSOR_BATCH_CELLS`; OutOfTime when the time of the thread is
-over. Types are those of `tensor.type_rules`, whose ValueError says what does not fit.
+Errors: TooLarge for a result of more cells than `limits.TENSOR_BATCH_CELLS`, or more memory than the work of the thread
+may take (`core.budget`); OutOfTime when the time of the thread is over. Types are those of `tensor.type_rules`, whose
+ValueError says what does not fit.
 """
 
 from paperwasp.tensor.algebra.cells import CELL_FUNCTIONS, CellFunction, converted
@@ -45,11 +47,12 @@ from paperwasp.tensor.algebra.composed import (
 from paperwasp.tensor.algebra.concatenated import concatenated, renamed
 from paperwasp.tensor.algebra.generated import (
     diagonal,
+    filled,
     generated,
     literal,
     number,
     numbers,
-    place_columns,
+    places_of,
     random_cells,
     range_cells,
 )
@@ -79,6 +82,7 @@ __all__ = [
     "diagonal",
     "euclidean_distance",
     "expanded",
+    "filled",
     "filter_subspaces",
     "generated",
     "index_place",
@@ -95,7 +99,7 @@ __all__ = [
     "merged",
     "number",
     "numbers",
-    "place_columns",
+    "places_of",
     "random_cells",
     "range_cells",
     "reduced",

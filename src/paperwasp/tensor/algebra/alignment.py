@@ -9,7 +9,7 @@ import numpy as np
 from paperwasp.records import dataclass
 from paperwasp.tensor.algebra.cells import Cells
 from paperwasp.tensor.algebra.keys import places
-from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, ranges
+from paperwasp.tensor.algebra.rows import Rows, bounds, check_size, ranges, take_memory
 from paperwasp.tensor.batch import LabelNumbers, TensorBatch
 from paperwasp.tensor.types import TensorType
 
@@ -35,8 +35,12 @@ class Alignment:
 
 
 def picked(cells: Cells, rows: Rows | None, part: slice = slice(None)) -> Cells:
-    """The cells of these rows, or of a part of them."""
-    return cells[part] if rows is None else cells[rows[part]]
+    """The cells of these rows, or of a part of them. Errors: TooLarge, as `take_memory`."""
+    if rows is None:
+        return cells[part]
+    wanted = rows[part]
+    take_memory(len(wanted) * (cells.nbytes // max(1, len(cells))), "putting cells beside others")
+    return cells[wanted]
 
 
 def beside(cells: Cells, type_: TensorType, result: TensorType) -> Cells:

@@ -5,6 +5,7 @@ Arithmetic on cells of float is done in float where Vespa does it so, and in dou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
+from paperwasp.tensor.algebra.pieces import PIECE_CELLS, pieces
 from paperwasp.tensor.value import DTYPES
 
 Cells = NDArray[Any]
@@ -38,10 +40,19 @@ def converted(values: Cells, cell_type: str) -> Cells:
 
 
 def apply_function(function: CellFunction, shape: tuple[int, ...], cell_type: str, *operands: Cells) -> Cells:
-    """The function of the operands as cells of this type and shape, in an array of their own."""
+    """The function of the operands, which have this shape, as cells of this type in an array of their own.
+
+    Errors: OutOfTime where they are many.
+    """
     with np.errstate(all="ignore"):
-        values = np.asarray(function(*map(operand, operands)))
-    return np.ascontiguousarray(np.broadcast_to(converted(values, cell_type), shape))
+        if math.prod(shape) <= PIECE_CELLS:
+            values = np.asarray(function(*map(operand, operands)))
+            return np.ascontiguousarray(np.broadcast_to(converted(values, cell_type), shape))
+        cells = np.empty(shape, DTYPES[cell_type])
+        for piece in pieces(shape):
+            values = np.asarray(function(*(operand(each[piece]) for each in operands)))
+            cells[piece] = converted(values, cell_type)
+        return cells
 
 
 def _low_bytes(values: Cells) -> Cells:

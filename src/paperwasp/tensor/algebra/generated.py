@@ -6,15 +6,20 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tenso
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.tensor.algebra.cells import converted
+from paperwasp.core.budget import budget
+from paperwasp.core.clock import check_time
+from paperwasp.errors import TooLarge
+from paperwasp.tensor.algebra.cells import Cells, converted
+from paperwasp.tensor.algebra.pieces import PIECE_CELLS
 from paperwasp.tensor.algebra.rows import check_size
 from paperwasp.tensor.batch import Labels, TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
+from paperwasp.tensor.value import DTYPES
 
 Floats = NDArray[np.float64]
 
@@ -29,18 +34,53 @@ def numbers(batch: TensorBatch) -> Floats:
     return batch.cells
 
 
-def place_columns(type_: TensorType) -> Mapping[str, Floats]:
-    """Dimension → the index of each cell of one tensor, in the order of the cells."""
-    check_size(len(type_.dimensions), type_)
-    grids = np.indices(type_.shape, np.float64)
-    return {d.name: grid.reshape(-1) for d, grid in zip(type_.indexed, grids, strict=True)}
+def places_of(type_: TensorType, first: int, count: int) -> Sequence[Floats]:
+    """For each dimension the indexes of this number of cells of tensors below each other, from a number on."""
+    cells = np.arange(first, first + count, dtype=np.int64)
+    below = math.prod(type_.shape)
+    found = []
+    for length in type_.shape:
+        below //= length
+        found.append((cells // below % length).astype(np.float64))
+    return found
 
 
 def generated(type_: TensorType, values: Floats) -> TensorBatch:
     """Tensors of indexed dimensions. `values`: all cells of the first hit, then of the next; or of one for all."""
     check_size(len(values) // math.prod(type_.shape), type_)
-    cells = converted(values, type_.cell_type).reshape(-1, *type_.shape)
+    return of_cells(type_, converted(values, type_.cell_type))
+
+
+def of_cells(type_: TensorType, cells: Cells) -> TensorBatch:
+    """The same of cells that are of the type already, as they are."""
+    cells = cells.reshape(-1, *type_.shape)
     return TensorBatch.dense(type_, cells, is_single=len(cells) == 1)
+
+
+def filled(type_: TensorType, hits: int, values: Callable[[int, int], Floats]) -> TensorBatch:
+    """Tensors of this number of hits. `values`: of this number of cells of all below each other, from a number on: it
+    is asked piece by piece, in their order, and for less where a piece needs too much memory.
+
+    Errors: TooLarge; OutOfTime.
+    """
+    check_size(hits, type_)
+    cells = np.empty(hits * math.prod(type_.shape), DTYPES[type_.cell_type])
+    start, most = 0, PIECE_CELLS
+    taken = budget.taken_bytes
+    while start < len(cells):
+        check_time()
+        count = min(most, len(cells) - start)
+        try:
+            cells[start : start + count] = converted(values(start, count), type_.cell_type)
+        except TooLarge:
+            if count == 1:
+                raise
+            most = count // 2
+            continue
+        finally:
+            budget.give_back_to(taken)
+        start += count
+    return of_cells(type_, cells)
 
 
 def literal(
@@ -74,18 +114,22 @@ def literal(
 
 def range_cells(type_: TensorType) -> TensorBatch:
     """Each cell is the sum of its indexes."""
-    columns = place_columns(type_)
-    return generated(type_, sum(columns.values(), np.zeros(math.prod(type_.shape))))
+    return filled(type_, 1, lambda first, count: sum(places_of(type_, first, count), np.zeros(count)))
 
 
 def diagonal(type_: TensorType) -> TensorBatch:
     """1 where all indexes are the same."""
-    [first, *others] = place_columns(type_).values()
-    same = [first == other for other in others]
-    return generated(type_, np.logical_and.reduce([np.ones(len(first), np.bool_), *same]).astype(np.float64))
+
+    def values(start: int, count: int) -> Floats:
+        [first, *others] = places_of(type_, start, count)
+        same = np.ones(count, np.bool_)
+        for other in others:
+            same &= first == other
+        return same.astype(np.float64)
+
+    return filled(type_, 1, values)
 
 
 def random_cells(type_: TensorType, generator: np.random.Generator) -> TensorBatch:
     """Each cell a number from 0 to 1, the same for all hits."""
-    check_size(1, type_)
-    return generated(type_, generator.random(math.prod(type_.shape)))
+    return filled(type_, 1, lambda first, count: generator.random(count))

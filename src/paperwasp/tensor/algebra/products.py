@@ -19,6 +19,7 @@ from paperwasp.tensor.algebra.alignment import Alignment, aligned, crossed, pick
 from paperwasp.tensor.algebra.cells import CELL_FUNCTIONS, Cells, converted
 from paperwasp.tensor.algebra.joined import joined
 from paperwasp.tensor.algebra.reduced import reduced
+from paperwasp.tensor.algebra.rows import take_memory
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
@@ -53,6 +54,7 @@ def _all_pairs(a: TensorBatch, b: TensorBatch, products: TensorType, type_: Tens
     shared = [d.name for d in a.type.indexed if d in b.type.indexed]
     sides = [_matrix(side, shared, DTYPES[products.cell_type]) for side in (a, b)]
     few, many = sorted(sides, key=lambda side: len(side.rows))  # a row of the first meets many of the others
+    take_memory(len(few.rows) * len(many.rows) * few.rows.itemsize, "a product of matrices")
     product = np.empty((len(few.rows), len(many.rows)), few.rows.dtype)
     _core.all_dots(few.rows, many.rows, product)
     if few is not sides[0]:
@@ -77,8 +79,12 @@ def _matrix(batch: TensorBatch, summed: Sequence[str], dtype: str) -> _Matrix:
     kept = tuple(name for name in names if name not in summed)
     axes = [1 + names.index(name) for name in (*kept, *summed)]
     columns = math.prod(batch.cells.shape[axis] for axis in axes[len(kept) :])
+    if batch.cells.dtype != dtype:
+        take_memory(batch.cells.size * np.dtype(dtype).itemsize, "cells of another type")
     cells = batch.cells.astype(dtype, copy=False).transpose(0, *axes)
     lengths = tuple(cells.shape[1 : 1 + len(kept)])
+    if not cells.flags.c_contiguous:
+        take_memory(cells.nbytes, "putting cells in order")
     rows = np.ascontiguousarray(cells.reshape(len(cells) * math.prod(lengths), columns))
     return _Matrix(rows, kept, lengths)
 
@@ -88,15 +94,45 @@ def _own_pairs(
 ) -> Iterator[Cells]:
     """Each row of one with the rows of the other that it belongs to."""
     axes = {d.name: axis for axis, d in enumerate(products.indexed, 1)}
+    whole = [d.name for d in type_.indexed]
     for part in _parts(pairs.count, math.prod(products.shape)):
         operands: list[Any] = []
         for side, rows in ((a, pairs.a), (b, pairs.b)):
             cells = side.cells if rows is None and len(side.cells) < pairs.count else picked(side.cells, rows, part)
             cells = cells.astype(DTYPES[products.cell_type], copy=False)
             operands += [cells, [0, *(axes[d.name] for d in side.type.indexed)]]
-        sums: Cells = np.einsum(*operands, [0, *(axes[d.name] for d in type_.indexed)])
+        sums = _summed(operands, [0, *(axes[name] for name in whole)], type_.shape, products.shape)
         sums = sums + sums.dtype.type(0)
         yield np.broadcast_to(sums, (part.stop - part.start, *type_.shape))
+
+
+def _summed(operands: Sequence[Any], kept: Sequence[int], shape: Sequence[int], products: Sequence[int]) -> Cells:
+    """The sums that keep these axes, by einsum. Large ones part by part of an axis that is kept.
+
+    `operands`: arrays, each with its axes behind it. `shape`: of a row of sums; `products`: of the products of a row.
+    """
+    summed = math.prod(products) // max(1, math.prod(shape))
+    axis = max(range(len(shape)), key=lambda number: shape[number], default=None)
+    if axis is None or math.prod(products) <= _PRODUCTS:
+        found: Cells = np.einsum(*operands, kept)
+        return found
+    step = max(1, _PRODUCTS * shape[axis] // max(1, summed * math.prod(shape)))
+    parts = []
+    for start in range(0, shape[axis], step):
+        check_time()
+        taken = slice(start, start + step)
+        parts.append(np.einsum(*_cut(operands, kept[1 + axis], taken), kept))
+    return np.concatenate(parts, 1 + axis)
+
+
+def _cut(operands: Sequence[Any], axis: int, part: slice) -> Iterator[Any]:
+    """The operands of einsum with a part of one axis."""
+    for cells, axes in zip(operands[::2], operands[1::2], strict=True):
+        if axis in axes:
+            yield cells[(*[slice(None)] * axes.index(axis), part)]
+        else:
+            yield cells
+        yield axes
 
 
 def _parts(rows: int, products_of_row: int) -> Iterator[slice]:

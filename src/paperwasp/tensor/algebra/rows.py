@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.core.budget import OutOfMemory, budget
 from paperwasp.core.clock import check_time
 from paperwasp.errors import TooLarge
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import DTYPES
 
 Rows = NDArray[np.int64]
 
@@ -21,18 +23,36 @@ _MOST_AXES: Final = 31
 """The most dimensions of the arrays of NumPy, less one for the rows."""
 
 
+_CELL_BYTES: Final = {name: np.dtype(dtype).itemsize for name, dtype in DTYPES.items()}
+_LABEL_BYTES: Final = 8
+
+
+def take_memory(count: int, what: str) -> None:
+    """Counts bytes that are about to be allocated. Errors: TooLarge where the work may not have them."""
+    try:
+        budget.take(count)
+    except OutOfMemory as error:
+        raise TooLarge(f"{what} needs {error}") from None
+
+
 def check_size(rows: int, type_: TensorType) -> None:
-    """Errors: TooLarge for this number of subspaces of this type, labels counted as cells; OutOfTime when the time of
-    the thread is over."""
+    """Counts the memory of this number of subspaces of this type, which are about to be made.
+
+    Errors: TooLarge, labels counted as cells; OutOfTime when the time of the thread is over.
+    """
     check_time()
     if len(type_.indexed) > _MOST_AXES:
         raise TooLarge(f"a tensor with {len(type_.indexed)} indexed dimensions is not worked: at most {_MOST_AXES} are")
     labels = len(type_.mapped) + 2 if type_.mapped else 0
-    if rows * (math.prod(type_.shape) + labels) > limits.TENSOR_BATCH_CELLS:
+    cells = rows * math.prod(type_.shape)
+    if cells + rows * labels > limits.TENSOR_BATCH_CELLS:
         raise TooLarge(
             f"a result of type {type_} has {rows} subspaces for these hits together:"
             f" more than {limits.TENSOR_BATCH_CELLS} cells at a time are not worked"
         )
+    if budget.most_bytes:
+        size_bytes = cells * _CELL_BYTES[type_.cell_type] + rows * labels * _LABEL_BYTES
+        take_memory(size_bytes, f"a result of type {type_}")
 
 
 def bounds(counts: Rows) -> Rows:
