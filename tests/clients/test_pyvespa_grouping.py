@@ -9,6 +9,7 @@ import hashlib
 import io
 import math
 import time
+from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,11 +43,11 @@ ONE: dict[str, Any] = {
     "flag": True,
     "place": {"lat": 63.5, "lng": 10.25},
 }
-BYTES = str([*b"Ann b"])
 
 
-def signed(data: bytes) -> str:
-    return str([byte - 256 if byte > 127 else byte for byte in data])
+def shown(data: bytes) -> str:
+    """Raw values are shown in base64: RawBase64.java."""
+    return b64encode(data).decode()
 
 
 GROUPED: dict[str, tuple[str, list[Any]]] = {
@@ -63,10 +64,10 @@ GROUPED: dict[str, tuple[str, list[Any]]] = {
     "todouble": (G.todouble("n"), [7.0]),
     "tolong": (G.tolong("x"), [1]),
     "tostring": (G.tostring("n"), ["7"]),
-    "toraw": (G.toraw("name"), [BYTES]),
-    "cat": (G.cat("name", "name"), [str([*b"Ann bAnn b"])]),
-    "md5": (G.md5("name", 16), [signed(hashlib.md5(b"Ann b").digest()[:2])]),
-    "xorbit": (G.xorbit("n", 8), ["[7]"]),
+    "toraw": (G.toraw("name"), [shown(b"Ann b")]),
+    "cat": (G.cat("name", "name"), [shown(b"Ann bAnn b")]),
+    "md5": (G.md5("name", 16), [shown(hashlib.md5(b"Ann b").digest()[:2])]),
+    "xorbit": (G.xorbit("n", 8), [shown(b"\7")]),
     "array_at": (G.array_at("ids", "1"), [1]),
     "zcurve_x": (G.zcurve_x("place_zcurve"), [10_250_000]),
     "zcurve_y": (G.zcurve_y("place_zcurve"), [63_500_000]),

@@ -120,8 +120,11 @@ def arithmetic(function: str, arguments: Sequence[Result]) -> Result:
 
     found = [_CONVERSIONS[kind](arguments[0].kind, value) for value in arguments[0].values]
     for each in arguments[1:]:
-        if not (found and each.values):
-            found = []
+        if not each.values:
+            continue
+        if not found:
+            if each.is_multi:
+                found = [_CONVERSIONS[kind](each.kind, value) for value in each.values]
             continue
         if len(each.values) > len(found):
             found = [found[number % len(found)] for number in range(len(each.values))]

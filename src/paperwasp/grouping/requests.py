@@ -340,6 +340,9 @@ def converted(expression: Expression) -> Expression:
     """An expression as content nodes have it: without labels, and without what is only another way to write it."""
     name, arguments = expression.function, expression.arguments
     if name == "attribute_function":
+        (named,) = arguments
+        if isinstance(named, Expression):
+            return converted(named)
         name = "attribute"
     elif name.startswith("geo_distance."):
         place = arguments[0]

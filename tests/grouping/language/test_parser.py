@@ -176,7 +176,7 @@ def test_wrong_buckets(text: str, expected: str) -> None:
             'all(group(a) filter(not (regex("b.*", c) or istrue(d)) and range(-1, 2.5, e, true, false)))',
         ),
         ("all(group(a) filter(in(a, b, 'c d')))", 'all(group(a) filter(in(a, "b", "c d")))'),
-        ("all(output(quantiles([0.5, 1], a)))", "all(output(quantiles([0.5, 1.0], a)))"),
+        ("all(output(quantiles([0.5, 1], a)))", "all(output(quantiles([0.5,1.0],a)))"),
         (" \n all( group( a ) )\t", "all(group(a))"),
     ],
 )

@@ -1,10 +1,10 @@
 """add, sub, mul, div, mod, min, max and neg: of numbers, of arrays element by element, of texts byte by byte.
 
 Numbers are longs, which go round beyond 64 bits, unless one argument is a double. What is divided by 0 is 0. Where an
-argument has several values the result has: as many as the longest, the others begin again at their first; one argument
-alone that has several is added up (multiplied, …).
+argument has several values the result has: as many as the longest, the others begin again at their first; of an array
+and an empty one it is the array. One argument alone that has several is added up (multiplied, …).
 Vespa: searchlib/expression/numericfunctionnode.cpp, functionnodes.cpp
-Differs: with an array that is empty there are no values, and modulo 0 of doubles is 0; there both end the process.
+Differs: modulo 0 of doubles is 0; there it ends the process.
 """
 
 from __future__ import annotations
@@ -73,30 +73,44 @@ def _common_kind(kinds: Sequence[Kind]) -> Kind:
 
 def _combined(function: str, kind: Kind, left: Values, right: Values, table: RawTable) -> Values:
     """One step: what was found so far, of `kind`, with the next argument."""
-    left, right = _aligned(left, right)
     if kind in TEXTS:
         return _combined_texts(function, kind, left, as_kind(right, kind, table), table)
+    if left.offsets is not None or right.offsets is not None:
+        return _combined_arrays(function, kind, left, right, table)
+    return Values(kind, _combined_numbers(function, kind, left.data, right))
+
+
+def _combined_numbers(function: str, kind: Kind, left: Data, right: Values) -> Data:
+    """As many numbers on both sides, of which the first are of `kind`."""
     if kind == Kind.DOUBLE:
-        data = _combined_doubles(function, left.data, right)
-    else:
-        data = _combined_longs(function, left.data, as_longs(right))
-    return Values(kind, data, None, left.offsets)
+        return _combined_doubles(function, left, right)
+    return _combined_longs(function, left, as_longs(right))
 
 
-def _aligned(left: Values, right: Values) -> tuple[Values, Values]:
-    """Both with as many values in each row: the shorter one begins again at its first."""
-    if left.offsets is None and right.offsets is None:
-        return left, right
-    sizes = [_sizes(each) for each in (left, right)]
-    lengths = np.where((sizes[0] == 0) | (sizes[1] == 0), 0, np.maximum(*sizes))
-    offsets = offsets_of(lengths)
+def _combined_arrays(function: str, kind: Kind, left: Values, right: Values, table: RawTable) -> Values:
+    """The shorter array of a row begins again at its first; an empty one leaves the other as it is. A single number has
+    nothing to be combined with in a row whose array, so far, is empty.
+
+    Vespa: numericfunctionnode.cpp (`VectorHandler`)
+    """
+    sizes = (_sizes(left), _sizes(right))
+    is_both = (sizes[0] > 0) & (sizes[1] > 0)
+    lengths = np.maximum(*sizes)
+    if right.offsets is None:
+        lengths = np.where(is_both, lengths, 0)
     numbers = spread(np.zeros(len(lengths), np.int64), lengths)
-    found = []
+    places = []
     for each, size in zip((left, right), sizes, strict=True):
         starts = np.arange(len(lengths)) if each.offsets is None else each.offsets[:-1].astype(np.int64)
-        places = np.repeat(starts, lengths) + numbers % np.repeat(np.maximum(size, 1), lengths)
-        found.append(Values(each.kind, each.data[places], each.table, offsets))
-    return found[0], found[1]
+        places.append(np.repeat(starts, lengths) + numbers % np.repeat(np.maximum(size, 1), lengths))
+    combines = np.repeat(is_both, lengths)
+    data = np.empty(len(numbers), left.data.dtype)
+    others = Values(right.kind, right.data[places[1][combines]], right.table)
+    data[combines] = _combined_numbers(function, kind, left.data[places[0][combines]], others)
+    for each, size, found in zip((left, right), sizes, places, strict=True):
+        alone = np.repeat((size > 0) & ~is_both, lengths)
+        data[alone] = as_kind(Values(each.kind, each.data[found[alone]], each.table), kind, table).data
+    return Values(kind, data, None, offsets_of(lengths))
 
 
 def _sizes(values: Values) -> NDArray[np.int64]:

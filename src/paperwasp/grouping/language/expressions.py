@@ -14,6 +14,7 @@ from paperwasp.grouping.language import functions
 from paperwasp.grouping.language.buckets import BucketReader
 from paperwasp.grouping.language.lexicon import unquoted
 from paperwasp.grouping.language.reader import Reader
+from paperwasp.grouping.language.text import expression_text
 
 _OPERATORS: Final = {"+": (0, "add"), "-": (1, "sub"), "/": (2, "div"), "%": (3, "mod"), "*": (4, "mul")}
 """Symbol → how strongly it binds, and its function. Each binds more strongly than the one before."""
@@ -193,7 +194,8 @@ class ExpressionParser:
         reader = self._reader
         match name:
             case "attribute":
-                return [self._name()]
+                found = self._attribute()
+                return [found if found.function != "attribute" else found.arguments[0]]
             case "summary":
                 return ["" if reader.at_symbol(")") else reader.string()]
             case "quantiles":
@@ -202,6 +204,8 @@ class ExpressionParser:
                 if not reader.at_call("attribute"):
                     reader.fail('"attribute"')
                 place = self._value()
+                if isinstance(place.arguments[0], Expression):
+                    raise LanguageError(f"geo_distance takes a position, not {expression_text(place)}")
                 return [place, *self._after(self.expression), *self._after(self.expression)]
         inner = self.expression()
         match name:

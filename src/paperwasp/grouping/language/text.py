@@ -24,7 +24,8 @@ def expression_text(expression: Expression) -> str:
         case "attribute":
             return _name(arguments[0])
         case "attribute_function":
-            return f"attribute({_name(arguments[0])})"
+            (named,) = arguments
+            return f"attribute({expression_text(named) if isinstance(named, Expression) else _name(named)})"
         case "constant":
             return _argument(arguments[0])
         case "map":
@@ -36,7 +37,7 @@ def expression_text(expression: Expression) -> str:
         case "summary":
             return f"summary({_name(arguments[0])})"
         case "quantiles":
-            return f"quantiles([{_listed(arguments[1:])}], {_argument(arguments[0])})"
+            return f"quantiles([{','.join(map(_argument, arguments[1:]))}],{_argument(arguments[0])})"
         case "geo_distance.km" | "geo_distance.miles":
             return f"geo_distance({_listed(arguments)}).{name.partition('.')[2]}"
     return f"{name}({_listed(arguments)})"

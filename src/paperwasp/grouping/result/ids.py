@@ -1,11 +1,11 @@
 """What groups are identified by, as texts.
 
-Vespa: GroupId and its subclasses in com.yahoo.search.grouping.result
-Differs: raw values and limits are shown as lists of numbers wherever they are; Vespa shows the address of a Java array.
+Vespa: GroupId and its subclasses in com.yahoo.search.grouping.result; RawBase64.java
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -95,5 +95,5 @@ def text_of(value: Any) -> str | None:
 
 
 def raw_text(value: bytes) -> str:
-    """A raw value as a list of bytes with sign: `[1, -2]`."""
-    return str([byte - 256 if byte > 127 else byte for byte in value])
+    """A raw value in base64."""
+    return b64encode(value).decode()
