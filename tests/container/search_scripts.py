@@ -256,7 +256,7 @@ def answer_of(request: Request, handler: SearchHandler, clusters: FakeClusters) 
 def shown_body(response: Response) -> list[str]:
     """The JSON, indented; where the answer is the call of a function, its name before. XML as it is."""
     if response.content_type.startswith("text/xml"):
-        return [response.body.decode().rstrip("\n")]
+        return [response.body.decode(response.content_type.rpartition("charset=")[2]).rstrip("\n")]
     name = response.body.partition(b"(")[0].decode() if response.body.endswith(b");") else ""
     shown = orjson.dumps(content_of(response), option=orjson.OPT_INDENT_2).decode()
     return [f"{name}(…);", shown] if name else [shown]

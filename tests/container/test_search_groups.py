@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from paperwasp.container.search.rendering import SearchResult, respond
-from paperwasp.container.search.xml import render_page, render_xml, types_of
+from paperwasp.container.search.xml import ShownTypes, render_page, render_xml
 from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.request import Layout
 from paperwasp.grouping.result.shown import ShownRoot, shown
@@ -85,12 +85,11 @@ def test_xml() -> None:
     )
     assert found is not None
     assert (
-        render_xml(SearchResult(groups=[("music", found)]), types_of(())).decode()
+        render_xml(SearchResult(groups=[("music", found)]), ShownTypes())
         == """\
-<?xml version="1.0" encoding="utf-8" ?>
 <result total-hit-count="0">
   <group relevance="1.0">
-    <id type="root"></id>
+    <id type="root"/>
     <continuation id="this"></continuation>
     <grouplist label="a">
       <continuation id="next">BGAAABEBCBC</continuation>
@@ -113,10 +112,10 @@ def test_xml_of_hits_in_lists() -> None:
     level = groups(2, [0], ["<x>"], [2], [[hit(1, 2.0)[1]]])
     found = rooted(Layout(0, layout.requests[:1], layout.labels), PartialResult(0, (root(), level)))
     result = SearchResult(groups=[("music", found)])
-    text = render_xml(result, types_of(())).decode()
+    text = render_xml(result, ShownTypes())
     assert '          <id type="string">&lt;x&gt;</id>'.strip() in text
     assert '          <hit relevancy="2.0" source="music">\n            <field name="relevancy">2.0</field>' in text
-    assert "<title>a</title>" in render_page(result, types_of(())).decode()
+    assert "<title>a</title>" in render_page(result, ShownTypes())
 
 
 def test_requests_of_one_statement() -> None:

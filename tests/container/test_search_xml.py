@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search.xml import content_of, types_of
+from paperwasp.container.search.xml import ShownTypes, content_of
 from paperwasp.container.search.xml_elements import escaped
 from paperwasp.document.types import (
     INT,
@@ -72,6 +72,13 @@ def test_types_of_what_summaries_show() -> None:
       document-summary other { summary renamed { source: m } } }
     """
     schemas = parse_schemas({"schemas/s.sd": source}).schemas
-    type_of = types_of(schemas.values())
+    shown = ShownTypes(schemas.values())
+    type_of = shown.type_of
     assert str(type_of("s", "m")) == str(type_of("s", "renamed")) == "map<string,int>"
     assert type_of("s", "none") is None and type_of("t", "m") is None
+    assert [name for name, _ in shown.in_order("s", dict.fromkeys(["x", "renamed", "m", "p"]))] == [
+        "p",
+        "m",
+        "renamed",
+        "x",
+    ]

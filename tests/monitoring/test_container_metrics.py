@@ -11,7 +11,7 @@ import pytest
 
 from paperwasp.container.metrics import ContainerMetrics, kind_of
 from paperwasp.container.search.rendering import SearchError, SearchResult, respond
-from paperwasp.container.search.xml import respond_xml
+from paperwasp.container.search.xml import ShownTypes, respond_xml
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 from tests.exchanges import answered
@@ -123,7 +123,7 @@ def test_queries_tell_what_they_found(form: str) -> None:
     ):
         if form in ("xml", "page"):
             result = SearchResult(total_count=result.total_count, errors=result.errors)
-            response = respond_xml(result, form, lambda *_: None)
+            response = respond_xml(result, form, ShownTypes())
         else:
             response = respond(result, "json" if form == "callback" else form, "f" if form == "callback" else "")
         metrics.observe(answered(), Request("GET", "/search/"), response, 1_000_000)

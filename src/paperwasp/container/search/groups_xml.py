@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from paperwasp.container.search.groups_json import turns_of, values_json
-from paperwasp.container.search.xml_elements import attributes_of, element, escaped, leaf
+from paperwasp.container.search.xml_elements import attributes_of, element, empty, escaped, leaf
 from paperwasp.grouping.result.ids import BUCKETS, GroupIds, text_of
 from paperwasp.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
 from paperwasp.grouping.values import Null
@@ -20,7 +20,7 @@ RenderHit = Callable[[Any, int], str]
 
 def root_xml(root: ShownRoot, level: int, render: RenderHit) -> str:
     """The root group as an element on this level."""
-    head = [leaf("id", attributes_of({"type": "root"}), "", level + 1), _continuation("this", root.this, level + 1)]
+    head = [empty("id", attributes_of({"type": "root"}), level + 1), _continuation("this", root.this, level + 1)]
     return _group(root.groups, 0, head, 1.0, level, render)
 
 
@@ -57,7 +57,7 @@ def _group_list(lists: GroupLists, place: int, level: int, render: RenderHit) ->
         for row in rows
     ]
     turns = _turns(lists.turns.get(place), level + 1)
-    return element("grouplist", attributes_of({"label": lists.label}), [*turns, *shown], level)
+    return _list("grouplist", lists.label, [*turns, *shown], level)
 
 
 def _hit_list(lists: HitLists, place: int, level: int, render: RenderHit) -> str:
@@ -66,13 +66,18 @@ def _hit_list(lists: HitLists, place: int, level: int, render: RenderHit) -> str
         return ""
     turns = _turns(lists.turns.get(place), level + 1)
     shown = [render(hit, level + 1) for hit in hits]
-    return element("hitlist", attributes_of({"label": lists.label}), [*turns, *shown], level)
+    return _list("hitlist", lists.label, [*turns, *shown], level)
+
+
+def _list(tag: str, label: str, children: Sequence[str], level: int) -> str:
+    attributes = attributes_of({"label": label})
+    return element(tag, attributes, children, level) if children else empty(tag, attributes, level)
 
 
 def _id(ids: GroupIds, row: int, level: int) -> str:
     low = ids.texts[row]
     if low is None:
-        return leaf("id", attributes_of({"type": "null"}), "", level)
+        return empty("id", attributes_of({"type": "null"}), level)
     kind: Mapping[str, object] = {"type": ids.kind.value}
     if ids.kind not in BUCKETS:
         return leaf("id", attributes_of(kind), escaped(low), level)

@@ -34,7 +34,7 @@ from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
-from paperwasp.container.search.xml import respond_xml, types_of
+from paperwasp.container.search.xml import ShownTypes, respond_xml
 from paperwasp.content.messages import StampRequest
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
@@ -274,6 +274,7 @@ class SearchHandler:
             answers = await self._ask_all(plan)
             result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
         result.tensor_form = parameters.presentation.tensor_form
+        result.encoding = parameters.text.encoding
         if plan.answering.rules is not None and plan.answering.rules.trace:
             result.trace = rule_steps(plan, parameters)
         if parameters.presentation.timing or parameters.trace.level:
@@ -371,7 +372,7 @@ def _response(result: SearchResult, format_: str, callback: str, config: SearchC
     if format_ not in XML_FORMATS:
         return respond(result, format_, callback)
     schemas = (schema for cluster in config.clusters for schema in cluster.schemas.values()) if config else ()
-    return respond_xml(result, format_, types_of(schemas), config.tags if config else HI_TAGS)
+    return respond_xml(result, format_, ShownTypes(schemas), config.tags if config else HI_TAGS)
 
 
 def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:

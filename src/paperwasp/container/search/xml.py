@@ -5,13 +5,13 @@ The content nodes give the fields of a hit as JSON; the schema says what is a ma
 Vespa: XmlRenderer.java in com.yahoo.search.rendering and in com.yahoo.prelude.hitfield, PageTemplatesXmlRenderer.java
 A hit has no `type` there: only those that tests make of FastHit.java have one.
 Differs: without page templates, a page has no sections. Numbers have the fewest digits, as Double.toString has since
-Java 19; before, it had more for some. Answers are UTF-8 whatever `model.encoding` says.
+Java 19; before, it had more for some. An encoding that is not known is UTF-8, where Vespa's answer breaks off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -41,32 +41,55 @@ from paperwasp.document.types import (
 from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
 from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.patterns import compile_later
 from paperwasp.schema.model import Schema
+from paperwasp.schema.summaries import DEFAULT
 from paperwasp.schema.teaser_settings import HI_TAGS, Tags
 from paperwasp.search.query import Hit
 from paperwasp.tensor.json_format import tensor_of
 from paperwasp.tensor.types import TensorType
 
-XML_TYPE: Final = "text/xml;charset=utf-8"
+XML_TYPE: Final = "text/xml"
 
-TypeOf = Callable[[str, str], DataType | None]
-"""Document type, field of a summary → its type; None: not known."""
-
-_HEAD: Final = '<?xml version="1.0" encoding="utf-8" ?>\n'
+_UTF_8: Final = "utf-8"
 _MARKS: Final = (("&lt;hi&gt;", "<hi>"), ("&lt;/hi&gt;", "</hi>"), ("&lt;sep /&gt;", "<sep />"))
 """The tags of teasers and bolded texts, which are markup in XML, too."""
 
 
-def types_of(schemas: Iterable[Schema]) -> TypeOf:
-    """The types of what summaries show."""
-    by_name = {schema.name: schema for schema in schemas}
+class ShownTypes:
+    """What the schemas say of what summaries show."""
 
-    @cache
-    def type_of(document_type: str, name: str) -> DataType | None:
-        schema = by_name.get(document_type)
-        return None if schema is None else _type_in(schema, name)
+    def __init__(self, schemas: Iterable[Schema] = ()) -> None:
+        self._schemas = {schema.name: schema for schema in schemas}
+        self._types: dict[tuple[str, str], DataType | None] = {}
+        self._places: dict[str, Mapping[str, int]] = {}
 
-    return type_of
+    def type_of(self, document_type: str, name: str) -> DataType | None:
+        """The type of a field of a summary; None: it is not known."""
+        key = document_type, name
+        if key not in self._types:
+            schema = self._schemas.get(document_type)
+            self._types[key] = None if schema is None else _type_in(schema, name)
+        return self._types[key]
+
+    def in_order(self, document_type: str, fields: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+        """The fields of a hit, as the schema has them: SummaryClass.java (`deriveFields`)."""
+        places = self._places.get(document_type)
+        if places is None:
+            schema = self._schemas.get(document_type)
+            summaries = [] if schema is None else list(schema.summaries.values())
+            summaries.sort(key=lambda summary: summary.name != DEFAULT)
+            names = dict.fromkeys(name for summary in summaries for name in summary.fields)
+            places = self._places[document_type] = {name: place for place, name in enumerate(names)}
+        last = len(places)
+        return sorted(fields.items(), key=lambda field: places.get(field[0], last))
+
+
+_ENCODING: Final = compile_later(
+    r"(?i)utf-?(?:8|16|16be|16le|32)|us-ascii|iso-?8859-\d{1,2}|windows-\d{3,4}|koi8-[ru]"
+    r"|shift[-_]jis|euc-(?:jp|kr)|big5(?:-hkscs)?|gb(?:2312|k|18030)|iso-2022-(?:jp|kr)"
+)
+"""Encodings of text, as they are named; Python has others, too, which are none."""
 
 
 def _type_in(schema: Schema, name: str) -> DataType | None:
@@ -79,50 +102,64 @@ def _type_in(schema: Schema, name: str) -> DataType | None:
     return part_of(field.type, below) if below else field.type
 
 
-def respond_xml(result: SearchResult, format_: str, type_of: TypeOf, tags: Tags = HI_TAGS) -> Response:
-    """The whole answer, `xml` or `page`. `tags`, which the application says, are markup in it."""
-    body = (render_page if format_ == "page" else render_xml)(result, type_of)
+def respond_xml(result: SearchResult, format_: str, types: ShownTypes, tags: Tags = HI_TAGS) -> Response:
+    """The whole answer, `xml` or `page`, in the encoding of the request: what that does not have is `?` in it. `tags`,
+    which the application says, are markup in it."""
+    text = (render_page if format_ == "page" else render_xml)(result, types)
     if tags != HI_TAGS:
         for mark in {tags.open, tags.close, tags.separator} - {""}:
-            body = body.replace(escaped(mark).encode(), mark.encode())
+            text = text.replace(escaped(mark), mark)
+    encoding = _encoding(result.encoding)
+    body = f'<?xml version="1.0" encoding="{encoding}" ?>\n{text}'.encode(encoding, "replace")
     code = result.errors[0].code if result.errors else -1
     about: SearchFacts = (result.total_count, result.hit_count, result.coverage, code, result.summary_ns)
-    return Response(status_of(result), body, XML_TYPE, about=about)
+    return Response(status_of(result), body, f"{XML_TYPE};charset={encoding}", about=about)
 
 
-def render_xml(result: SearchResult, type_of: TypeOf) -> bytes:
+def _encoding(name: str) -> str:
+    """The encoding of this name, UTF-8 where there is none for texts."""
+    if not _ENCODING.fullmatch(name):
+        return _UTF_8
+    try:
+        "".encode(name)
+    except (LookupError, UnicodeError):
+        return _UTF_8
+    return name
+
+
+def render_xml(result: SearchResult, types: ShownTypes) -> str:
     """The answer as XML."""
     attributes = attributes_of({"total-hit-count": result.total_count} | _coverage(result.coverage) | _timing(result))
-    return _document("result", attributes, [*_before_hits(result), *_children(result, type_of, _hit, 1)])
+    return _document("result", attributes, [*_before_hits(result), *_children(result, types, _hit, 1)])
 
 
-def render_page(result: SearchResult, type_of: TypeOf) -> bytes:
+def render_page(result: SearchResult, types: ShownTypes) -> str:
     """The answer as a page."""
-    hits = _children(result, type_of, _page_hit, 2)
+    hits = _children(result, types, _page_hit, 2)
     content = [element("content", "", hits, 1)] if hits else []
     attributes = attributes_of({"version": "1.0"} | _coverage(result.coverage))
     return _document("page", attributes, [*_before_hits(result), *content])
 
 
-_RenderHit = Callable[[str, Hit, SearchResult, TypeOf, int], str]
+_RenderHit = Callable[[str, Hit, SearchResult, ShownTypes, int], str]
 
 
-def _children(result: SearchResult, type_of: TypeOf, render: _RenderHit, level: int) -> list[str]:
+def _children(result: SearchResult, types: ShownTypes, render: _RenderHit, level: int) -> list[str]:
     """The hits, and the root groups where they stand among them."""
-    hits = [render(cluster, hit, result, type_of, level) for cluster, hit in result.hits]
+    hits = [render(cluster, hit, result, types, level) for cluster, hit in result.hits]
     before = hits_before_groups(result)
     groups = [
-        root_xml(root, level, partial(_in_list, cluster, result, type_of, render)) for cluster, root in result.groups
+        root_xml(root, level, partial(_in_list, cluster, result, types, render)) for cluster, root in result.groups
     ]
     return [*hits[:before], *groups, *hits[before:]]
 
 
-def _in_list(cluster: str, result: SearchResult, type_of: TypeOf, render: _RenderHit, hit: Hit, level: int) -> str:
-    return render(cluster, hit, result, type_of, level)
+def _in_list(cluster: str, result: SearchResult, types: ShownTypes, render: _RenderHit, hit: Hit, level: int) -> str:
+    return render(cluster, hit, result, types, level)
 
 
-def _document(tag: str, attributes: str, children: Sequence[str]) -> bytes:
-    return (_HEAD + element(tag, attributes, children, 0).lstrip("\n") + "\n").encode()
+def _document(tag: str, attributes: str, children: Sequence[str]) -> str:
+    return element(tag, attributes, children, 0).lstrip("\n") + "\n"
 
 
 def _coverage(coverage: Coverage | None) -> dict[str, object]:
@@ -167,35 +204,35 @@ def _error(error: SearchError) -> str:
     return leaf("error", attributes_of(attributes), escaped(error.message), 2)
 
 
-def _hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf, level: int) -> str:
+def _hit(cluster: str, hit: Hit, result: SearchResult, types: ShownTypes, level: int) -> str:
     relevance = scalar_text(float(hit.relevance))
     attributes = attributes_of({"relevancy": relevance, "source": cluster})
-    fields = [("relevancy", relevance), *_fields(cluster, hit, result, type_of, level + 1)]
+    fields = [("relevancy", relevance), *_fields(cluster, hit, result, types, level + 1)]
     shown = [leaf("field", attributes_of({"name": name}), content, level + 1) for name, content in fields]
     return element("hit", attributes, shown, level)
 
 
-def _page_hit(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf, level: int) -> str:
+def _page_hit(cluster: str, hit: Hit, result: SearchResult, types: ShownTypes, level: int) -> str:
     attributes = attributes_of({"relevance": float(hit.relevance), "source": cluster})
-    fields = [("id", f"index:{cluster}/0/{hit.gid.hex()}"), *_fields(cluster, hit, result, type_of, level)]
+    fields = [("id", f"index:{cluster}/0/{hit.gid.hex()}"), *_fields(cluster, hit, result, types, level)]
     return element("hit", attributes, [leaf(name, "", content, level + 1) for name, content in fields], level)
 
 
-def _fields(cluster: str, hit: Hit, result: SearchResult, type_of: TypeOf, level: int) -> Iterator[tuple[str, str]]:
-    """The fields of a hit with their content as XML, in the order of JSON. `level`: of what is around the content."""
+def _fields(cluster: str, hit: Hit, result: SearchResult, types: ShownTypes, level: int) -> Iterator[tuple[str, str]]:
+    """The fields of a hit with their content as XML, in the schema's order. `level`: of what is around it."""
     if (cluster, hit.document_type) in result.bare_types:
         return
     wanted = result.summary_fields
     if not wanted or "sddocname" in wanted:
         yield "sddocname", escaped(hit.document_type)
-    if (hit.show_document_id or wanted) and (not wanted or "documentid" in wanted):
-        yield "documentid", escaped(hit.document_id)
-    for name, value in orjson.loads(hit.fields).items():
-        yield name, content_of(value, type_of(hit.document_type, name), level)
+    for name, value in types.in_order(hit.document_type, orjson.loads(hit.fields)):
+        yield name, content_of(value, types.type_of(hit.document_type, name), level)
     features = (("match", hit.match_features), ("summary", hit.summary_features), ("rank", hit.rank_features))
     for kind, values in features:
         if values is not None:
             yield f"{kind}features", escaped(features_json(values, result.tensor_form).decode())
+    if (hit.show_document_id or wanted) and (not wanted or "documentid" in wanted):
+        yield "documentid", escaped(hit.document_id)
 
 
 def content_of(value: Any, data_type: DataType | None, level: int = 2) -> str:

@@ -22,6 +22,11 @@ def leaf(tag: str, attributes: str, content: str, level: int) -> str:
     return f"\n{'  ' * level}<{tag}{attributes}>{content}</{tag}>"
 
 
+def empty(tag: str, attributes: str, level: int) -> str:
+    """An element of which nothing but its attributes was ever begun, which Vespa's XMLWriter.java writes short."""
+    return f"\n{'  ' * level}<{tag}{attributes}/>"
+
+
 def attributes_of(values: Mapping[str, object]) -> str:
     texts = {name: scalar_text(value) for name, value in values.items() if value is not None}
     return "".join(f' {name}="{escaped(text, in_attribute=True)}"' for name, text in texts.items() if text)
