@@ -180,3 +180,67 @@ def test_slow_filters_hold_up_nobody_else(data: Deployed, monkeypatch: pytest.Mo
     for name, module in list(sys.modules.items()):
         if name.startswith("_paperwasp_components_") and name.endswith(".filters"):
             module.release()
+
+
+CORS = "com.yahoo.jdisc.http.filter.security.cors."
+CORS_FIELDS = {
+    "access-control-allow-credentials": "true",
+    "access-control-allow-headers": "Origin,Content-Type,Accept,Yahoo-Principal-Auth,Okta-Identity-Token,"
+    "Okta-Access-Token,Okta-Refresh-Token,Vespa-Csrf-Token",
+    "access-control-allow-methods": "OPTIONS,GET,PUT,DELETE,POST,PATCH",
+    "access-control-max-age": "604800",
+}
+
+
+def cors(*urls: str, required: bool = False) -> str:
+    """Chains with Vespa's filters for pages of other origins, as its documentation has them."""
+    items = "".join(f"<item>{url}</item>" for url in urls)
+    config = f'<config name="{CORS[10:-1]}.cors-filter"><allowedUrls>{items}</allowedUrls></config>'
+    binding = "<binding>http://*/*</binding>"
+    chains = "".join(
+        f'<{tag} id="{name}">{binding}'
+        f'<filter id="{CORS}{class_}" bundle="jdisc-security-filters">{config}</filter></{tag}>'
+        for tag, name, class_ in (
+            ("request-chain", "asked", "CorsPreflightRequestFilter"),
+            ("response-chain", "answered", "CorsResponseFilter"),
+        )
+    )
+    access = '<config name="paperwasp.access"><required>true</required></config>' if required else ""
+    return f"<http><filtering>{chains}</filtering></http>{access}"
+
+
+def cors_fields(answer: httpx.Response) -> dict[str, str]:
+    return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
+
+
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [
+        ("https://a.example", True),
+        ("https://x.b.example", True),
+        ("https://xbbexample", False),
+        ("https://a.example.evil", False),
+        ("null", False),
+    ],
+)
+def test_pages_of_other_origins_may_ask_where_services_xml_says_so(data: Deployed, origin: str, allowed: bool) -> None:
+    """Vespa: CorsLogic.java. The filters' fields come with the origin or without it."""
+    deploy(data, cors("https://a.example", "https://*.b.example"))
+    wanted = {"access-control-allow-origin": origin, **CORS_FIELDS} if allowed else CORS_FIELDS
+    with client(data) as http:
+        asked = http.options("/search/", headers={"Origin": origin, "Access-Control-Request-Method": "GET"})
+    assert (asked.status_code, asked.content, cors_fields(asked)) == (200, b"", wanted)
+    for path in ("/search/", "/document/v1/a/b/docid/1", "/state/v1/health"):
+        answer = get(data, path, Origin=origin)
+        assert (cors_fields(answer), answer.headers["vary"][0]) == (wanted, "*"), path
+    assert cors_fields(get(data, "/search/")) == {}
+
+
+def test_a_browser_asks_without_a_key_and_any_origin_may_be_allowed(data: Deployed) -> None:
+    deploy(data, cors("*", required=True))
+    with client(data) as http:
+        asked = http.options("/search/", headers={"Origin": "https://c.example"})
+        assert (asked.status_code, asked.headers["access-control-allow-origin"]) == (200, "https://c.example")
+        assert http.get("/search/", headers={"Origin": "https://c.example"}).status_code == 401
+    with client(data) as http:
+        assert http.options("/search/").headers.get("access-control-allow-origin") is None

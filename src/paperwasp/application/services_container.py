@@ -101,6 +101,7 @@ def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
             server.position,
             read_tls(server),
             server.attributes.get("default-request-chain", ""),
+            server.attributes.get("default-response-chain", ""),
         )
     return tuple(found.values())
 

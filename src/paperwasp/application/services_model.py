@@ -50,11 +50,13 @@ class HttpServer:
     tls: ServerTls | None = None
     request_chain: str = ""
     """The chain of request filters for requests that are of no other; empty: there is none."""
+    response_chain: str = ""
+    """The same for their answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilterChain:
-    """A `request-chain`."""
+    """A `request-chain`, or a `response-chain`."""
 
     id: str
     bindings: tuple[Binding, ...] = ()
@@ -70,6 +72,8 @@ class Filtering:
     is_strict: bool
     """Whether a request that is of no chain is refused."""
     chains: tuple[FilterChain, ...] = ()
+    answers: tuple[FilterChain, ...] = ()
+    """Those of answers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 
+from paperwasp.components.cors import cors_class
 from paperwasp.components.loading import FLAG, is_python, load
 from paperwasp.embedders import registry as embedders
 from paperwasp.errors import Finding
@@ -22,6 +23,8 @@ from paperwasp.schema.model import Schema
 
 def is_executed(component: Component) -> bool:
     """Whether a component is one that can be run."""
+    if cors_class(component):
+        return True
     return is_python(component) or generators.is_executed(component) or embedders.is_executed(component.type)
 
 

@@ -101,7 +101,7 @@ class ContainerApp:
         interface. `server`: the id, in services.xml, of the server at which it came."""
         gate = self._gate
         if gate is not None:
-            if (answer := gate.refuse(request)) is not None:
+            if (answer := gate.refuse(request, server)) is not None:
                 return answer
             if gate.filters is not None:
                 return gate.filters.begin(request, server, self.admit)

@@ -13,7 +13,7 @@ Vespa: Jetty inflates gzip alone, and compresses with gzip alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -27,8 +27,7 @@ from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.cbor import quality
 from paperwasp.http.messages import Answer, Request, Response
 
-GZIPPED: Final = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
-"""What the head of a compressed answer says."""
+_VARIES: Final = "Accept-Encoding"
 _LEVEL: Final = 1
 _GZIP: Final = 31
 """zlib's window bits for a gzip header."""
@@ -163,6 +162,16 @@ def is_compressed(request: Request, answer: Response) -> bool:
     return len(answer.body) >= limits.HTTP_COMPRESSED_LEAST_BYTES and takes_gzip(request, answer)
 
 
+def gzipped(headers: Mapping[str, str]) -> dict[str, str]:
+    """The header fields of an answer that is compressed."""
+    varies = headers.get("Vary", _VARIES)
+    return {
+        **headers,
+        "Content-Encoding": "gzip",
+        "Vary": varies if varies in ("*", _VARIES) else f"{varies}, {_VARIES}",
+    }
+
+
 def as_gzip(answer: Response, body: bytes) -> Response:
     """The answer with its compressed body."""
-    return replace(answer, body=body, headers={**answer.headers, **GZIPPED})
+    return replace(answer, body=body, headers=gzipped(answer.headers))

@@ -27,11 +27,11 @@ from paperwasp import limits
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.http.bodies import BodyBudget, is_too_slow, too_slow
 from paperwasp.http.compression import (
-    GZIPPED,
     as_gzip,
     compress,
     compressed,
     compressed_stream,
+    gzipped,
     inflated,
     inflated_at_once,
     is_compressed,
@@ -395,7 +395,7 @@ class Exchange:
                 return self._respond_failure(request, error)
             if takes_gzip(request, answer):
                 chunks = compressed_stream(chunks)
-                answer = replace(answer, chunks=chunks, headers={**answer.headers, **GZIPPED})
+                answer = replace(answer, chunks=chunks, headers=gzipped(answer.headers))
             streams.add(self)
             try:
                 if request.method == "HEAD":

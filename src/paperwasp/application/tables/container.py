@@ -71,13 +71,13 @@ components  used
 http  used
     filtering?  used strict-mode:boolean
         filter@filter
-        access-control?  pending domain read:boolean write:boolean tls-handshake-client-auth:want|need
-            vespa-domain?  pending = text
-            exclude?  pending
-                binding+  pending = text
+        access-control?  used domain read:boolean write:boolean tls-handshake-client-auth:want|need
+            vespa-domain?  used = text
+            exclude?  used
+                binding+  used = text
         request-chain@filter-chain
         response-chain@filter-chain
-    server  used id:id idref:id ident:id port:port required:boolean default-request-chain >default-response-chain
+    server  used id:id idref:id ident:id port:port required:boolean default-request-chain default-response-chain
         ssl?  used
             private-key-file!  used = text
             certificate-file!  used = text

@@ -8,7 +8,8 @@ none. What a filter raises, or returns that is nothing a filter may, is answered
 has that, with its place in the package's file.
 
 Vespa: https://docs.vespa.ai/en/reference/applications/services/http.html#filtering
-Differs: a filter is a class in Python; chains are in the order in which they stand; there are no filters of answers.
+Differs: a filter is a class in Python, or one of Vespa's for pages of other origins; chains are in the order in which
+they stand.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from paperwasp.application.bindings import strictest_first
 from paperwasp.components import ChangedHead, FilterAnswer, RequestHead
+from paperwasp.components.cors import ANSWERS, PREFLIGHT, Cors, cors_class
 from paperwasp.components.loading import is_python, load
 from paperwasp.components.python_modules import place_of
 from paperwasp.daemon_threads import DaemonThreads
@@ -31,13 +34,14 @@ from paperwasp.limits.access import ACCESS_FILTER_SECONDS, ACCESS_FILTER_THREADS
 from paperwasp.schema.files import PackageFiles
 
 if TYPE_CHECKING:
-    from paperwasp.application.services_model import Container
+    from paperwasp.application.services_model import Container, FilterChain, HttpServer
 
 _LOG: Final = logging.getLogger("paperwasp.access")
 _REJECTED: Final = text_response(403, "Request did not match any request filter chain", "text/plain")
 """As Vespa says it."""
 _STATUSES: Final = range(200, 600)
 
+C = TypeVar("C")
 Chain = Sequence[tuple[str, Callable[[RequestHead], Any]]]
 """Id and method of each filter."""
 
@@ -49,45 +53,47 @@ class RequestFilters:
         """`files`: those of the package, where the modules of its filters are. `container` has filtering."""
         filtering = container.filtering
         assert filtering is not None
-        components = [each for each in container.components if each.kind == "filter" and is_python(each)]
-        filters = {each.id: load(each, files) for each in components}
-        self._held = tuple(filters.values())  # with their modules, where what they import late is found
-        chains = {
-            chain.id: tuple((id, filters[id].object.filter) for id in chain.filters if id in filters)
-            for chain in filtering.chains
-        }
-        by_binding = {binding: chains[chain.id] for chain in filtering.chains for binding in chain.bindings}
-        self._bindings = [(each, by_binding[each]) for each in strictest_first(list(by_binding))]
-        self._ports = {server.id: server.port for server in container.servers}
-        self._defaults = {server.id: chains.get(server.request_chain) for server in container.servers}
+        components = [each for each in container.components if each.kind == "filter"]
+        loaded = {each.id: load(each, files) for each in components if is_python(each)}
+        self._held = tuple(loaded.values())  # with their modules, where what they import late is found
+        cors = {each.id: (cors_class(each), Cors(each)) for each in components if cors_class(each)}
+        filters = {id: each.object.filter for id, each in loaded.items()}
+        filters |= {id: each.filter for id, (name, each) in cors.items() if name == PREFLIGHT}
+        answers = {id: each for id, (name, each) in cors.items() if name == ANSWERS}
+        self._requests = _Chosen(
+            {chain.id: tuple((id, filters[id]) for id in chain.filters if id in filters) for chain in filtering.chains},
+            filtering.chains,
+            container.servers,
+            lambda server: server.request_chain,
+        )
+        self._answers = _Chosen(
+            {chain.id: tuple(answers[id] for id in chain.filters if id in answers) for chain in filtering.answers},
+            filtering.answers,
+            container.servers,
+            lambda server: server.response_chain,
+        )
+        self._preflights = frozenset(id for id, (name, _) in cors.items() if name == PREFLIGHT)
         self._is_strict = filtering.is_strict
         self._threads = DaemonThreads(ACCESS_FILTER_THREADS, "filter")
         self._waiting = 0
 
     def begin(self, request: Request, server: str, admitted: Callable[[Request], Begun]) -> Begun:
         """What becomes of a request at the server of that id: what `admitted` begins, or what a filter answers."""
-        chain = self._chain(request.raw_path, server)
-        if chain is None:
-            return _REJECTED if self._is_strict else admitted(request)
+        chain = self._requests.chain(request.raw_path, server)
+        if chain is None and self._is_strict:
+            return _REJECTED
+        if answers := self._answers.chain(request.raw_path, server):
+            admitted = partial(_with_fields, answers, admitted)
         return self._run(chain, request, admitted) if chain else admitted(request)
 
-    def _chain(self, raw_path: str, server: str) -> Chain | None:
-        """The chain of a path; None: there is none."""
-        port = self._ports.get(server)
-        for binding, chain in self._bindings:
-            if binding.fits(port, raw_path):
-                return chain
-        if "%" in raw_path and (found := self._decoded_chain(raw_path, port)) is not None:
-            return found
-        return self._defaults.get(server)
-
-    def _decoded_chain(self, raw_path: str, port: int | None) -> Chain | None:
-        """The chain of the path that this one means: it must not get past a filter by being written in another way."""
-        try:
-            path = decode(raw_path)
-        except InvalidInput:
+    def preflight(self, request: Request, server: str) -> Response | None:
+        """The answer to a browser that asks, without saying who it is, whether a page may ask; None: it is no such
+        request, or the filter for it is not the first of its chain."""
+        chain = self._requests.chain(request.raw_path, server) if request.method == "OPTIONS" else None
+        if not chain or chain[0][0] not in self._preflights:
             return None
-        return next((chain for binding, chain in self._bindings if binding.fits(port, path)), None)
+        answer = chain[0][1](_head_of(request))
+        return None if answer is None else _response(answer)
 
     async def _run(self, chain: Chain, request: Request, admitted: Callable[[Request], Begun]) -> Answer:
         """Errors: Overload where too many requests wait for filters; Timeout; InternalError."""
@@ -102,6 +108,57 @@ class RequestFilters:
         finally:
             self._waiting -= 1
         return passed if isinstance(passed, Response) else await settled(admitted(passed))
+
+
+class _Chosen(Generic[C]):
+    """Which chain a request goes through."""
+
+    def __init__(
+        self,
+        chains: Mapping[str, C],
+        declared: Sequence[FilterChain],
+        servers: Sequence[HttpServer],
+        default_of: Callable[[HttpServer], str],
+    ) -> None:
+        by_binding = {binding: chains[chain.id] for chain in declared for binding in chain.bindings}
+        self._bindings = [(each, by_binding[each]) for each in strictest_first(list(by_binding))]
+        self._ports = {server.id: server.port for server in servers}
+        self._defaults = {server.id: chains.get(default_of(server)) for server in servers}
+
+    def chain(self, raw_path: str, server: str) -> C | None:
+        """The chain of a path; None: there is none."""
+        port = self._ports.get(server)
+        for binding, chain in self._bindings:
+            if binding.fits(port, raw_path):
+                return chain
+        if "%" in raw_path and (found := self._decoded_chain(raw_path, port)) is not None:
+            return found
+        return self._defaults.get(server)
+
+    def _decoded_chain(self, raw_path: str, port: int | None) -> C | None:
+        """The chain of the path that this one means: it must not get past a filter by being written in another way."""
+        try:
+            path = decode(raw_path)
+        except InvalidInput:
+            return None
+        return next((chain for binding, chain in self._bindings if binding.fits(port, path)), None)
+
+
+def _with_fields(answers: Sequence[Cors], admitted: Callable[[Request], Begun], request: Request) -> Begun:
+    """What `admitted` begins, with what the filters of answers add to its head."""
+    origin = request.headers.get("origin")
+    begun = admitted(request)
+    if origin is None:
+        return begun
+    fields: dict[str, str] = {}
+    for each in answers:
+        fields |= each.fields(origin)
+    return _add_fields(begun, fields)
+
+
+async def _add_fields(begun: Begun, fields: Mapping[str, str]) -> Answer:
+    answer = await settled(begun)
+    return replace(answer, headers={**answer.headers, **fields})
 
 
 def _pass(chain: Chain, request: Request) -> Request | Response:

@@ -34,10 +34,13 @@ class Gate:
         self.filters: Final = filters
         self._error_response = error_response
 
-    def refuse(self, request: Request) -> Response | None:
-        """The answer to a request that may not be asked; None: it may, or filters say."""
+    def refuse(self, request: Request, server: str) -> Response | None:
+        """The answer to a request at the server of that id that may not be asked; None: it may, or filters say."""
         refusal = None if self._rules is None else self._rules.refusal(request)
-        return None if refusal is None else refused(request, refusal, self._error_response)
+        if refusal is None:
+            return None
+        preflight = None if self.filters is None else self.filters.preflight(request, server)
+        return preflight or refused(request, refusal, self._error_response)
 
 
 def refused(request: Request, refusal: PaperwaspError, error_response: ErrorResponse) -> Response:
