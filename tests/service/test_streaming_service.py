@@ -5,6 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from paperwasp import Service
+from paperwasp.embedded.requests import RequestFailed
 from tests import web
 from tests.service.in_process import Deployed, deployed_service
 from tests.service.music import FILES
@@ -54,6 +58,38 @@ def test_a_group_is_searched(tmp_path: Path) -> None:
         assert error["message"].startswith(
             "Streaming search requires either streaming.groupname or streaming.selection"
         )
+
+
+def test_a_summary_class_that_is_unknown_finds_nothing() -> None:
+    """Of a type that is streamed, also where another type has it: StreamingBackend.java (`doSearch2`)."""
+    schema = """schema {0} {{
+        document {0} {{ field title type string {{ indexing: index | summary }} }}
+        {1}
+    }}"""
+    services = FILES["services.xml"].replace(
+        '<document type="music" mode="index"/>',
+        '<document type="music" mode="index"/><document type="mail" mode="streaming"/>',
+    )
+    files = {
+        "services.xml": services,
+        "schemas/music.sd": schema.format("music", "document-summary short { summary title {} }"),
+        "schemas/mail.sd": schema.format("mail", ""),
+    }
+    with Service(files) as service:
+        service.feed([{"put": f"id:n:{name}::1", "fields": {"title": "blue"}} for name in ("music", "mail")])
+        said = {"yql": "select * from mail where true", "streaming.selection": "true"}
+        assert service.query(said).total == 1
+        for summary in ("short", "nosuch"):
+            with pytest.raises(RequestFailed) as caught:
+                service.query({**said, "summary": summary})
+            content: Any = caught.value.content
+            root = content["root"]
+            assert root["fields"] == {"totalCount": 0}
+            (error,) = root["errors"]
+            assert (error["code"], error["message"]) == (3, f"invalid presentation.summary={summary}")
+        both = service.query({**said, "yql": "select * from sources * where true", "summary": "short"}).json["root"]
+        assert [hit["fields"]["title"] for hit in both["children"]] == ["blue"]
+        assert [(error["code"], both["fields"]["totalCount"]) for error in both["errors"]] == [(3, 1)]
 
 
 def test_another_mode_must_be_allowed(tmp_path: Path) -> None:

@@ -65,7 +65,12 @@ class Interfaces:
             return
         model = running.model
         clusters = tuple(
-            ClusterConfig(cluster.id, cluster.schemas, QueryLimits.of(cluster.declared.tuning))
+            ClusterConfig(
+                cluster.id,
+                cluster.schemas,
+                QueryLimits.of(cluster.declared.tuning),
+                frozenset(document.type for document in cluster.declared.documents if document.mode == "streaming"),
+            )
             for cluster in model.content_clusters
         )
         models = significance_models(running.container, model.files)

@@ -64,6 +64,8 @@ class ClusterConfig:
     id: str
     schemas: Mapping[str, Schema]
     limits: QueryLimits = NO_QUERY_LIMITS
+    streamed: frozenset[str] = frozenset()
+    """The document types of mode streaming."""
 
 
 @dataclass(frozen=True)

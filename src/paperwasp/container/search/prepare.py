@@ -165,11 +165,13 @@ def _answering(
 
 
 def _without_summary(summary: str, targets: tuple[Target, ...]) -> frozenset[tuple[str, str]]:
+    """(content cluster, document type) of those that find hits and have nothing to show of them. Types of mode
+    streaming find none: their summaries are made with them."""
     return frozenset(
         (target.cluster.id, schema.name)
         for target in targets
         for schema in target.schemas
-        if summary not in schema.summaries
+        if summary not in schema.summaries and schema.document.name not in target.cluster.streamed
     )
 
 
@@ -225,7 +227,8 @@ def _cluster(
     unknown -= {name for _, name in answering.without_summary}
     expressions = parameters.rank_expressions()
     problems = [
-        _problem(config, schema, parameters, expressions, is_unknown=schema.name in unknown)
+        _problem(config, schema, parameters, expressions)
+        or (_unknown_summary(summary, target, schema) if schema.name in unknown else None)
         for schema in target.schemas
     ]
     errors = [problem for problem in problems if problem is not None]
@@ -253,13 +256,16 @@ def _problem(
     schema: Schema,
     parameters: SearchParameters,
     expressions: RankExpressions | None,
-    *,
-    is_unknown: bool,
 ) -> PaperwaspError | None:
-    """Why documents of this type cannot be searched. `is_unknown`: no document type has the summary class."""
-    if problem := config.profile_problem(schema, parameters.rank_profile, expressions):
-        return InvalidQuery(problem)
-    return InvalidQuery(f"invalid presentation.summary={parameters.presentation.summary}") if is_unknown else None
+    """Why documents of this type cannot be ranked."""
+    problem = config.profile_problem(schema, parameters.rank_profile, expressions)
+    return InvalidQuery(problem) if problem else None
+
+
+def _unknown_summary(summary: str, target: Target, schema: Schema) -> PaperwaspError:
+    """Vespa: StreamingBackend.java, IndexedBackend.java"""
+    kind = IllegalQuery if schema.document.name in target.cluster.streamed else InvalidQuery
+    return kind(f"invalid presentation.summary={summary}")
 
 
 def _ranked_globally(
