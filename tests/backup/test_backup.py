@@ -220,6 +220,28 @@ def test_a_place_that_is_taken_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "plain.tar").read_bytes() == b""
 
 
+@pytest.mark.parametrize(
+    ("left", "told"),
+    [({NAME: b"{}"}, "holds a whole backup"), ({f"{DATA}a": b""}, "not finished"), ({"a": b""}, "not empty")],
+)
+def test_what_is_in_the_way_of_a_backup_is_told(tmp_path: Path, left: dict[str, bytes], told: str) -> None:
+    for name, content in left.items():
+        path = tmp_path / "folder" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    with pytest.raises(Conflict, match=told):
+        write(tmp_path, "folder", SOME)
+    assert contents(tmp_path / "folder") == left
+
+
+def test_what_a_killed_backup_has_left_is_taken_over(tmp_path: Path) -> None:
+    left = tmp_path / "folder.partial" / DATA / "old"
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"half")
+    assert set(contents(write(tmp_path, "folder", SOME))) == {NAME, *(f"{DATA}{name}" for name in SOME)}
+    assert not left.exists()
+
+
 def test_equal_files_of_an_earlier_backup_are_linked(tmp_path: Path) -> None:
     earlier = write(tmp_path, "folder", SOME)
     known = known_files(earlier)

@@ -37,9 +37,18 @@ def check_destination(destination: Path) -> None:
         raise InvalidInput(f"There is no folder '{destination.parent}' for the backup")
     if destination.is_dir() and not is_archive(destination):
         if any(destination.iterdir()):
-            raise Conflict(f"'{destination}' is not empty: a backup is written to a new place")
+            raise Conflict(f"'{destination}' {_what_holds(destination)}: a backup is written to a new place")
     elif destination.exists():
         raise Conflict(f"'{destination}' exists: a backup is written to a new place")
+
+
+def _what_holds(destination: Path) -> str:
+    """What is in a folder that is not empty, for who would write a backup there."""
+    if (destination / NAME).is_file():
+        return "holds a whole backup already"
+    if (destination / DATA).is_dir():
+        return "holds a backup that was not finished, which can be deleted"
+    return "is not empty"
 
 
 def known_files(earlier: Path) -> dict[str, Path]:
@@ -164,7 +173,7 @@ def _own_folder(path: Path) -> Iterator[None]:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         _lock(descriptor, path)
-        for left in path.iterdir():
+        for left in path.iterdir():  # of a backup that was not finished
             shutil.rmtree(left) if left.is_dir() else left.unlink()
         try:
             yield

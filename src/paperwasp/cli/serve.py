@@ -9,6 +9,7 @@ import ssl
 import sys
 import time
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -85,6 +86,11 @@ def serve(
             f"{service.containers.front_scheme}://{host}:{service.containers.front_port}, deployments on "
             f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
         )
+        if not authenticate_deployments and is_reached_by_others(host):
+            typer.echo(
+                f"Whoever reaches port {service.config_server.port} may deploy and delete everything: "
+                "keep it from others, or start with --authenticate-deployments (docs/security.md)"
+            )
         for (application, cluster), (port, _) in service.containers.serving().items():
             if port != service.containers.front_port:
                 scheme = service.containers.scheme((application, cluster))
@@ -101,6 +107,14 @@ def serve(
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
+
+
+def is_reached_by_others(host: str) -> bool:
+    """Whether others than this machine reach the address."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host != "localhost"
 
 
 def _config_tls(certificate: Path | None, key: Path | None, clients: Path | None) -> TlsSettings | None:

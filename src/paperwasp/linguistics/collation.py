@@ -48,7 +48,7 @@ class Collation:
 
     @property
     def key_of(self) -> Callable[[str], bytes]:
-        """Gives the key of a string."""
+        """Gives the key of a string. Errors: InvalidQuery for a locale that ICU cannot read."""
         if self.function == "uca":
             return _uca(self.locale.replace("-", "_") or DEFAULT_LOCALE, self.strength)
         return _lowercase if self.function == "lowercase" else _raw
@@ -68,7 +68,10 @@ def _lowercase(text: str) -> bytes:
 @lru_cache(_COLLATORS)
 def _uca(locale: str, strength: str) -> Callable[[str], bytes]:
     icu = _icu()
-    collator = icu.Collator.createInstance(icu.Locale(locale))
+    try:
+        collator = icu.Collator.createInstance(icu.Locale(locale))
+    except icu.ICUError as error:
+        raise InvalidQuery(f"'{locale}' is no locale to sort by: {error.args[-1] if error.args else error}") from None
     collator.setStrength(getattr(icu.Collator, strength.upper()))
     key_of: Callable[[str], bytes] = collator.getSortKey
     return key_of
