@@ -44,7 +44,8 @@ void read(const Index& index, const std::vector<float>& cells, uint32_t seed) {
         Search how{way == 1 ? 50u : 20u, {way == 0 ? nullptr : accept.data(), accept.size(), NONE}, way == 2, 0.1f};
         how.share = 100;  // of which each walk finds less, so that it begins to pass over nodes at once
         how.all = way == 0;
-        const std::vector<Hit> hits = find(index, column_of(cells, published.load()), cells.data() + row * DIMENSIONS, how, 5, 1e30, &clock);
+        const std::vector<Hit> hits =
+            find(index, column_of(cells, published.load()), cells.data() + row * DIMENSIONS, how, 5, 1e30, &clock);
         if (hits.empty() || hits[0].node != row || hits[0].distance != 0) ++failures;
     }
 }
@@ -79,8 +80,9 @@ int run(float middle) {
     is_done.store(true);
     for (std::thread& reader : readers) reader.join();
     const Saved saved = index.saved();
-    const SavedView view{saved.header.data(), saved.header.size(), saved.levels.data(), saved.owners.data(), saved.levels.size(),
-                         saved.counts.data(), saved.counts.size(), saved.links.data(),  saved.links.size()};
+    const SavedView view{saved.header.data(), saved.header.size(),  saved.levels.data(), saved.owners.data(),
+                         saved.levels.size(), saved.counts.data(),  saved.counts.size(), saved.links.data(),
+                         saved.links.size(),  saved.parents.data(), saved.parents.size()};
     const auto loaded = Index::load_saved(index.shape(), 12, 60, column_of(cells, ALL), view, 3);
     if (loaded->live() != index.live()) ++failures;
     return failures.exchange(0);

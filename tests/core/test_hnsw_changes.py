@@ -26,6 +26,7 @@ from tests.core.vectors import (
     query_of,
     recall,
     search,
+    unreached,
     up_to,
 )
 
@@ -174,7 +175,7 @@ def test_arrays_of_other_settings() -> None:
 @seed(SEED)
 @settings(max_examples=300, deadline=None)
 @given(
-    st.integers(0, 4),
+    st.integers(0, 5),
     st.integers(0, 1_000_000),
     st.sampled_from([0, 1, 2, 5, 17, 0x7F, 0x81, 0xFFFF, 2**31, 2**32 - 1]),
 )
@@ -197,7 +198,7 @@ def test_damaged_arrays_are_refused_or_searched(part: int, place: int, value: in
 SAVED = graph_of(clustered(np.random.default_rng(1), 100, 4), links=4, explore=20).arrays()
 
 
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", range(6))
 def test_cut_arrays_are_refused(part: int) -> None:
     cells = clustered(np.random.default_rng(1), 100, 4)
     arrays: list[Any] = list(SAVED)
@@ -232,9 +233,74 @@ def test_as_the_twin_after_any_changes(data: st.DataObject) -> None:
         first = data.draw(st.booleans())
         wanted = search(twin, cells, query, count=150, accept=accept)
         found = search(graph, cells, query, count=150, explore=150, accept=accept, filter_first=first)
-        assert graph.nodes == twin.nodes
+        assert graph.nodes == twin.nodes and not unreached(graph)
         assert sorted(found[0].tolist()) == sorted(wanted[0].tolist())
         assert found[1] == pytest.approx(wanted[1], rel=1e-4, abs=1e-4)
+
+
+def same_direction(rng: np.random.Generator, count: int, dimensions: int) -> Cells:
+    return (1 + 0.01 * rng.standard_normal((count, dimensions))).astype(np.float32)
+
+
+def equal(rng: np.random.Generator, count: int, dimensions: int) -> Cells:
+    """Three vectors in all."""
+    return rng.standard_normal((3, dimensions)).astype(np.float32)[rng.integers(0, 3, count)]
+
+
+@pytest.mark.parametrize("vectors", [clustered, same_direction, equal])
+@pytest.mark.parametrize("metric", ["euclidean", "angular", "product"])
+@pytest.mark.parametrize("links", [2, 3, 8])
+def test_every_node_is_reached_after_any_history(vectors: Any, metric: str, links: int) -> None:
+    """Additions and removals, a few or most of the nodes at a time, by one thread or several, and other numbers; also
+    for readers of an older view, and from nodes that are removed."""
+    rng = np.random.default_rng(SEED)
+    cells = vectors(rng, 1_500, 4)
+    graph, end = new_graph(cells, metric, links, explore=20), 0
+    live: set[int] = set()
+    while end < len(cells):
+        added = min(int(rng.integers(1, 60)), len(cells) - end)
+        graph.add(cells, up_to(added, end), up_to(added, end), int(rng.integers(1, 4)))
+        live |= set(range(end, end + added))
+        end += added
+        gone = rng.permutation(sorted(live))[: int(len(live) * rng.choice([0.02, 0.1, 0.5, 0.9]))]
+        graph.remove(cells, gone.astype(np.uint32))
+        live -= set(gone.tolist())
+        assert not unreached(graph), f"of {len(live)} are not reached, seed {SEED}"
+        first = sorted(live)[: len(live) // 2 + 1]
+        # As many as there are, but not so many that all are compared.
+        found = search(graph, cells[: first[-1] + 1], cells[first[0]], count=len(first), explore=len(first))
+        if len(first) < len(live):
+            assert sorted(found[2].tolist()) == first
+    made = loaded_as_before_trees(graph, cells, metric, links)
+    order = rng.permutation(sorted(live)).astype(np.uint32)
+    for each in (made, graph.renumbered(cells, order, up_to(len(order)))):
+        assert each.nodes == len(live) and not unreached(each)
+
+
+def loaded_as_before_trees(graph: _core.Hnsw, cells: Cells, metric: str, links: int) -> _core.Hnsw:
+    """From arrays of the first version, one of whose lists in three has lost all of its links."""
+    header, levels, owners, counts, all_links, _ = graph.arrays()
+    header[0] = 1
+    keeps = np.arange(len(counts)) % 3 > 0
+    kept = np.repeat(keeps, counts)
+    counts[~keeps] = 0
+    return _core.Hnsw.from_arrays(
+        METRICS.index(metric), 1, cells.shape[1], links, 20, cells, header, levels, owners, counts, all_links[kept],
+        numbers(),
+    )  # fmt: skip
+
+
+def test_few_nodes_are_compared_whole() -> None:
+    """Of a graph that has no links at all any more, as no history leaves it."""
+    cells = clustered(np.random.default_rng(SEED), 50, 4)
+    header, levels, owners, counts, _, parents = graph_of(cells).arrays()
+    assert header[0] == 2 and len(parents) == 50
+    header[0] = 1
+    bare = _core.Hnsw.from_arrays(0, 1, 4, 16, 100, cells, header, levels, owners, counts * 0, numbers(), numbers())
+    assert not unreached(bare)
+    for accept in (None, bitmap(np.arange(50) % 2 == 0)):
+        wanted = search(graph_of(cells), cells, cells[7], count=50, explore=50, accept=accept)
+        assert are_same(search(bare, cells, cells[7], count=50, explore=50, accept=accept), wanted)
 
 
 def test_searches_beside_a_writer() -> None:

@@ -98,3 +98,30 @@ def recall(graph: Graph, twin: PlainHnsw, cells: Cells, queries: Cells, **how: A
         wanted += len(best)
         found += len(best & set(search(graph, cells, query, **how)[0].tolist()))
     return found / max(wanted, 1)
+
+
+def unreached(graph: _core.Hnsw) -> set[int]:
+    """The live nodes to which no links of the lowest level lead from the entry, and those that the entry is not led to
+    from: with none of them, a walk finds all from wherever it begins."""
+    header, levels, _, counts, links, _ = (each.tolist() for each in graph.arrays())
+    ends = np.cumsum([0, *counts]).tolist()
+    leads_to: dict[int, list[int]] = {}
+    led_from: dict[int, list[int]] = {node: [] for node, level in enumerate(levels) if level}
+    place = 0
+    for node in led_from:
+        leads_to[node] = links[ends[place] : ends[place + 1]]
+        place += levels[node] & 0x7F
+        for other in leads_to[node]:
+            led_from[other].append(node)
+    live = {node for node in led_from if levels[node] < 0x80}
+    return (live - _walked(leads_to, header[5])) | (live - _walked(led_from, header[5])) if live else set()
+
+
+def _walked(neighbours: dict[int, list[int]], start: int) -> set[int]:
+    met, ahead = {start}, [start]
+    while ahead:
+        for node in neighbours[ahead.pop()]:
+            if node not in met:
+                met.add(node)
+                ahead.append(node)
+    return met

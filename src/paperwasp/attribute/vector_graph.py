@@ -48,7 +48,7 @@ _CHECKED_VECTORS: Final = 4096
 """How many vectors are looked through at once for those that cannot be in a graph."""
 _MOST_SQUARE: Final = 2.0**120
 """The square of the length of what can be in a graph, at most: the squares of distances then are single floats."""
-_SAVED: Final = ("header", "levels", "owners", "counts", "links")
+_SAVED: Final = ("header", "levels", "owners", "counts", "links", "parents")
 
 Nodes = NDArray[np.uint32]
 
@@ -380,10 +380,19 @@ class VectorGraph:
             self.rebuild()
             self.is_built = not linked.any()
             return
-        header, levels, owners, counts, links = (arrays[f"graph_{name}"] for name in _SAVED)
+        header, levels, owners, counts, links = (arrays[f"graph_{name}"] for name in _SAVED[:-1])
+        parents = arrays.get("graph_parents", _NOTHING[0])  # older files have none
         self._start_empty()
         self._hnsw = _core.Hnsw.from_arrays(
-            *self._kernel_settings, vectors.cells, header, levels, owners, counts, links, self._threads(len(levels))
+            *self._kernel_settings,
+            vectors.cells,
+            header,
+            levels,
+            owners,
+            counts,
+            links,
+            parents,
+            self._threads(len(levels)),
         )
         self._apart = arrays["graph_apart"].astype(np.uint32)
         if len(self._apart) and int(self._apart.max()) >= len(vectors.rows):

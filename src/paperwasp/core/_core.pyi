@@ -423,7 +423,7 @@ class Hnsw:
         end_ns: int = 0,
     ) -> tuple[_U32, _F64, _U32]: ...
     def renumbered(self, cells: _VectorCells, numbers: _U32, owners: _U32) -> Hnsw: ...
-    def arrays(self) -> tuple[_U64, _U8, _U32, _U32, _U32]: ...
+    def arrays(self) -> tuple[_U64, _U8, _U32, _U32, _U32, _U32]: ...
     @staticmethod
     def from_arrays(
         metric: int,
@@ -437,6 +437,7 @@ class Hnsw:
         owners: _U32,
         counts: _U32,
         links: _U32,
+        parents: _U32,
         threads: int = 1,
     ) -> Hnsw: ...
     @property

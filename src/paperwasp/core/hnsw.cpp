@@ -4,7 +4,8 @@
 // The column's cells are given with each call: (rows, dimensions), of the column's type, bfloat16 as the upper halves of floats; a reader
 // gives those of its view, which may be older than the graph: nodes beyond are not looked at. Rows never change while they are in a graph.
 // One thread writes at a time; searches take no lock, and may run beside it. How the parts work: hnsw_graph.hpp (memory), hnsw_space.hpp
-// (distances), hnsw_search.cpp and hnsw_walk.cpp (searching), hnsw_insert.cpp, hnsw_mend.cpp (removing), hnsw_saved.cpp (arrays for files).
+// (distances), hnsw_search.cpp and hnsw_walk.cpp (searching), hnsw_insert.cpp, hnsw_tree.cpp (what keeps all together), hnsw_mend.cpp
+// (removing), hnsw_saved.cpp (arrays for files).
 //
 // Malkov, Yashunin: Efficient and robust approximate nearest neighbor search using hierarchical navigable small world graphs, 2018.
 #include "arrays.hpp"
@@ -21,6 +22,8 @@ namespace paperwasp {
 namespace {
 
 using namespace hnsw;
+
+constexpr size_t ROWS_OF_A_NODE = 8;  // a graph is compared whole, too, where this many rows were removed for each node that is left
 
 using Cells = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Query = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -117,6 +120,8 @@ class Hnsw {
             wanted, filter, filter_first && accept, static_cast<float>(exploration), share, static_cast<float>(std::max(0.0, slack))};
         how.many = index_->has_many();
         how.all = !accept && !how.many && !(slack > 0);
+        const size_t looked_at = std::max(explore, count);
+        how.whole = index_->live() <= looked_at && index_->graph().size() / ROWS_OF_A_NODE <= looked_at;
         std::vector<Hit> hits;
         {
             BudgetClock clock(end_ns);
@@ -141,18 +146,18 @@ class Hnsw {
             saved = index_->saved();
         }
         return nb::make_tuple(own(moved(&saved.header)), own(moved(&saved.levels)), own(moved(&saved.owners)), own(moved(&saved.counts)),
-                              own(moved(&saved.links)));
+                              own(moved(&saved.links)), own(moved(&saved.parents)));
     }
 
     static Hnsw from_arrays(uint32_t metric, uint32_t cell, size_t dimensions, uint32_t max_links, uint32_t explore_at_insert, Cells cells,
                             In<uint64_t> header, In<uint8_t> levels, In<uint32_t> owners, In<uint32_t> counts, In<uint32_t> links,
-                            size_t threads) {
+                            In<uint32_t> parents, size_t threads) {
         Hnsw empty(metric, cell, dimensions, max_links, explore_at_insert);
         const Column of = empty.column(cells);
         if (levels.size() != owners.size()) throw std::invalid_argument("an owner for each node");
         check_threads(threads);
-        const SavedView saved{header.data(), header.size(), levels.data(), owners.data(), levels.size(),
-                              counts.data(), counts.size(), links.data(),  links.size()};
+        const SavedView saved{header.data(), header.size(), levels.data(), owners.data(),  levels.size(), counts.data(),
+                              counts.size(), links.data(),  links.size(),  parents.data(), parents.size()};
         const nb::gil_scoped_release release;
         return Hnsw(Index::load_saved(empty.index_->shape(), max_links, explore_at_insert, of, saved, threads));
     }
@@ -199,7 +204,7 @@ void bind_hnsw(nb::module_& m) {
         .def_static("from_arrays", &Hnsw::from_arrays, nb::arg("metric"), nb::arg("cell_type"), nb::arg("dimensions"), nb::arg("max_links"),
                     nb::arg("explore_at_insert"), nb::arg("cells").noconvert(), nb::arg("header").noconvert(),
                     nb::arg("levels").noconvert(), nb::arg("owners").noconvert(), nb::arg("counts").noconvert(),
-                    nb::arg("links").noconvert(), nb::arg("threads") = 1)
+                    nb::arg("links").noconvert(), nb::arg("parents").noconvert(), nb::arg("threads") = 1)
         .def_prop_ro("nodes", &Hnsw::nodes)
         .def_prop_ro("size_bytes", &Hnsw::size_bytes);
 }

@@ -7,9 +7,11 @@
 // Who may be here: one writer (whose threads, while a batch is added, lock the list that they change), and any number of readers without a
 // lock. A record is written whole before the first link to it is. Whatever changes afterwards (lists, states, the entry) is read and
 // written by atomic operations: stored with release, loaded with acquire, so that who finds a node's number finds its record. A reader may
-// see a list in the midst of a change: some of the links are old, and each of them leads to a node that was there.
+// see a list in the midst of a change: some of the links are old, and each of them leads to a node that was there. It sees all of those
+// that are in the list before and after.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -48,9 +50,9 @@ struct Node {
     uint8_t state;  // atomic
     uint8_t lock;   // atomic
     uint8_t unused;
-    int32_t links_here;  // atomic; how many lists of the lowest level, of nodes that are not removed, have this one
-    uint32_t unused_too;
-    uint32_t count;  // atomic; of the links behind the Node
+    uint32_t parent;    // atomic; in the tree of the lowest level (hnsw_tree.cpp)
+    uint32_t children;  // in the tree; the writer's, whose threads lock the tree
+    uint32_t count;     // atomic; of the links behind the Node
 };
 static_assert(sizeof(Node) == 40);
 
@@ -88,9 +90,45 @@ inline uint32_t copy_links(const Links& links, uint32_t* to) {
     return count;
 }
 
+inline bool has_link(const Links& links, uint32_t to) {
+    const uint32_t count = load(links.count);
+    for (uint32_t i = 0; i < count; ++i)
+        if (load(links.ids + i) == to) return true;
+    return false;
+}
+
+// Of a list that nobody reads yet.
 inline void write_links(const Links& links, const uint32_t* ids, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) store(links.ids + i, ids[i]);
     store(links.count, count);
+}
+
+inline void append_link(const Links& links, uint32_t to) {
+    const uint32_t count = load(links.count);
+    store(links.ids + count, to);
+    store(links.count, count + 1);
+}
+
+// Makes these distinct numbers a list's links. A reader sees those that it had before all the time: they stay in their places, but for the
+// last ones of a list that gets shorter, which are written to their new place first.
+inline void change_links(const Links& links, const std::vector<uint32_t>& ids) {
+    uint32_t before[2 * MOST_LINKS], free[2 * MOST_LINKS];
+    uint32_t count = copy_links(links, before), holes = 0, filled = 0;
+    for (uint32_t i = 0; i < count; ++i)
+        if (std::find(ids.begin(), ids.end(), before[i]) == ids.end()) free[holes++] = i;
+    for (const uint32_t id : ids) {
+        if (std::find(before, before + count, id) != before + count) continue;
+        if (filled < holes)
+            store(links.ids + free[filled++], id);
+        else
+            append_link(links, id);
+    }
+    for (; filled < holes; store(links.count, --count)) {
+        if (free[holes - 1] == count - 1)
+            --holes;
+        else
+            store(links.ids + free[filled++], load(links.ids + count - 1));
+    }
 }
 
 class Locked {

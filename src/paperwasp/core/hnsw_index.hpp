@@ -1,5 +1,5 @@
 // A graph for nearest neighbours over the vectors of a column, changed by one writer and searched by many readers: see hnsw_insert.cpp
-// (adding), hnsw_mend.cpp (removing) and hnsw.cpp (searching, saving, Python).
+// (adding), hnsw_tree.cpp (what keeps all nodes together), hnsw_mend.cpp (removing) and hnsw.cpp (searching, saving, Python).
 #pragma once
 
 #include <atomic>
@@ -46,6 +46,13 @@ class Index {
     }
     // Where a walk among nodes below the records' limit begins; NONE where there is nothing.
     Entry entry_below(const Records& records) const;
+    // The live node with the lowest number; NONE where there is none.
+    uint32_t root() const { return root_.load(std::memory_order_acquire); }
+    // Where a walk on the lowest level begins besides: a removed node may lead to removed ones alone. NONE: nowhere.
+    uint32_t start_beside(const Records& records, uint32_t start) const {
+        const uint32_t lowest = records.is_live(start) ? NONE : root();
+        return lowest < records.limit && lowest != start ? lowest : NONE;
+    }
 
     const Graph& graph() const { return *graph_; }
     const Shape& shape() const { return shape_; }
@@ -63,6 +70,7 @@ class Index {
     void sweep(Worker* worker);
     void mend(Worker* worker, uint32_t node);
     void replace_entry();
+    void grow_tree();
 
     struct Grave {
         uint32_t node;
@@ -73,9 +81,9 @@ class Index {
     const Shape shape_;
     const uint32_t explore_at_insert_;
     std::unique_ptr<Graph> graph_;
-    std::atomic<uint32_t> live_{0};
+    std::atomic<uint32_t> live_{0}, root_{NONE};
     std::atomic<bool> has_many_{false}, walks_by_codes_{true};
-    std::mutex entry_mutex_, fineness_mutex_;
+    std::mutex entry_mutex_, fineness_mutex_, tree_mutex_;
     Fineness fineness_;
     // The writer's own.
     std::vector<uint64_t> dead_;  // a bitmap of nodes that were removed

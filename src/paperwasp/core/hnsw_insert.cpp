@@ -18,10 +18,10 @@ Index::Index(const Shape& shape, uint32_t max_links, uint32_t explore_at_insert)
 Entry Index::entry_below(const Records& records) const {
     const Entry entry = graph_->entry();
     if (entry.node == NONE || entry.node < records.limit) return entry;
-    // A reader whose view is older than the entry: any node will do.
-    for (uint32_t node = 0; node < records.limit; ++node)
-        if (records.is_live(node)) return {node, records.node(node).level};
-    return {};
+    // A reader whose view is older than the entry: who has no node below its limit has none of its own.
+    const uint32_t lowest = root();
+    if (lowest == NONE || lowest >= records.limit) return {};
+    return {lowest, records.node(lowest).level};
 }
 
 void Index::note_owners(const uint32_t* owners, size_t count) {
@@ -46,6 +46,7 @@ bool Index::begin(const Column& column, uint32_t number, uint32_t owner, double*
         return false;
     }
     if (shape_.metric == ANGULAR && node.square > 0) *error /= static_cast<double>(node.square);
+    node.parent = NONE;
     graph_->give_lists(node, level_of(number, graph_->max_links()));
     store(&node.state, static_cast<uint8_t>(LIVE));
     return true;
@@ -78,11 +79,12 @@ void Index::add(const Column& column, const uint32_t* nodes, const uint32_t* own
     if (failure) std::rethrow_exception(failure);
 }
 
-Worker::Worker(const Index& index, const Column& column)
+Worker::Worker(const Index& index, const Column& column, bool is_blind)
     : of_(index),
       column_(column),
       records_(index.graph().records(column.rows)),
       explore_(std::max(index.explore_at_insert(), 1u)),
+      is_blind_(is_blind),
       by_codes_(index.walks_by_codes()),
       space_(index.space(records_, column)),
       other_(index.space(records_, column)) {}
@@ -109,68 +111,57 @@ void Worker::link(Index& index, uint32_t number, double error) {
         Near near{0, entry.node};
         space_->distances(&near.node, 1, &near.distance);
         near = descend(records_, *space_, near, entry.level, node.level);
-        for (uint32_t level = std::min<uint32_t>(node.level, entry.level) + 1; level-- > 0;) link_on(number, level, &near);
+        for (uint32_t level = std::min<uint32_t>(node.level, entry.level) + 1; level-- > 0;) link_on(index, number, level, &near);
         if (index.shape_.code_bytes() > 0) index.note_fineness(error, straight_square(index.shape_, column_, number, near.node));
+    } else {
+        found_.clear();
+        join_tree(index, number);
     }
     if (entry.node == NONE || node.level > entry.level) index.graph_->set_entry({number, node.level});
 }
 
 // *from: where the walk begins; becomes the nearest.
-void Worker::link_on(uint32_t node, uint32_t level, Near* from) {
+void Worker::link_on(Index& index, uint32_t node, uint32_t level, Near* from) {
+    const uint32_t beside = level == 0 ? index.start_beside(records_, from->node) : NONE;
+    walk(records_, *space_, *from, beside, level, explore_, nullptr, &found_);
+    found_.erase(std::remove_if(found_.begin(), found_.end(), [&](Near n) { return n.node == node || !records_.is_live(n.node); }),
+                 found_.end());
+    if (level == 0) join_tree(index, node);
+    if (found_.empty()) return;
+    *from = found_.front();
+    near_.swap(found_);
     length_ = length_of(node);
-    walk(records_, *space_, *from, level, explore_, nullptr, &near_);
-    near_.erase(std::remove_if(near_.begin(), near_.end(), [&](Near n) { return n.node == node || !records_.is_live(n.node); }),
-                near_.end());
-    if (near_.empty()) return;
-    *from = near_.front();
-    choose(records_.max_links, MOST_LEVELS);
-    to_.clear();
-    for (const uint32_t place : places_) to_.push_back(near_[place]);
+    choose(node, records_.max_links, level);
+    to_ = chosen_;
     {
         // A thread that found this node may have linked to it already: these links stay.
         const Links links = records_.links(node, level);
         const Locked lock(records_.node(node));
-        list_.resize(links.capacity);
-        list_.resize(copy_links(links, list_.data()));
-        for (const uint32_t each : chosen_) {
-            if (list_.size() == links.capacity || std::find(list_.begin(), list_.end(), each) != list_.end()) continue;
-            list_.push_back(each);
-            if (level == 0) count_link(each, 1);
-        }
-        write_links(links, list_.data(), static_cast<uint32_t>(list_.size()));
+        for (const uint32_t each : to_)
+            if (load(links.count) < links.capacity && !has_link(links, each)) append_link(links, each);
     }
-    for (const Near each : to_) link_back(node, level, each);
+    for (const uint32_t each : to_) add_link(each, level, node);
 }
 
-void Worker::link_back(uint32_t node, uint32_t level, Near to) {
-    const Links links = records_.links(to.node, level);
-    const Locked lock(records_.node(to.node));
-    const uint32_t count = load(links.count);
+void Worker::add_link(uint32_t node, uint32_t level, uint32_t to) {
+    const Links links = records_.links(node, level);
+    const Locked lock(records_.node(node));
+    if (has_link(links, to)) return;
+    if (load(links.count) < links.capacity) return append_link(links, to);
     list_.resize(links.capacity);
     list_.resize(copy_links(links, list_.data()));
-    if (std::find(list_.begin(), list_.end(), node) != list_.end()) return;
-    if (count < links.capacity) {
-        store(links.ids + count, node);
-        store(links.count, count + 1);
-        if (level == 0) count_link(node, 1);
-        return;
+    if (is_blind_) {
+        const auto last = std::find_if(list_.rbegin(), list_.rend(), [&](uint32_t each) { return !is_held(node, each); });
+        *last = to;
+        return change_links(links, list_);
     }
-    measure(to.node, list_);
-    const Near added{to.distance, node};
-    near_.insert(std::lower_bound(near_.begin(), near_.end(), added), added);
-    choose(links.capacity, level);
-    relink(to.node, level, chosen_);
+    list_.push_back(to);
+    measure(node, list_);
+    choose(node, links.capacity, level);
+    change_links(links, chosen_);
 }
 
-void Worker::relink(uint32_t node, uint32_t level, const std::vector<uint32_t>& to) {
-    const Links links = records_.links(node, level);
-    if (level == 0) {
-        for (const uint32_t each : to) count_link(each, 1);
-        const uint32_t count = load(links.count);
-        for (uint32_t i = 0; i < count; ++i) count_link(load(links.ids + i), -1);
-    }
-    write_links(links, to.data(), static_cast<uint32_t>(to.size()));
-}
+void Worker::relink(uint32_t node, uint32_t level, const std::vector<uint32_t>& to) { change_links(records_.links(node, level), to); }
 
 void Worker::measure(uint32_t node, const std::vector<uint32_t>& others) {
     length_ = length_of(node);
@@ -182,21 +173,24 @@ void Worker::measure(uint32_t node, const std::vector<uint32_t>& others) {
     std::sort(near_.begin(), near_.end());
 }
 
-// Of near_, in order, those that none of the chosen is nearer to.
-void Worker::choose(uint32_t most, uint32_t level) {
+// Of near_, in order, those that none of the chosen is nearer to, and all that are held.
+void Worker::choose(uint32_t node, uint32_t most, uint32_t level) {
     chosen_.clear();
-    places_.clear();
-    for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i) {
-        if (is_nearer_to_chosen(near_[i])) continue;
-        chosen_.push_back(near_[i].node);
-        places_.push_back(static_cast<uint32_t>(i));
+    const auto held = [&](Near near) { return level == 0 && is_held(node, near.node); };
+    auto kept_free = static_cast<size_t>(std::count_if(near_.begin(), near_.end(), held));
+    for (const Near near : near_) {
+        if (chosen_.size() == most) break;
+        if (kept_free > 0 && held(near))
+            --kept_free;
+        else if (chosen_.size() + kept_free >= most || is_nearer_to_chosen(near))
+            continue;
+        chosen_.push_back(near.node);
     }
-    if (level == 0) keep_led_to(most);
 }
 
-void Worker::choose_beside(const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level) {
+void Worker::choose_beside(uint32_t node, const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level) {
     if (kept.empty()) {
-        choose(static_cast<uint32_t>(most), level);
+        choose(node, static_cast<uint32_t>(most), level);
     } else {
         chosen_ = kept;
         for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)
@@ -204,29 +198,6 @@ void Worker::choose_beside(const std::vector<uint32_t>& kept, size_t before, siz
     }
     for (size_t i = 0; i < near_.size() && chosen_.size() < before; ++i)
         if (std::find(chosen_.begin(), chosen_.end(), near_[i].node) == chosen_.end()) chosen_.push_back(near_[i].node);
-}
-
-// What was not chosen but has no other link to it takes the place of the farthest that has others. Few may: where many documents have one
-// vector, hundreds wait for such a place, and a list that is full of them leads nowhere else.
-void Worker::keep_led_to(uint32_t most) {
-    constexpr int MOST_KEPT = 2;
-    int kept = 0;
-    for (size_t i = 0, next = 0; i < near_.size() && kept < MOST_KEPT; ++i) {
-        if (next < places_.size() && places_[next] == i) {
-            ++next;
-            continue;
-        }
-        const uint32_t node = near_[i].node;
-        if (links_to(node) > 1) continue;
-        ++kept;
-        if (chosen_.size() < most) {
-            chosen_.push_back(node);
-            continue;
-        }
-        const auto other = std::find_if(chosen_.rbegin(), chosen_.rend(), [&](uint32_t each) { return links_to(each) > 1; });
-        if (other == chosen_.rend()) return;
-        *other = node;
-    }
 }
 
 // As near counts as nearer: many documents can have one vector, and links from one of them to another lead nowhere new.

@@ -29,25 +29,8 @@ void Index::remove(const Column& column, const uint32_t* nodes, size_t count) {
             graph_->set_entry({});
         else if (graph_->entry().node == number)
             replace_entry();
-        worker.unlink(number);
+        worker.leave_tree(*this, number);
         sweep(&worker);
-    }
-}
-
-void Worker::unlink(uint32_t removed) {
-    look_at_fineness();
-    const Links links = records_.links(removed, 0);
-    std::vector<uint32_t> led_to(links.capacity);
-    led_to.resize(copy_links(links, led_to.data()));
-    for (const uint32_t node : led_to) count_link(node, -1);
-    for (const uint32_t node : led_to) {
-        if (links_to(node) > 0 || !records_.is_live(node)) continue;
-        const Links own = records_.links(node, 0);
-        list_.resize(own.capacity);
-        list_.resize(copy_links(own, list_.data()));
-        list_.erase(std::remove_if(list_.begin(), list_.end(), [&](uint32_t each) { return !records_.is_live(each); }), list_.end());
-        measure(node, list_);
-        if (!near_.empty()) link_back(node, 0, near_.front());
     }
 }
 
@@ -101,6 +84,11 @@ class Copier {
         const uint32_t number = new_number_[old];
         Node& node = to.node(number);
         std::copy_n(from_.record(old), code_bytes, to.record(number));
+        node.parent = NONE;
+        if (before.parent != NONE && new_number_[before.parent] < number) {
+            node.parent = new_number_[before.parent];
+            ++to.node(node.parent).children;
+        }
         node.scale = before.scale, node.square = before.square, node.sum = before.sum;
         auto is_gone = [&](uint32_t other) { return new_number_[other] == NONE; };
         for (uint32_t level = 0; level <= before.level; ++level) {
@@ -110,8 +98,6 @@ class Copier {
             if (const auto* mended = worker_.mended(old, level, is_gone)) list_ = *mended;
             for (uint32_t& each : list_) each = new_number_[each];
             write_links(kept, list_.data(), static_cast<uint32_t>(list_.size()));
-            if (level == 0)
-                for (const uint32_t each : list_) ++to.node(each).links_here;
         }
         store(&node.state, static_cast<uint8_t>(LIVE));
     }
@@ -149,6 +135,7 @@ std::unique_ptr<Index> Index::renumbered(const Column& column, const uint32_t* n
             entry = {number, node.level};
     }
     made->graph_->set_entry(entry);
+    made->grow_tree();
     made->live_ = live;
     made->has_many_ = has_many();
     made->walks_by_codes_ = walks_by_codes_.load();

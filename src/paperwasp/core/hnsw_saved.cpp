@@ -5,6 +5,8 @@
 //   owners  of each node
 //   counts  for each node in the graph, for each of its levels from the lowest on: how many links
 //   links   all of these links, one list after another
+//   parents of each node, in the tree (hnsw_tree.cpp); NONE where it has none. In version 1 there are none: they are found when it is
+//   loaded
 // Codes are not saved: they are made from the column. What a reader of files finds is checked whole before anything follows it.
 #include "hnsw_saved.hpp"
 
@@ -15,12 +17,12 @@
 #include <stdexcept>
 #include <thread>
 
-#include "hnsw_index.hpp"
+#include "hnsw_worker.hpp"
 
 namespace paperwasp::hnsw {
 namespace {
 
-constexpr uint64_t VERSION = 1;
+constexpr uint64_t VERSION = 2, BEFORE_TREES = 1;
 constexpr uint8_t REMOVED = 0x80;
 
 enum Header : size_t {
@@ -58,7 +60,9 @@ class Loader {
     Loader(const SavedView& saved, const Shape& shape, uint32_t max_links) : saved_(saved), shape_(shape), max_links_(max_links) {}
 
     void check() const {
-        if (saved_.header_size != HEADER || saved_.header[FORMAT] != VERSION) damaged("no graph of this version");
+        if (saved_.header_size != HEADER || (saved_.header[FORMAT] != VERSION && saved_.header[FORMAT] != BEFORE_TREES))
+            damaged("no graph of this version");
+        if (saved_.parents_size != (has_tree() ? saved_.nodes : 0)) damaged("not a parent for each node");
         if (saved_.header[METRIC] != shape_.metric || saved_.header[CELL] != shape_.cell ||
             saved_.header[DIMENSIONS] != shape_.dimensions || saved_.header[LINKS] != max_links_)
             damaged("a graph of other settings");
@@ -71,6 +75,27 @@ class Loader {
     // One more than the level; 0: none.
     uint32_t level(uint32_t node) const { return saved_.levels[node] & (REMOVED - 1); }
     bool is_removed(uint32_t node) const { return (saved_.levels[node] & REMOVED) != 0; }
+    bool is_live(uint32_t node) const { return level(node) != 0 && !is_removed(node); }
+    bool has_tree() const { return saved_.header[FORMAT] == VERSION; }
+
+    // Of nodes whose lists are written. Each live one but the first has a parent, which is live and before it, and both link to each other.
+    void take_parents(const Records& records) const {
+        uint32_t root = NONE;
+        for (uint32_t number = 0; number < saved_.nodes; ++number) {
+            const uint32_t parent = saved_.parents[number];
+            if (!is_live(number)) continue;
+            if (root == NONE) {
+                root = number;
+                if (parent != NONE) damaged("a first node with a parent");
+                continue;
+            }
+            if (parent >= number || !is_live(parent)) damaged("a parent that cannot be");
+            if (!has_link(records.links(number, 0), parent) || !has_link(records.links(parent, 0), number))
+                damaged("a parent without links");
+            if (++records.node(parent).children > most_children(max_links_)) damaged("a parent of too many");
+            records.node(number).parent = parent;
+        }
+    }
 
   private:
     void check_lists() const {
@@ -121,12 +146,14 @@ Saved Index::saved() const {
     Saved to;
     to.levels.resize(records.limit);
     to.owners.resize(records.limit);
+    to.parents.resize(records.limit, NONE);
     auto is_there = [&](uint32_t node) { return records.node(node).state == LIVE || records.node(node).state == DEAD; };
     std::vector<uint32_t> list(2 * size_t{records.max_links});
     for (uint32_t number = 0; number < records.limit; ++number) {
         if (!is_there(number)) continue;
         const Node& node = records.node(number);
         to.owners[number] = node.owner;
+        to.parents[number] = node.parent;
         to.levels[number] = static_cast<uint8_t>((node.level + 1) | (node.state == DEAD ? REMOVED : 0));
         for (uint32_t level = 0; level <= node.level; ++level) {
             const auto begin = list.begin(), end = begin + copy_links(records.links(number, level), list.data());
@@ -164,11 +191,10 @@ std::unique_ptr<Index> Index::load_saved(const Shape& shape, uint32_t max_links,
         if (loader.level(number) == 0) continue;
         Node& node = records.node(number);
         node.owner = saved.owners[number];
+        node.parent = NONE;
         graph.give_lists(node, loader.level(number) - 1);
         for (uint32_t level = 0; level <= node.level; ++level) {
             write_links(records.links(number, level), links, *counts);
-            if (level == 0 && !loader.is_removed(number))
-                for (uint32_t i = 0; i < *counts; ++i) ++records.node(links[i]).links_here;
             links += *counts++;
         }
         store(&node.state, static_cast<uint8_t>(loader.is_removed(number) ? DEAD : LIVE));
@@ -179,6 +205,8 @@ std::unique_ptr<Index> Index::load_saved(const Shape& shape, uint32_t max_links,
             ++live;
         }
     }
+    if (loader.has_tree()) loader.take_parents(records);
+    made->grow_tree();
     made->live_ = live;
     made->has_many_ = saved.header[HAS_MANY] != 0;
     made->fineness_ = {number_of(saved.header[ERRORS]), number_of(saved.header[DISTANCES])};

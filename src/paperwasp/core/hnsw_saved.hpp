@@ -10,7 +10,7 @@ namespace paperwasp::hnsw {
 struct Saved {
     std::vector<uint64_t> header;
     std::vector<uint8_t> levels;
-    std::vector<uint32_t> owners, counts, links;
+    std::vector<uint32_t> owners, counts, links, parents;
 };
 
 // The same, where somebody else keeps it.
@@ -24,6 +24,8 @@ struct SavedView {
     size_t counts_size;
     const uint32_t* links;
     size_t links_size;
+    const uint32_t* parents;
+    size_t parents_size;
 };
 
 }  // namespace paperwasp::hnsw

@@ -6,6 +6,14 @@
 namespace paperwasp::hnsw {
 namespace {
 
+// All nodes that are live; of many those that are looked at before the clock's budget is spent.
+std::vector<Near> all_live(const Records& records, BudgetClock* clock) {
+    std::vector<Near> found;
+    for (uint32_t node = 0; node < records.limit && clock->spend(20); ++node)
+        if (records.is_live(node)) found.push_back({0, node});
+    return found;
+}
+
 // The exact distances of what was found: the nearest node of each document, nearest first.
 std::vector<Hit> exact_hits(const Records& records, const Exact& exact, const Filter& filter, const std::vector<Near>& found,
                             double threshold) {
@@ -33,23 +41,32 @@ void keep_distinct(std::vector<Hit>* hits, size_t count) {
     hits->resize(kept);
 }
 
-}  // namespace
-
-std::vector<Hit> find(const Index& index, const Column& column, const void* query, const Search& how, size_t count, double threshold,
-                      BudgetClock* clock) {
-    const Records records = index.graph().records(column.rows);
+// What a walk meets, from the entry down.
+std::vector<Near> walked(const Index& index, const Records& records, const Column& column, const void* query, const Search& how,
+                         BudgetClock* clock) {
+    std::vector<Near> met;
     const Entry entry = index.entry_below(records);
-    if (entry.node == NONE || count == 0) return {};
+    if (entry.node == NONE) return met;
     const std::unique_ptr<Space> space = index.space(records, column);
     space->bind_query(query);
     Near near{0, entry.node};
     space->distances(&near.node, 1, &near.distance);
     near = descend(records, *space, near, entry.level, 0);
-    std::vector<Near> met;
+    const uint32_t beside = index.start_beside(records, near.node);
     if (how.all)
-        walk(records, *space, near, 0, how.explore, clock, &met);
+        walk(records, *space, near, beside, 0, how.explore, clock, &met);
     else
-        walk_filtered(records, *space, near, how, clock, &met);
+        walk_filtered(records, *space, near, beside, how, clock, &met);
+    return met;
+}
+
+}  // namespace
+
+std::vector<Hit> find(const Index& index, const Column& column, const void* query, const Search& how, size_t count, double threshold,
+                      BudgetClock* clock) {
+    const Records records = index.graph().records(column.rows);
+    if (count == 0) return {};
+    const std::vector<Near> met = how.whole ? all_live(records, clock) : walked(index, records, column, query, how, clock);
     std::vector<Hit> hits = exact_hits(records, *make_exact(index.shape(), column, query), how.filter, met, threshold);
     keep_distinct(&hits, count);
     return hits;

@@ -147,9 +147,10 @@ class FilteredWalk {
           unmet_(MOST_IN_LIST),
           distances_(MOST_IN_LIST) {}
 
-    void run(Near from, std::vector<Near>* found) {
+    void run(Near from, uint32_t beside, std::vector<Near>* found) {
         visited_.visit(from.node);
         meet(from);
+        if (beside != NONE && visited_.visit(beside)) meet_all(&beside, 1);
         for (;;) {
             while (!ahead_.empty() && !clock_->is_spent()) {
                 std::pop_heap(ahead_.begin(), ahead_.end(), Farther());
@@ -308,7 +309,7 @@ Near descend(const Records& records, const Space& space, Near from, uint32_t lev
     return from;
 }
 
-void walk(const Records& records, const Space& space, Near from, uint32_t level, uint32_t explore, BudgetClock* clock,
+void walk(const Records& records, const Space& space, Near from, uint32_t beside, uint32_t level, uint32_t explore, BudgetClock* clock,
           std::vector<Near>* found) {
     Visited& visited = Visited::of_thread(records.limit);
     Pool pool(records, explore, found);
@@ -316,6 +317,10 @@ void walk(const Records& records, const Space& space, Near from, uint32_t level,
     float distances[MOST_IN_LIST];
     visited.visit(from.node);
     pool.add(from);
+    if (beside != NONE && visited.visit(beside)) {
+        space.distances(&beside, 1, distances);
+        pool.add({distances[0], beside});
+    }
     for (uint32_t node; (node = pool.leave()) != NONE;) {
         const uint32_t count = unmet_neighbours(records, node, level, &visited, unmet);
         if (clock != nullptr && !clock->spend(count * 20 + 20)) break;
@@ -327,9 +332,9 @@ void walk(const Records& records, const Space& space, Near from, uint32_t level,
     pool.finish();
 }
 
-void walk_filtered(const Records& records, const Space& space, Near from, const Search& search, BudgetClock* clock,
+void walk_filtered(const Records& records, const Space& space, Near from, uint32_t beside, const Search& search, BudgetClock* clock,
                    std::vector<Near>* found) {
-    FilteredWalk(records, space, search, clock).run(from, found);
+    FilteredWalk(records, space, search, clock).run(from, beside, found);
 }
 
 }  // namespace paperwasp::hnsw

@@ -57,18 +57,20 @@ struct Search {
     float slack = 0;            // how much farther than what it keeps a walk goes on
     bool many = false;          // documents have several nodes
     bool all = false;           // all nodes are let through but for dead ones, and slack is 0
+    bool whole = false;         // there are so few nodes that all are compared
 };
 
 // The node that is nearest, as far as going to a nearer neighbour on one level after the other says.
 Near descend(const Records& records, const Space& space, Near from, uint32_t level, uint32_t to_level);
 
 // The nearest nodes that a walk on one level finds from there, nearest first. Of nodes that are not dead there are at most `explore`; dead
-// ones stand among them. When the clock's budget is spent, those that were met until then. clock: null for no end.
-void walk(const Records& records, const Space& space, Near from, uint32_t level, uint32_t explore, BudgetClock* clock,
+// ones stand among them. When the clock's budget is spent, those that were met until then. clock: null for no end. beside: where it begins,
+// too; NONE: nowhere.
+void walk(const Records& records, const Space& space, Near from, uint32_t beside, uint32_t level, uint32_t explore, BudgetClock* clock,
           std::vector<Near>* found);
 
 // The same on the lowest level, of nodes that are let through; of distinct documents there are at most `explore`.
-void walk_filtered(const Records& records, const Space& space, Near from, const Search& search, BudgetClock* clock,
+void walk_filtered(const Records& records, const Space& space, Near from, uint32_t beside, const Search& search, BudgetClock* clock,
                    std::vector<Near>* found);
 
 }  // namespace paperwasp::hnsw

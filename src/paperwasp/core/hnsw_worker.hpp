@@ -8,15 +8,25 @@
 
 namespace paperwasp::hnsw {
 
+// Of a node in the tree. With its parent, and one more while children move, they are never more than a list has room for.
+inline uint32_t most_children(uint32_t max_links) { return std::max(2u, max_links / 2); }
+
 class Worker {
   public:
-    Worker(const Index& index, const Column& column);
+    // is_blind: there are no vectors yet, and nothing is asked for distances.
+    Worker(const Index& index, const Column& column, bool is_blind = false);
 
     // Links a node whose record is written.
     void link(Index& index, uint32_t node, double error);
 
-    // Leads to what a removed node led to in some other way, where no other link does.
-    void unlink(uint32_t node);
+    // The tree of the lowest level: see hnsw_tree.cpp.
+    //
+    // Takes a node into it, below one of found_ where that can be.
+    void join_tree(Index& index, uint32_t node);
+    // Takes a removed node out of it.
+    void leave_tree(Index& index, uint32_t removed);
+    // Takes a node into it that has links already. In rising order.
+    void join_tree_by_links(Index& index, uint32_t node);
 
     // The links that a node should have on a level instead of ones of which some lead to nodes that are gone: chosen of the others and of
     // the neighbours of the gone. They may be more by one for each that is gone: a neighbour's neighbour is not as good as one that a walk
@@ -32,32 +42,38 @@ class Worker {
 
   private:
     void look_at_fineness();
-    void link_on(uint32_t node, uint32_t level, Near* from);
-    void link_back(uint32_t node, uint32_t level, Near to);
-    // Chooses of near_, and keeps those that nothing else would lead to.
-    void choose(uint32_t most, uint32_t level);
+    void link_on(Index& index, uint32_t node, uint32_t level, Near* from);
+    // Has a node link to another, if that is not farther than what it links to, or held.
+    void add_link(uint32_t node, uint32_t level, uint32_t to);
+    // Chooses of near_ for the list of a node: what is held, and what leads elsewhere.
+    void choose(uint32_t node, uint32_t most, uint32_t level);
     // Chooses these, and of near_ what leads elsewhere, at most that many; and any others, while there are less than there were before.
-    void choose_beside(const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level);
-    void keep_led_to(uint32_t most);
+    void choose_beside(uint32_t node, const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level);
     bool is_nearer_to_chosen(Near candidate);
     float by_direction(float distance, uint32_t chosen, uint32_t candidate) const;
     float length_of(uint32_t node) const { return std::sqrt(records_.node(node).square); }
     // near_ becomes these others, in the order of their distance from the node.
     void measure(uint32_t node, const std::vector<uint32_t>& others);
 
-    void count_link(uint32_t to, int32_t by) const { __atomic_fetch_add(&records_.node(to).links_here, by, __ATOMIC_ACQ_REL); }
-    int32_t links_to(uint32_t node) const { return load(&records_.node(node).links_here); }
+    uint32_t parent_of(uint32_t node) const { return load(&records_.node(node).parent); }
+    // Whether two nodes are neighbours in the tree.
+    bool is_held(uint32_t one, uint32_t other) const { return parent_of(one) == other || parent_of(other) == one; }
+    bool has_room(uint32_t parent) const { return records_.node(parent).children < most_children(records_.max_links); }
+    void hang(uint32_t node, uint32_t parent);
+    void hang_below(uint32_t node, uint32_t parent);
+    void hang_near(uint32_t node, uint32_t otherwise);
+    const std::vector<uint32_t>& children_of(uint32_t node);
 
     const Index& of_;
     const Column column_;
     const Records records_;
     const uint32_t explore_;
+    const bool is_blind_;
     bool by_codes_;
     float length_ = 0;  // of the vector whose links are chosen
     std::unique_ptr<Space> space_, other_;
-    std::vector<Near> near_, to_;
-    std::vector<uint32_t> chosen_, list_, around_;
-    std::vector<uint32_t> places_;  // of the chosen, in near_
+    std::vector<Near> near_, found_;
+    std::vector<uint32_t> to_, chosen_, list_, around_, children_;
     std::vector<float> distances_;
 };
 
@@ -91,7 +107,7 @@ const std::vector<uint32_t>* Worker::mended(uint32_t node, uint32_t level, Gone 
     measure(node, list_);
     around_.resize(kept);
     around_.erase(std::remove_if(around_.begin(), around_.end(), gone), around_.end());
-    choose_beside(around_, before, std::min<size_t>(links.capacity, before + lost), level);
+    choose_beside(node, around_, before, std::min<size_t>(links.capacity, before + lost), level);
     return &chosen_;
 }
 
