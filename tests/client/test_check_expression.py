@@ -19,7 +19,9 @@ SERVICES = """<services version="1.0">
 """
 SCHEMA = """schema {0} {{
     document {0} {{
-        field title type string {{ indexing: index }}
+        field title type string {{ indexing: index
+            index: enable-bm25 }}
+        field plain type string {{ indexing: index }}
         field year type int {{ indexing: attribute }}
         {1}
     }}
@@ -63,6 +65,15 @@ def test_the_type_of_an_expression_and_what_it_reads(package: Path) -> None:
             "  may stand in: first-phase, second-phase, global-phase",
             "warning: query(w) is not declared in the profile's inputs: it is a number",
         ],
+    )
+
+
+def test_bm25_of_a_field_that_keeps_too_little_for_it(package: Path) -> None:
+    code, lines = checked(package, "bm25(title) + bm25(plain)", "--profile", "p", "--schema", "music")
+    assert (code, lines[-1]) == (
+        0,
+        "warning: bm25(plain) takes each match for one in a text of average length, as Vespa does: field plain has no "
+        "'index: enable-bm25'",
     )
 
 

@@ -281,3 +281,13 @@ REFERENCE = (Path(__file__).parent / "reference_features.txt").read_text().split
 @pytest.mark.parametrize("name", REFERENCE)
 def test_every_feature_of_the_reference_is_known(name: str) -> None:
     assert name in families()
+
+
+def test_bm25_of_a_field_that_keeps_too_little_for_it_is_told() -> None:
+    phases = "first-phase { expression: bm25(title) + bm25(questions) } second-phase { expression: bm25(questions) }"
+    schema = schema_of(f"rank-profile p {{ {phases} }}")
+    findings = unexecuted_findings(schema, {"p": compile_profiles(schema, FILES)["p"]})
+    assert [finding.message for finding in findings] == [
+        "rank-profile p of schema s: bm25(questions) takes each match for one in a text of average length, as Vespa "
+        "does: field questions has no 'index: enable-bm25'"
+    ]

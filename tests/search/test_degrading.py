@@ -26,7 +26,7 @@ from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout, TooLarge
 from paperwasp.features.block import Block
-from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, TrueItem, WordItem
+from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, RegexItem, TrueItem, WordItem
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
 from paperwasp.search.diversity import Diversifier
@@ -361,6 +361,23 @@ def test_planning_telling_and_writing_end_when_the_time_is_over() -> None:
             except Timeout:
                 outcomes.add(Timeout)
     assert {frozenset(), frozenset({"timeout"})} <= outcomes
+
+
+def test_a_trace_tells_what_finds_or_scores_less_than_may_be_meant(thousand: TestNode) -> None:
+    """Vespa: YqlParser.java warns of `matches` in an index."""
+
+    def warnings(tree: Item, profile: str) -> list[str]:
+        trace: Any = ask(thousand, tree, profile, trace_level=1).trace
+        return [each["message"] for each in trace[0]["traces"] if each.get("tag") == "warning"]
+
+    assert warnings(WordItem("title", "thing"), "words") == []
+    assert warnings(WordItem("domain", "a"), "words") == [
+        "bm25(title) is 0 in all hits: no term of the query searches field title"
+    ]
+    assert warnings(RegexItem("title", "th.*"), "score") == [
+        "matches takes the expression for a word of field title, which has an index"
+    ]
+    assert warnings(RegexItem("domain", "a.*"), "score") == []
 
 
 def test_a_trace_tells_the_plan(thousand: TestNode) -> None:

@@ -14,6 +14,7 @@ from paperwasp.application.directory import load_package
 from paperwasp.client.check import ERROR_STYLE, describe
 from paperwasp.errors import Finding, InvalidPackage, NotFound
 from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.ranking.bm25_notes import bm25_fields, coarse
 from paperwasp.ranking.typed_expression import EXPRESSION, TypedExpression
 from paperwasp.schema.model import Schema
 
@@ -48,7 +49,7 @@ def check_expression(
     fine = True
     for each in _chosen(schemas, schema, profile):
         typed = type_expression(each, profile, expression)
-        for line in _lines(typed, expression):
+        for line in _lines(typed, expression, coarse(each, bm25_fields(typed.reads))):
             console.print(line, soft_wrap=True)
         fine = fine and not typed.problems and not typed.pending
     return fine
@@ -72,7 +73,7 @@ def _chosen(schemas: Mapping[str, Schema], name: str, profile: str) -> Sequence[
     return found
 
 
-def _lines(typed: TypedExpression, text: str) -> Iterator[Text]:
+def _lines(typed: TypedExpression, text: str, notes: Iterable[str]) -> Iterator[Text]:
     is_wrong = bool(typed.problems)
     shown = ("wrong", ERROR_STYLE) if is_wrong else (_type_name(typed), "green")
     yield Text.assemble((f"schema {typed.schema}, rank-profile {typed.profile}: ", _NAME_STYLE), shown)
@@ -86,6 +87,7 @@ def _lines(typed: TypedExpression, text: str) -> Iterator[Text]:
         Finding(f"query({name}) is not declared in the profile's inputs: it is a number", None)
         for name in typed.undeclared
     ]
+    findings += [Finding(note, None) for note in notes]
     for finding in findings:
         yield from describe(finding, {EXPRESSION: text.encode()})
 

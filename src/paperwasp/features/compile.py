@@ -12,6 +12,7 @@ from paperwasp.features.catalog import Catalog, DescribedFeatures, default_rank_
 from paperwasp.features.family import RankSetup
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.ranking import compile_profile as compile_source
+from paperwasp.ranking.bm25_notes import coarse, fields_of_profile
 from paperwasp.ranking.declarations import Declarations, Probe
 from paperwasp.ranking.onnx_probe import probe
 from paperwasp.ranking.query_expressions import RankExpressions, profile_with
@@ -123,4 +124,7 @@ def unexecuted_findings(schema: Schema, compiled: Mapping[str, CompiledProfile |
             inputs = ", ".join(f"query({input_})" for input_ in profile.undeclared_inputs)
             begun = f"The following inputs used in rank-profile {name} are not declared and will be interpreted as"
             findings.append(Finding(f"{begun} scalars, not tensors: [{inputs}]", position))
+        if isinstance(profile, CompiledProfile):
+            notes = coarse(schema, fields_of_profile(profile))
+            findings += [Finding(f"rank-profile {name} of schema {schema.name}: {note}", position) for note in notes]
     return tuple(findings)

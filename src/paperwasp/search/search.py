@@ -21,6 +21,8 @@ from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
+from paperwasp.query.items import RegexItem
+from paperwasp.ranking.bm25_notes import unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
@@ -279,9 +281,24 @@ def _written_hits(query: Query) -> int:
 def _ranked_in_time(bound: BoundQuery, wanted: int | None) -> RankedHits:
     """The first `wanted` hits, or all. Raises OutOfTime where there was no time for any hit."""
     bound.observer.begin(bound.setting.operator, bound.setting.space, bound.profile.name)
+    if bound.observer.is_tracing:
+        for note in _doubts(bound):
+            bound.observer.tag("warning", message=note)
     ranked = rank_all(bound) if wanted is None else rank(bound, wanted)
     bound.observer.end(bound.setting.operator, bound.setting.space)
     return ranked
+
+
+def _doubts(bound: BoundQuery) -> Iterator[str]:
+    """What a trace tells of a query that is right, and finds or scores less than may be meant."""
+    space = bound.setting.space
+    for item in bound.query.match.tree.walk():
+        if isinstance(item, RegexItem) and not space.streamed:
+            for field in space.schema.fields_named(item.index):
+                if space.has_index(field):
+                    yield f"matches takes the expression for a word of field {field.name}, which has an index"
+    searched = {match.field for term in bound.setting.terms for match in term.matches}
+    yield from unsearched(bound.profile, searched)
 
 
 def _rendered_by(page: Sequence[bytes | None]) -> str:
