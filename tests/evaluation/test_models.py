@@ -187,6 +187,15 @@ def test_a_network_that_fails_for_zeros_is_told() -> None:
     assert isinstance(found, Tensor) and found.cells.tolist() == [[[1, 2, 3, 4]]]
 
 
+def test_a_network_that_needs_too_much_memory_is_refused() -> None:
+    """One number for each row, expanded to 256 GB: with other rows it would not be less."""
+    node = helper.make_node("Expand", ["x", "shape"], ["y"])
+    shape = {"shape": np.array([1 << 20, 1 << 16], np.int64)}
+    content = model([node], {"x": (FLOAT, ["n", 1])}, {"y": (FLOAT, ["m", 1 << 16])}, shape)
+    with pytest.raises(InvalidPackage, match=r"models/a\.onnx does not run: it takes too much memory"):
+        built({"models/a.onnx": content})
+
+
 def test_a_network_that_cannot_be_loaded_is_refused() -> None:
     content = model([helper.make_node("NoSuchThing", ["x"], ["y"])], {"x": (FLOAT, [1])}, {"y": (FLOAT, [1])})
     with pytest.raises(InvalidPackage, match=r"models/a\.onnx does not run: .*NoSuchThing"):

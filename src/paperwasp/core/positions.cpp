@@ -55,7 +55,7 @@ nb::tuple merge_positions(const nb::list& offsets, const nb::list& positions) {
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto merged = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values));
+        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values + in.rows * in.lists.size()));
         merged->reserve(in.values);
         for (size_t row = 0; row < in.rows; ++row) {
             const auto start = static_cast<std::ptrdiff_t>(merged->size());
@@ -80,7 +80,7 @@ nb::tuple follow(const nb::list& offsets, const nb::list& positions) {
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto starts = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values));
+        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values + in.rows * in.lists.size()));
         for (size_t row = 0; row < in.rows; ++row) {
             const size_t first = starts->size();
             starts->insert(starts->end(), in.lists[0].begin(row), in.lists[0].end(row));
@@ -256,7 +256,7 @@ nb::tuple near(const nb::list& offsets, const nb::list& positions, const nb::lis
     auto to = std::make_unique<std::vector<uint32_t>>(in.rows + 1, 0);
     auto firsts = std::make_unique<std::vector<uint32_t>>();
     {
-        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values));
+        const GilRelease unlocked(is_much(STEPS_OF_VALUE * in.values + in.rows * in.lists.size()));
         std::vector<Places> terms, excluded;
         std::vector<Span> spans;
         for (size_t row = 0; row < in.rows; ++row) {

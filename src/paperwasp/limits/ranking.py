@@ -44,7 +44,10 @@ ONNX_BATCH_CELLS: Final = 1 << 22
 ONNX_BATCH_HITS: Final = 128
 ONNX_PROBE_BYTES: Final = 8 << 30
 """The address space, beside that for the model, of the process that tries a model at a deployment."""
-ONNX_PROBE_SECONDS: Final = 60
+ONNX_PROBE_SECONDS: Final = 10
+"""How long a deployment tries one model, and longer for what is read of a large file."""
+ONNX_PROBE_BYTES_A_SECOND: Final = 20_000_000
+"""Of the model's file, in the time beside that."""
 ONNX_PROBES_KEPT: Final = 1000
 RANK_ARGUMENT_CHARACTERS: Final = 10_000
 """The longest argument of a rank feature, with the arguments of functions put in their places."""

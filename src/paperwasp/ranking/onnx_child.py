@@ -26,8 +26,16 @@ def main() -> None:
     except MemoryError:
         answer = {"error": "it takes too much memory"}
     except Exception as error:
-        answer["error"] = (str(error).splitlines() or [type(error).__name__])[0][:300]
+        text = str(error)
+        if any(each in text for each in _NO_MEMORY):
+            answer = {"error": "it takes too much memory"}
+        else:
+            answer["error"] = (text.splitlines() or [type(error).__name__])[0][:300]
     sys.stdout.write(json.dumps(answer))
+
+
+_NO_MEMORY = ("Failed to allocate memory", "bad_alloc", "bad allocation")
+"""What onnxruntime says where there is no memory; with other inputs there would be none either."""
 
 
 def _load(content: bytes) -> Any:

@@ -55,10 +55,11 @@ def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
 
 
 def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
+    seconds = limits.ONNX_PROBE_SECONDS + len(content) // limits.ONNX_PROBE_BYTES_A_SECOND
     asked = {
         "shapes": {name: list(shape) for name, shape in shapes.items()},
         "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content),
-        "cpu_seconds": limits.ONNX_PROBE_SECONDS,
+        "cpu_seconds": seconds,
     }
     with TemporaryDirectory() as folder:
         try:
@@ -67,13 +68,11 @@ def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
                 input=json.dumps(asked).encode() + b"\n" + content,
                 capture_output=True,
                 cwd=folder,
-                timeout=limits.ONNX_PROBE_SECONDS,
+                timeout=seconds,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise LanguageError(
-                f"{path}: loading it and one run took more than {limits.ONNX_PROBE_SECONDS} s"
-            ) from None
+            raise LanguageError(f"{path}: loading it and one run took more than {seconds} s") from None
     if done.returncode < 0:
         raise LanguageError(f"{path}: loading it or one run ended the process by signal {-done.returncode}")
     if done.returncode:

@@ -30,7 +30,7 @@ from paperwasp.container.search.rewrites import (
     choose_terms,
 )
 from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
-from paperwasp.container.search.settings import RequestValues, SearchParameters
+from paperwasp.container.search.settings import RequestValues, SearchParameters, Tracing
 from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
@@ -49,6 +49,10 @@ from paperwasp.yql.statement import StatementTemplate
 def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0) -> SearchPlan:
     """The plan of a request that is prepared for it alone. Errors: as `prepare_query` and `PreparedQuery.bind`."""
     return prepare_query(config, parameters).bind(parameters.values, now_ns, now_seconds)
+
+
+def _observed(trace: Tracing) -> Observe:
+    return Observe(trace.level, trace.explain_level, trace.profiled())
 
 
 def prepare_query(config: SearchConfig, parameters: SearchParameters) -> PreparedQuery:
@@ -86,7 +90,6 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
     grouping = prepare_grouping(parameters, statement, targets)
     if grouping is not None:
         answering = replace(answering, is_repeatable=answering.is_repeatable and grouping.is_repeatable)
-    trace = parameters.trace
     relative = parameters.now.is_relative and not parameters.now.seconds
     share = Deadline().soft_share if parameters.soft_timeout_factor is None else parameters.soft_timeout_factor
     return PreparedQuery(
@@ -106,7 +109,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
         inputs=_inputs(config, parameters, schemas),
         now=None if relative else parameters.now,
         show=show,
-        observe=Observe(trace.level, trace.explain_level, trace.profiled()),
+        observe=_observed(parameters.trace),
         deadline=Deadline(0, parameters.soft_timeout, share),
         memory_bytes=config.query_memory_bytes,
         grouping=grouping,
