@@ -7,7 +7,7 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from paperwasp import limits
@@ -226,13 +226,10 @@ def _cluster(
 ) -> PreparedCluster:
     """Asks those document types that have what the query needs."""
     profile, summary = parameters.rank_profile, parameters.presentation.summary
-    unknown = {schema.name for schema in target.schemas if summary not in schema.summaries}
-    unknown -= {name for _, name in answering.without_summary}
+    unknown = _unknown_summaries(summary, target, answering)
     expressions = parameters.rank_expressions()
     problems = [
-        _problem(config, schema, parameters, expressions)
-        or (_unknown_summary(summary, target, schema) if schema.name in unknown else None)
-        for schema in target.schemas
+        _problem(config, schema, parameters, expressions) or unknown.get(schema.name) for schema in target.schemas
     ]
     errors = [problem for problem in problems if problem is not None]
     left = tuple(schema for schema, problem in zip(target.schemas, problems, strict=True) if problem is None)
@@ -265,10 +262,18 @@ def _problem(
     return InvalidQuery(problem) if problem else None
 
 
-def _unknown_summary(summary: str, target: Target, schema: Schema) -> PaperwaspError:
-    """Vespa: StreamingBackend.java, IndexedBackend.java"""
-    kind = IllegalQuery if schema.document.name in target.cluster.streamed else InvalidQuery
-    return kind(f"invalid presentation.summary={summary}")
+def _unknown_summaries(summary: str, target: Target, answering: Answering) -> Mapping[str, PaperwaspError]:
+    """Names of the types that are not searched, as they do not have the summary class → the error.
+
+    Vespa: StreamingBackend.java, IndexedBackend.java
+    """
+    bare = {name for _, name in answering.without_summary}
+    message = f"invalid presentation.summary={summary}"
+    return {
+        schema.name: (IllegalQuery if schema.document.name in target.cluster.streamed else InvalidQuery)(message)
+        for schema in target.schemas
+        if summary not in schema.summaries and schema.name not in bare
+    }
 
 
 def _ranked_globally(
