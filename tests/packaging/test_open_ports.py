@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.cli.serve import is_reached_by_others
+from paperwasp.cli.serve import _tell_if_open, is_reached_by_others
 
 
 @pytest.mark.parametrize(
@@ -20,5 +20,9 @@ from paperwasp.cli.serve import is_reached_by_others
         ("localhost", False),
     ],
 )
-def test_an_address_that_others_reach(host: str, reached: bool) -> None:
+def test_an_address_that_others_reach(host: str, reached: bool, capsys: pytest.CaptureFixture[str]) -> None:
     assert is_reached_by_others(host) == reached
+    _tell_if_open(host, 19071, True)
+    assert capsys.readouterr().out == ""
+    _tell_if_open(host, 19071, False)
+    assert ("Whoever reaches port 19071 may deploy" in capsys.readouterr().out) == reached

@@ -10,6 +10,7 @@ import pytest
 
 from paperwasp.client.deploy import status_lines
 from paperwasp.configserver import ApplicationId
+from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
 from paperwasp.service.content_cluster import RunningCluster
@@ -65,6 +66,20 @@ def is_closed(port: int) -> bool:
 def create_tenant(service: Deployed, name: str) -> None:
     answer = web.put(f"{service.config_url}/application/v2/tenant/{name}", timeout=30)
     assert answer.status_code == 200, answer.text
+
+
+def test_what_is_deleted_has_no_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be a synced file for each field: minutes, for an application with thousands of them."""
+    written: list[CheckpointWriter] = []
+    monkeypatch.setattr(CheckpointWriter, "write_last", lambda self: written.append(self))
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(application(container(), content())))
+        assert put(service.url, 1, "a").status_code == 200
+        assert web.delete(service.application_url(FIRST), timeout=30).status_code == 200
+        assert not (tmp_path / "data" / "content" / FIRST).exists()
+        assert written == []
+        active(service.deploy(application(container(), content())))
+        assert titles(service.url) == []
 
 
 def test_applications_do_not_see_each_other(tmp_path: Path) -> None:

@@ -86,11 +86,7 @@ def serve(
             f"{service.containers.front_scheme}://{host}:{service.containers.front_port}, deployments on "
             f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
         )
-        if not authenticate_deployments and is_reached_by_others(host):
-            typer.echo(
-                f"Whoever reaches port {service.config_server.port} may deploy and delete everything: "
-                "keep it from others, or start with --authenticate-deployments (docs/security.md)"
-            )
+        _tell_if_open(host, service.config_server.port, authenticate_deployments)
         for (application, cluster), (port, _) in service.containers.serving().items():
             if port != service.containers.front_port:
                 scheme = service.containers.scheme((application, cluster))
@@ -107,6 +103,15 @@ def serve(
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
+
+
+def _tell_if_open(host: str, config_port: int, authenticates: bool) -> None:
+    """Says that others may deploy, where they reach the config port and it asks nobody who it is."""
+    if not authenticates and is_reached_by_others(host):
+        typer.echo(
+            f"Whoever reaches port {config_port} may deploy and delete everything: "
+            "keep it from others, or start with --authenticate-deployments (docs/security.md)"
+        )
 
 
 def is_reached_by_others(host: str) -> bool:

@@ -171,10 +171,10 @@ class RunningCluster:
             raise
         return files
 
-    def stop(self) -> None:
-        """Takes no more messages, answers those that it has, writes a checkpoint."""
+    def stop(self, *, checkpoint: bool = True) -> None:
+        """Takes no more messages, answers those that it has, writes a checkpoint unless that is not wanted."""
         self._messenger.withdraw(self._address)
-        self._close()
+        self._close(checkpoint=checkpoint)
 
     def _close(self, *, checkpoint: bool = True) -> None:
         if not self.is_open:

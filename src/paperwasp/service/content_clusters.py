@@ -140,10 +140,10 @@ class ContentClusters:
         with self._lock:
             return [cluster_id for owner, cluster_id in self._running if owner == application]
 
-    def _stop(self, application: str, cluster_id: str) -> None:
+    def _stop(self, application: str, cluster_id: str, *, checkpoint: bool = True) -> None:
         with self._lock:
             running = self._running.pop((application, cluster_id))
-        running.stop()
+        running.stop(checkpoint=checkpoint)
 
     def _drop_types(self, application: str, generation: int, cluster: ContentCluster) -> None:
         try:
@@ -154,8 +154,9 @@ class ContentClusters:
             )
 
     def _stop_for_good(self, application: str, cluster_id: str) -> None:
+        """Stops a cluster whose data is deleted next: a checkpoint would be a file a field, for nothing."""
         try:
-            self._stop(application, cluster_id)
+            self._stop(application, cluster_id, checkpoint=False)
         except Exception:
             _LOG.exception("Content cluster '%s' of %s did not stop as it should", cluster_id, application)
 
