@@ -369,17 +369,18 @@ def test_models_are_loaded_before_the_first_text(monkeypatch: pytest.MonkeyPatch
 
 
 def test_settings_without_effect_are_told() -> None:
-    settings = {"batching@max-size": "8", "onnx-gpu-device": "0", "onnx-optimize-model": "true"}
+    settings = {"batching@max-size": "8", "onnx-gpu-device": "0"}
     told = Component("component", "e5", "hugging-face-embedder", settings={**MODELS, **settings}, position=PLACE)
     found = list(check_components([told], PackageFiles(FILES)))
     assert {(each.level, each.position) for each in found} == {("INFO", PLACE)}
     assert [each.message.split(" is accepted")[0] for each in found] == [
-        f"component 'e5': {name}" for name in ("batching", "onnx-optimize-model", "onnx-gpu-device")
+        f"component 'e5': {name}" for name in ("batching", "onnx-gpu-device")
     ]
 
 
 def test_settings_of_the_runtime() -> None:
     settings = {"onnx_execution_mode": "parallel", "onnx_interop_threads": "2", "onnx_intraop_threads": "-1"}
+    settings["onnx_optimize_model"] = "false"
     (found,) = embedded(["the cat"], settings=settings, onnx_gpu_device="0")
     assert_near(found, twin(tokens_of("the", "cat")).mean(axis=0))
 

@@ -28,6 +28,19 @@ def test_every_expression_is_in_a_script() -> None:
     assert {*KEYWORDS} - used == ELSEWHERE
 
 
+VESPA = Path(__file__).parent / "vespa_expressions.txt"
+
+
+@pytest.mark.parametrize("line", VESPA.read_text().splitlines()[2:])
+def test_the_language_has_what_vespa_reads(line: str) -> None:
+    """A line without a colon names an expression, one with a colon the options of one."""
+    name, _, options = line.partition(": ")
+    assert name in KEYWORDS
+    for option in options.split():
+        (found,) = (each for each in parse_script(f"input a | {name} {option}").walk() if each.keyword == name)
+        assert found.arguments == (option,)
+
+
 def _walk(text: str) -> Iterator[Expression]:
     with suppress(LanguageError):  # a case of what does not parse
         yield from parse_script(text).walk()

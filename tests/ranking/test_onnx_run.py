@@ -19,7 +19,7 @@ from paperwasp.errors import InternalError, LanguageError
 from paperwasp.ranking import onnx_probe
 from paperwasp.ranking.onnx_file import read_onnx
 from paperwasp.ranking.onnx_run import OnnxRun
-from paperwasp.ranking.onnx_session import SessionSettings, session_of
+from paperwasp.ranking.onnx_session import OnnxSession, SessionSettings, session_of
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
 from tests.ranking.onnx_models import DOUBLE, embedding, external, product, repeated, share
@@ -59,6 +59,13 @@ def test_hits_are_one_run_where_the_first_dimension_is_free() -> None:
     found = run.outputs([rows(values)])["y"]
     assert found.cells[:, 0, :] == pytest.approx(values @ WEIGHTS, rel=1e-5)
     assert counted.runs == [10]
+
+
+@pytest.mark.parametrize(("optimizes", "level"), [(True, "ORT_ENABLE_ALL"), (False, "ORT_DISABLE_ALL")])
+def test_a_model_may_be_left_as_it_is(optimizes: bool, level: str) -> None:
+    """`optimize-model: false` of Vespa's schema language."""
+    session = OnnxSession(product(), SessionSettings(optimizes=optimizes))
+    assert session._session.get_session_options().graph_optimization_level.name == level
 
 
 def test_many_hits_are_several_runs() -> None:

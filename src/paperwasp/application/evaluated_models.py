@@ -47,4 +47,5 @@ def _settings(network: EvaluatedNetwork) -> SessionSettings:
         network.interop_threads or (default if is_parallel else 1),
         is_parallel,
         network.gpu_device,
+        optimizes=network.optimizes,
     )

@@ -133,6 +133,7 @@ def _evaluated_networks(evaluation: Element | None) -> tuple[EvaluatedNetwork, .
             integer(_text(model, "interop-threads")),
             _text(model, "execution-mode"),
             integer(_text(model, "gpu-device")),
+            _text(model, "optimize-model") != "false",
             model.position,
         )
         for model in (models.all("model") if models is not None else ())

@@ -85,6 +85,7 @@ class EvaluatedNetwork:
     interop_threads: int | None = None
     execution_mode: str = ""
     gpu_device: int | None = None
+    optimizes: bool = True
     position: Position | None = None
 
 

@@ -34,7 +34,6 @@ _NO_EFFECT: Final[Mapping[str, str]] = {
     "batching": "what waits together is run together, and nothing waits for more",
     "concurrency": "one run of documents and one of queries are beside each other",
     "model-config-override": "there is no file of the runtime to override",
-    "onnx-optimize-model": "models are always optimized",
 }
 _LOOKS_SECONDS: Final = 1.0
 _Key = tuple[str, str, tuple[tuple[str, str], ...], tuple[bytes, ...]]

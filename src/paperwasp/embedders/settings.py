@@ -61,6 +61,7 @@ class Settings:
             parallel=self.text("onnx-execution-mode") == "parallel",
             gpu_device=self.integer("onnx-gpu-device", 0),
             spins=False,
+            optimizes=self.flag("onnx-optimize-model", True),
         )
 
 

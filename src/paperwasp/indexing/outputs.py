@@ -42,9 +42,9 @@ def _this(expression: Expression, type_: DataType | None, scope: Scope) -> Compi
     return Compiled(lambda value, run: value, type_)
 
 
-@compiles("sleep")
-def _sleep(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
-    """Gives the value on at once: Vespa's waits as many seconds as the value says, to try slow feeding."""
+@compiles("sleep", "busy_wait")
+def _wait(expression: Expression, type_: DataType | None, scope: Scope) -> Compiled:
+    """Gives the value on at once: Vespa's waits, idle or busy, as many seconds as it says, to try slow feeding."""
     return Compiled(lambda value, run: value, type_)
 
 

@@ -213,5 +213,9 @@ def _model_in(name: str, file: PackageFile) -> Model:
 
 def _settings(model: OnnxModel) -> SessionSettings:
     return SessionSettings(
-        model.intraop_threads or 1, model.interop_threads or 1, model.execution_mode == "parallel", model.gpu_device
+        model.intraop_threads or 1,
+        model.interop_threads or 1,
+        model.execution_mode == "parallel",
+        model.gpu_device,
+        optimizes=model.optimizes,
     )

@@ -61,6 +61,8 @@ class SessionSettings:
     gpu_device: int | None = None
     spins: bool = True
     """Whether threads without work wait for more with their processor busy, for a while."""
+    optimizes: bool = True
+    """Whether the runtime may change the graph of the model before it runs it."""
 
 
 DEFAULT_SETTINGS: Final = SessionSettings()
@@ -79,6 +81,8 @@ class OnnxSession:
         mode = onnxruntime.ExecutionMode
         options.execution_mode = mode.ORT_PARALLEL if settings.parallel else mode.ORT_SEQUENTIAL
         options.log_severity_level = _SILENT
+        if not settings.optimizes:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         if not settings.spins:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             options.add_session_config_entry("session.inter_op.allow_spinning", "0")

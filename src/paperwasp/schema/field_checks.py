@@ -278,7 +278,9 @@ def _match(draft: Draft, problems: Problems) -> None:
 def _needs_outputs(draft: Draft, problems: Problems) -> None:
     if draft.outputs & {"index", "attribute"} or draft.type == TAG or holds_struct(draft.type):
         return
-    for keyword in ("match", "rank"):
+    # Vespa compares with the defaults, so that `match: text` passes (ValidateFieldWithIndexSettingsCreatesIndex.java).
+    is_default = draft.match in (None, "text") and draft.cased is None and not draft.match_settings
+    for keyword in ("rank",) if is_default else ("match", "rank"):
         if keyword in draft.places:
             message = f"{draft.described} has {keyword} settings, but neither an index nor an attribute"
             problems.error(message, draft.place(keyword))

@@ -38,7 +38,7 @@ from paperwasp.schema.values import INT_MAX, boolean, integer, number, one_of
 DISTANCE_METRICS: Final = (
     "euclidean", "angular", "dotproduct", "prenormalized-angular", "geodegrees", "hamming", "innerproduct"
 )  # fmt: skip
-RANK_TYPES: Final = ("identity", "about", "tags", "empty")
+RANK_TYPES: Final = ("identity", "about", "tags", "empty", "default")
 NORMALIZINGS: Final = ("none", "codepoint", "lowercase", "accent", "all")
 _LONG_MAX: Final = 2**63 - 1
 
@@ -208,6 +208,11 @@ def _algorithm(draft: Draft, node: Node, problems: Problems) -> None:
 
 def _rank(draft: Draft, node: Node, problems: Problems) -> None:
     draft.rank.add(node.keyword)
+
+
+def _map_setting(draft: Draft, node: Node, problems: Problems) -> None:
+    """Vespa: SchemaParser.jj, 2026."""
+    problems.without_effect(node, "keys and values that are attributes are searched as their struct-field says")
 
 
 def _rank_type(draft: Draft, node: Node, problems: Problems) -> None:
@@ -391,6 +396,7 @@ _SETTINGS: Final[Mapping[str, _Setting]] = {
     "alias": _alias,
     "query-command": _query_command,
     "linguistics": _each({"profile": _profile}),
+    "map": _each({"fast-search": _map_setting}),
     "weightedset": _weighted_set,
     "struct-field": _struct_field,
     "id": _id,

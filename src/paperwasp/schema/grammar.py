@@ -204,6 +204,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "index": _INDEX,
             "indexing": _INDEXING,
             "linguistics": _block("linguistics"),
+            "map": _properties("map"),
             "match": _MATCH,
             "normalizing": _value(Value.WORD),
             "query-command": _QUERY_COMMAND,
@@ -269,6 +270,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "neighbors-to-explore-at-insert": _value(Value.INTEGER),
             "multi-threaded-indexing": _value(Value.BOOLEAN),
         },
+        "map": {"fast-search": _flag()},
         "linguistics": {"profile": Element(value=Value.TEXT, block="linguistics profile")},
         "linguistics profile": {"index": _value(Value.TEXT), "search": _value(Value.TEXT)},
         "match": {
@@ -317,6 +319,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "intraop-threads": _value(Value.INTEGER),
             "interop-threads": _value(Value.INTEGER),
             "execution-mode": _value(Value.WORD, "parallel", "sequential"),
+            "optimize-model": _value(Value.BOOLEAN),
         },
         "rank-profile": {
             "rank-profile": _RANK_PROFILE,

@@ -18,7 +18,7 @@ from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
 
 _UNCHANGING: Final = frozenset(
-    {*OUTPUTS, "passthrough", "echo", "set_var", "set_language", "sleep", "clear_state", "_", "this"}
+    {*OUTPUTS, "passthrough", "echo", "set_var", "set_language", "sleep", "busy_wait", "clear_state", "_", "this"}
     | {"tokenize", "ngram", "exact", "optimize_predicate"}
 )
 """Expressions that hand on the value that they take."""
@@ -125,7 +125,7 @@ def _check_conflicts(script: FieldScript, statement: Expression, problems: Probl
                 message = f"the indexing of field {script.owner} assigns conflicting values to it"
                 problems.error(message, script.place(expression))
             written, changed = True, False
-        elif expression.keyword not in ("echo", "set_var", "set_language", "sleep"):
+        elif expression.keyword not in ("echo", "set_var", "set_language", "sleep", "busy_wait"):
             changed = True
 
 

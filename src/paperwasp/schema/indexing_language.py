@@ -153,7 +153,10 @@ _ARGUMENTS: Final[Mapping[str, _Argument]] = {
     "chunk": _id_and_words,
     "documentid": _part,
     "exact": _options("max-length"),
-    "tokenize": _options("stem", "normalize", "max-length", "max-occurrences"),
+    "tokenize": _options(
+        "stem", "normalize", "max-length", "max-token-length", "max-occurrences", "keep-case", "profile"
+    ),
+    "busy_wait": _optional_number,
     "to_wset": _options("create_if_non_existent", "remove_if_zero"),
 }
 """Keyword → how its arguments are written."""

@@ -1,5 +1,4 @@
 """The schema as the rest of the code sees it: resolved (inheritance applied), validated, immutable.
-
 It has everything that the language can express; `paperwasp.schema.pending` reports what is not executed yet.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
@@ -236,7 +235,7 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
-    """An ONNX model: the file, and which expression feeds each input and what each output is called."""
+    """An ONNX model: its file, the expression of each input, the name of each output; `optimizes`: its graph is."""
 
     name: str
     file: str = ""
@@ -247,6 +246,7 @@ class OnnxModel:
     intraop_threads: int | None = None
     interop_threads: int | None = None
     execution_mode: str = ""
+    optimizes: bool = True
     position: Position | None = None
 
 

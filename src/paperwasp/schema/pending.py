@@ -39,6 +39,7 @@ from paperwasp.schema.model import (
 from paperwasp.schema.query_commands import is_known
 
 _MATCHES: Final = frozenset({None, "text", "word", "exact", "cased", "uncased", "gram"})
+_NO_WAITING: Final = "the value goes on at once"
 _FOR_JAVA: Final = "it is for searchers written in Java"
 Z_CURVE_SUFFIX: Final = "_zcurve"
 """The end of the name of the attribute that is made of a position."""
@@ -245,11 +246,8 @@ _FIELD_NO_EFFECT: Final[tuple[tuple[str, Callable[[Field], bool], str], ...]] = 
         lambda field: not all(map(is_known, field.query_commands)),
         _FOR_JAVA,
     ),
-    (
-        "sleep",
-        lambda field: _calls(field, "sleep"),
-        "the value goes on at once",
-    ),
+    ("sleep", lambda field: _calls(field, "sleep"), _NO_WAITING),
+    ("busy_wait", lambda field: _calls(field, "busy_wait"), _NO_WAITING),
     ("linguistics", lambda field: field.linguistics is not None, "Vespa's default linguistics has no profiles either"),
 )
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from paperwasp.schema.model import Constant, Input, OnnxModel
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.tree import Node
-from paperwasp.schema.values import integer
+from paperwasp.schema.values import boolean, integer
 from paperwasp.tensor.types import NUMBER, TensorType
 
 _FILE = "file:"
@@ -80,6 +80,7 @@ def onnx_model(node: Node, problems: Problems) -> OnnxModel:
         intraop_threads=intra,
         interop_threads=inter,
         execution_mode=mode,
+        optimizes="optimize-model" not in elements or boolean(elements["optimize-model"]),
         position=node.position,
     )
 

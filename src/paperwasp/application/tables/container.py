@@ -100,6 +100,7 @@ container  used version!:1.0 id:name ~jetty:boolean
                     interop-threads?  used = count
                     execution-mode?  used = sequential|parallel
                     gpu-device?  used = count
+                    optimize-model?  used = boolean
     component@component
     components@components
     handler  used

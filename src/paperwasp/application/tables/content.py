@@ -112,7 +112,7 @@ content-tuning  used
         min-group-coverage?  noted = number
         use-local-node?  noted = boolean
         top-k-probability?  noted = ratio -- there is one node, which gives all hits that are asked for
-    distribution?  noted type!:strict|loose|legacy -- there is one node
+    distribution?  noted type!:strict|loose|legacy pseudo-row-column-mode:boolean -- there is one node
     bucket-splitting?  noted max-documents:count max-size:count minimum-bits:count -- there is one node
     merges?  noted max-per-node:count max-queue-size:count max-nodes-per-merge:merge-nodes -- there is one node
     visitors?  noted thread-count:count max-queue-size:count -- visits are read chunk by chunk as clients take them

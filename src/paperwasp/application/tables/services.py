@@ -43,6 +43,8 @@ admin  noted version!:2.0|3.0|4.0 -- everything runs in this one process
     cluster-controllers?  noted standalone-zookeeper
         cluster-controller@service-node+
     logforwarding?  noted any
+    telemetry?  noted -- `paperwasp serve --otlp-endpoint` says where traces and metrics go
+        exporter  noted any
     logging?  noted
         class  noted name! levels!
         package  noted name! levels!
