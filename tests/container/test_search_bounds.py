@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
@@ -16,12 +17,16 @@ from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
 from paperwasp.container.search.prepare import plan_search, prepare_query
+from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
-from tests.container.search_scripts import FakeClusters, config
+from paperwasp.search.query import SearchResponse
+from paperwasp.tensor import TensorType
+from paperwasp.tensor.value import Tensor
+from tests.container.search_scripts import ANSWERS, FakeClusters, config, hit
 
 YQL = "select * from sources * where true"
 
@@ -91,6 +96,22 @@ def test_requests_with_semantic_rules_are_planned_on_another_thread(monkeypatch:
     monkeypatch.setattr(search, "rule_base_of", lambda *_: "some")
     assert "errors" not in root_of({"query": "two", "sources": "media"})
     assert threads != [threading.main_thread()]
+
+
+@pytest.mark.parametrize("cells", [limits.INLINE_TENSOR_CELLS, limits.INLINE_TENSOR_CELLS + 1])
+def test_answers_with_large_tensors_are_written_on_another_thread(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
+    threads = []
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return respond(*given)
+
+    tensor = Tensor(TensorType.parse(f"tensor<float>(x[{cells}])"), ((),), np.zeros((1, cells), np.float32))
+    shown = hit(1)._replace(match_features={"t": tensor, "n": 1.0})
+    monkeypatch.setattr(search, "respond", noted)
+    monkeypatch.setitem(ANSWERS, "two", lambda address, message: SearchResponse(1, 10, (shown,)))
+    found = root_of({"query": "two", "sources": "media"})["children"][0]["fields"]["matchfeatures"]["t"]
+    assert len(found["values"]) == cells
+    assert [thread is threading.main_thread() for thread in threads] == [cells == limits.INLINE_TENSOR_CELLS]
 
 
 def test_a_sort_specification_is_bounded() -> None:

@@ -70,6 +70,8 @@ INLINE_QUERY_HITS: Final = 100
 """Hits that a query writes."""
 INLINE_RANKED_HITS: Final = 1000
 """Hits that it finds for a global phase, without writing them."""
+INLINE_TENSOR_CELLS: Final = 1 << 15
+"""Of the tensors that an answer shows: larger answers are written on a thread."""
 INLINE_QUERY_NS: Final = 1_000_000
 """Queries that are expected to take longer are answered on a worker thread. A hand-off costs up to 0.7 ms."""
 QUERY_INLINE_BYTES: Final = 16 * 1024
