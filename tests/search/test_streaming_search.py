@@ -261,7 +261,7 @@ def test_random_queries_beside_mode_index() -> None:
     with node_with(*documents) as streaming, node_with(*documents, mode="index") as index:
         for _ in range(80):
             tree = item()
-            order = random_.choice([(), (SortKey("size", True),)])
+            order = random_.choice([(), (SortKey("size", True), SortKey("[relevance]", True))])
             found = [ask(node, tree, "alike", order_by=order, hits=100) for node in (streaming, index)]
             scores = [sorted((hit.document_id, round(hit.relevance, 9)) for hit in answer.hits) for answer in found]
             assert scores[0] == scores[1], (seed, tree)

@@ -40,12 +40,15 @@ def read_content(element: Element, hosts: Hosts, findings: Findings, configured:
         findings.warning(
             "resource-limits of 'proton' are better set in 'tuning': for the whole cluster", element.position
         )
-    redundancy, searchable_copies = _copies(element, tuning.pop(_SEARCHABLE_COPIES, ""), nodes.groups, findings)
+    types = _documents(documents, findings, configured)
+    is_streamed = bool(types) and all(each.mode == "streaming" for each in types)
+    searchable = tuning.pop(_SEARCHABLE_COPIES, "")
+    redundancy, searchable_copies = _copies(element, searchable, nodes.groups, findings, is_streamed=is_streamed)
     _check_selection(documents, findings)
     interval = integer(documents.attributes.get("garbage-collection-interval", ""))
     return Content(
         id=element.attributes.get("id", "content"),
-        documents=_documents(documents, findings, configured),
+        documents=types,
         selection=documents.attributes.get("selection", ""),
         garbage_collection=boolean(documents.attributes.get("garbage-collection", "")),
         garbage_collection_interval_s=_GARBAGE_COLLECTION_S if interval is None else interval,
@@ -89,15 +92,21 @@ def _check_selection(element: Element, findings: Findings, document_type: str = 
         findings.error(f"value of attribute 'selection' is invalid: {error.message}", element.position)
 
 
-def _copies(element: Element, searchable: str, groups: int, findings: Findings) -> tuple[int, int]:
-    """How many copies there are to be, and how many of them searchable. Here they are one."""
+def _copies(
+    element: Element, searchable: str, groups: int, findings: Findings, *, is_streamed: bool
+) -> tuple[int, int]:
+    """How many copies there are to be, and how many of them searchable. Here they are one.
+
+    `is_streamed`: whether all document types are of mode streaming. Vespa: RedundancyBuilder.java
+    """
     declared = {tag: element.first(tag) for tag in ("redundancy", "min-redundancy")}
     copies = [max(1, integer(found.text) or 1) for found in declared.values() if found is not None]
     if not copies:
         findings.warning("either 'redundancy' or 'min-redundancy' must be set for Vespa; 1 is taken", element.position)
     redundancy = max(copies, default=1)
     ready = integer(searchable)
-    searchable_copies = min(redundancy, 2) if ready is None else ready
+    by_default = redundancy if is_streamed else min(redundancy, max(groups, 2))
+    searchable_copies = by_default if ready is None else ready
     final = declared["redundancy"]
     reply_after = integer(final.attributes.get("reply-after", "0")) if final is not None else 0
     if final is not None and (reply_after or 0) > (integer(final.text) or 1):

@@ -139,8 +139,9 @@ def _behind_page(bound: BoundQuery, ranked: RankedHits) -> RankedHits:
 def _sorted(bound: BoundQuery, wanted: int) -> RankedHits:
     """The first in the order of the query's levels.
 
-    Documents are only ranked where `[relevance]` is among them, or hits are dropped by their score; else the relevance
-    of all is 0. Vespa: matcher.cpp (`willNeedRanking`).
+    Documents are only ranked where `[relevance]` is among them, hits are dropped by their score, or documents are
+    streamed; else the relevance of all is 0. Vespa: matcher.cpp (`willNeedRanking`), searchvisitor.cpp
+    (`handleDocument`).
     """
     matches = match(bound)
     if _needs_scores(bound):
@@ -154,7 +155,7 @@ def _sorted(bound: BoundQuery, wanted: int) -> RankedHits:
 def _needs_scores(bound: BoundQuery) -> bool:
     """Whether hits that are sorted have a relevance."""
     drops = bound.profile.rank_score_drop_limit is not None
-    return drops or any(level.field == RELEVANCE for level in bound.levels)
+    return drops or bound.setting.space.streamed or any(level.field == RELEVANCE for level in bound.levels)
 
 
 def _sorted_with_scores(bound: BoundQuery, matches: Matches, wanted: int) -> RankedHits:
