@@ -37,6 +37,30 @@ def sync_directory(directory: Path) -> None:
         os.close(descriptor)
 
 
+def sync_data(descriptor: int) -> None:
+    """Makes a file's bytes durable, and of what is known of the file what reading them needs."""
+    getattr(os, "fdatasync", os.fsync)(descriptor)
+
+
+def processors() -> int:
+    """How many processors this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def process_seconds() -> float | None:
+    """How long ago this process began, in steps of 10 ms: when it was executed, not when its code ran. None: the system
+    does not say it."""
+    try:
+        started = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[_STARTED]
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - int(started) / os.sysconf("SC_CLK_TCK")
+    except (OSError, AttributeError, ValueError):
+        return None
+
+
+_STARTED: Final = 19
+"""The place of the time of the start in /proc/self/stat, counted behind the name, in ticks since the system began."""
 _M_ARENA_MAX: Final = -8
 """The parameter of `mallopt`, in glibc's malloc.h."""
 

@@ -177,6 +177,40 @@ def test_a_change_that_needs_nothing(tmp_path: Path) -> None:
     assert lines[0] == f"To take the place of '{active}' it needs nothing but its activation"
 
 
+WRONG = """schema music {
+    document music {
+        field title type strin { indexing: index }
+        field year type int { indexing: attribute }
+    }
+    fieldset default {
+        fields: yeer
+    }
+    document-summary s {
+        summary x { source: yaer }
+    }
+    rank-profile p { first-phase { expression: attribute(year) + attribute(yearr) + bm25(title) } }
+}
+"""
+
+
+def test_the_caret_is_below_the_word_that_is_wrong(tmp_path: Path) -> None:
+    """Also in the block of an element; and an unknown type hides nothing but what is made of the field."""
+    status, told = run(os.fspath(write(tmp_path, WRONG)))
+    assert status == 1
+    lines = told.splitlines()
+    found = {}
+    for number, line in enumerate(lines):
+        if line.strip() == "^":
+            found[lines[number - 2]] = lines[number - 1][line.index("^") :].split("}")[0].split(" ")[0].split(")")[0]
+    assert [(told.split(": ")[0], word) for told, word in found.items()] == [
+        ("schemas/music.sd:3:26", "strin"),
+        ("schemas/music.sd:7:17", "yeer"),
+        ("schemas/music.sd:10:29", "yaer"),
+        ("schemas/music.sd:12:76", "yearr"),
+    ]
+    assert "there is no field 'yaer'; did you mean 'year'?" in " ".join(found)
+
+
 def run(*arguments: str) -> tuple[int, str]:
     result = CliRunner(env={"TERM": "dumb", "NO_COLOR": "1"}).invoke(app, ["check", *arguments])
     return result.exit_code, result.output

@@ -85,7 +85,7 @@ def test_text_for_prometheus() -> None:
     sample = f"http_status_2xx_rate{{{shown}}} 0.2 1763633010000"
     lines = response.body.decode().splitlines()
     assert lines[lines.index(sample) - 2 : lines.index(sample)] == [
-        "# HELP http_status_2xx_rate ",
+        "# HELP http_status_2xx_rate Answers with a status of 200 to 299; a second, in the last minutes",
         "# TYPE http_status_2xx_rate untyped",
     ]
     assert "vespa_container_status 1.0 1763633010000" in lines

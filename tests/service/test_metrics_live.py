@@ -157,6 +157,13 @@ def test_openmetrics_takes_the_histograms(service: RunningService, path: str) ->
     assert all(counts == sorted(counts) for counts in buckets.values())
 
 
+def test_every_metric_is_explained(service: RunningService) -> None:
+    for url in (service.url, service.config_url):
+        text = httpx.get(url + "/prometheus/v1/values", timeout=30).text
+        helps = [line.split(" ", 3)[2:] for line in text.splitlines() if line.startswith("# HELP")]
+        assert len(helps) > 50 and [each for each in helps if not each[1:] or not each[1].strip()] == []
+
+
 def _names(values: Mapping[str, Any]) -> set[str]:
     return {each["name"] for each in values["metrics"]["values"]}
 

@@ -34,6 +34,7 @@ from paperwasp.application.services_model import Content, ContentDocument, Mode,
 from paperwasp.application.significance import check_significance
 from paperwasp.components.registry import check_components, refuse_python
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
+from paperwasp.patterns import compile_later
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.field_checks import STREAMED_ONLY, STREAMING_ONLY
@@ -49,6 +50,8 @@ SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 and the files of its package. Errors: PaperwaspError for what is wrong."""
 
 _SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
+_WORD: Final = compile_later(r"\w+")
+_QUOTED: Final = compile_later(r"'([^']*)'")
 _OVERRIDES_FILE: Final = "validation-overrides.xml"
 
 
@@ -134,6 +137,8 @@ def _schemas(
     except InvalidSchemas as error:
         findings.extend(error.findings)
         schemas, broken = error.sound, {*broken, *error.broken}
+        for schema in error.unsound.values():
+            findings.extend(_errors_beside(schema, error.findings, files, check_schema))
     schemas = {
         name: replace(_with_inputs(schema, input_types), files=package, components=services.components)
         for name, schema in schemas.items()
@@ -150,6 +155,29 @@ def _schemas(
         except PaperwaspError as error:
             findings.extend(_findings_of(error))
     return schemas, broken
+
+
+def _errors_beside(
+    schema: Schema, known: Collection[Finding], files: Mapping[str, bytes], check_schema: SchemaCheck
+) -> Iterator[Finding]:
+    """What else is wrong with a schema of which parts could not be made: all but what these parts may have caused."""
+    try:
+        found = list(check_schema(schema, files))
+    except PaperwaspError as error:
+        found = list(_findings_of(error))
+    except Exception:  # it may lack what the check counts on, and is refused in any case
+        return
+    in_doubt = {word for each in known for word in _WORD.findall(_without_hint(each))} - {schema.name}
+    places = {each.position for each in known}
+    for each in found:
+        named = {word for text in _QUOTED.findall(_without_hint(each)) for word in _WORD.findall(text)}
+        if each.level == "ERROR" and each.position not in places and named.isdisjoint(in_doubt):
+            yield each
+
+
+def _without_hint(finding: Finding) -> str:
+    """The message without what there is instead."""
+    return finding.message.partition("; ")[0]
 
 
 def _with_inputs(schema: Schema, types: Mapping[str, TensorType]) -> Schema:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
+import sys
 from pathlib import Path
 from tempfile import mkstemp
 from typing import Final, NamedTuple
@@ -24,8 +25,9 @@ RESERVED_BYTES: Final = 1 << 36
 _STEP_BYTES: Final = 16 << 20
 """Disk space is taken in steps of this size, or of an eighth of what there is already."""
 _MAP_FIXED: Final = 0x10
-_MAP_NORESERVE: Final = 0x4000
-"""In Linux's mman.h; the module `mmap` does not name them."""
+_MAP_NORESERVE: Final = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+"""In mman.h; the module `mmap` does not name them everywhere. Other systems than Linux reserve nothing anyway."""
+_ZEROS: Final = bytes(1 << 20)
 _LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
 _LIBRARY.mmap.restype = ctypes.c_void_p
 _LIBRARY.mmap.argtypes = (
@@ -55,7 +57,8 @@ class Reserved:
         if folder is None:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
             self.memory = mmap.mmap(-1, size_bytes, flags=flags)
-            self.memory.madvise(mmap.MADV_HUGEPAGE)
+            if hasattr(mmap, "MADV_HUGEPAGE"):
+                self.memory.madvise(mmap.MADV_HUGEPAGE)
             return
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
@@ -73,7 +76,7 @@ class Reserved:
         step = max(_STEP_BYTES, self._allowed_bytes // 8, size_bytes - self._allowed_bytes)
         step = min(step, len(self.memory) - self._allowed_bytes)
         try:
-            os.posix_fallocate(self._file, self._allowed_bytes, step)
+            _take_space(self._file, self._allowed_bytes, step)
         except OSError as error:
             raise NoSpace(f"{self._folder}: no space left for a paged attribute: {error.strerror}") from error
         self._allowed_bytes += step
@@ -96,3 +99,13 @@ class Reserved:
                 raise OSError(number, os.strerror(number), str(place.path))
         self.memory[end : end + -end % mmap.PAGESIZE] = bytes(-end % mmap.PAGESIZE)  # what follows in the file
         return skew
+
+
+def _take_space(file: int, offset: int, size_bytes: int) -> None:
+    """Has disk space for a part of a file that was never written. Errors: OSError."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, offset, size_bytes)
+        return
+    end = offset + size_bytes
+    while offset < end:
+        offset += os.pwrite(file, _ZEROS[: end - offset], offset)

@@ -16,7 +16,6 @@ Vespa: https://docs.vespa.ai/en/querying/approximate-nn-hnsw.html
 
 from __future__ import annotations
 
-import os
 import threading
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +27,7 @@ from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.rows import LONGEST_ROW, Rows, places_of, split
 from paperwasp.core import _core
 from paperwasp.core.distances import METRICS
+from paperwasp.env import processors
 from paperwasp.records import dataclass
 from paperwasp.tensor.types import TensorType
 
@@ -271,7 +271,7 @@ class VectorGraph:
     def _threads(self, count: int) -> int:
         if not self.settings.multi_threaded:
             return 1
-        return max(1, min(len(os.sched_getaffinity(0)), _MOST_THREADS, count // _LEAST_PER_THREAD))
+        return max(1, min(processors(), _MOST_THREADS, count // _LEAST_PER_THREAD))
 
     def _fit(self, cells: NDArray[Any], nodes: Nodes) -> NDArray[np.bool_]:
         """Which vectors can be in a graph."""

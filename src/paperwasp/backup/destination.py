@@ -14,7 +14,7 @@ from typing import IO, Final
 import zstandard
 
 from paperwasp.backup.manifest import DATA, NAME, BackedUp, DamagedBackup, Manifest
-from paperwasp.backup.reading import drop, read_manifest
+from paperwasp.backup.reading import read_manifest
 from paperwasp.backup.stream import Note, Readable, compare, read_pieces, unpack
 from paperwasp.env import sync_directory
 from paperwasp.errors import Conflict, InvalidInput
@@ -90,8 +90,13 @@ def _write_archive(stream: Readable, file: IO[bytes], compressed: bool, note: No
 
 
 def _copy_verified(stream: Readable, sink: IO[bytes], note: Note) -> Manifest:
-    copied = _Copied(stream, sink, note)
-    manifest, found = unpack(copied, drop)
+    copied = _Copied(stream, sink)
+
+    def take(name: str, pieces: Iterator[bytes]) -> None:
+        for piece in pieces:
+            note(len(piece))
+
+    manifest, found = unpack(copied, take)
     for _ in read_pieces(copied):
         pass
     compare(manifest, found)
@@ -194,13 +199,11 @@ def _lock(descriptor: int, path: Path) -> None:
 class _Copied:
     """A stream of which everything that is read is written elsewhere, too."""
 
-    def __init__(self, stream: Readable, sink: IO[bytes], note: Note) -> None:
+    def __init__(self, stream: Readable, sink: IO[bytes]) -> None:
         self._stream = stream
         self._sink = sink
-        self._note = note
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._stream.read(size)
         self._sink.write(data)
-        self._note(len(data))
         return data

@@ -37,7 +37,7 @@ from paperwasp.cli.options import (
     QueryExpressions,
 )
 from paperwasp.daemon_threads import is_any_busy
-from paperwasp.env import limit_arenas
+from paperwasp.env import limit_arenas, process_seconds
 from paperwasp.http.tls_files import PemFile, TlsSettings
 
 _MOST_PORT: Final = 65_535
@@ -82,7 +82,7 @@ def serve(
 
     def say_ready(service: Service) -> None:
         typer.echo(
-            f"Ready in {time.monotonic() - started:.2f} s: documents and queries on "
+            f"Ready in {process_seconds() or time.monotonic() - started:.2f} s: documents and queries on "
             f"{service.containers.front_scheme}://{host}:{service.containers.front_port}, deployments on "
             f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
         )

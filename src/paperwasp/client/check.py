@@ -5,7 +5,9 @@ Nothing is deployed and no service asked. What ranks is checked by the caller's 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
@@ -22,6 +24,7 @@ from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import Finding, InvalidPackage, Position
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 
@@ -35,6 +38,8 @@ _CARET_STYLE: Final = "bold green"
 _SHOWN_CHARACTERS: Final = 100
 """The characters of a source line that are shown; of a longer line those around the place."""
 _BEFORE_CHARACTERS: Final = 60
+_NAMED: Final = compile_later(r"'([^'\s]+)'")
+_NO_FIELD: Final = compile_later(r"no field '([^'\s]+)'")
 _CUT: Final = "…"
 
 
@@ -112,7 +117,7 @@ def _tell_changes(console: Console, against: Path, changes: Changes, model: Appl
 
 def describe(finding: Finding, files: Mapping[str, bytes]) -> Iterator[Text]:
     """Makes the lines that show a finding: where and what, and the place in the source if there is one."""
-    place = finding.position
+    place = _named_place(finding, files)
     where = f"{place.source}:{place.line}:{place.column}: " if place and place.source else ""
     name, style = _NAMES[finding.level], _STYLES[finding.level]
     yield Text.assemble((where, "bold"), (f"{name}: ", style), _printable(finding.message))
@@ -126,6 +131,29 @@ def _source_line(place: Position | None, files: Mapping[str, bytes]) -> str:
         return ""
     lines = files[place.source].decode("utf-8", "replace").split("\n")
     return lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
+
+
+def _named_place(finding: Finding, files: Mapping[str, bytes]) -> Position | None:
+    """The place of the word that the message names first, in the element that begins at the finding's place: its
+    statement on that line, and where it opens a block, the block."""
+    place, named = finding.position, _NO_FIELD.search(finding.message) or _NAMED.search(finding.message)
+    line = _source_line(place, files)
+    if place is None or named is None or not line:
+        return place
+    word = re.compile(rf"(?<![\w.-]){re.escape(named[1])}(?![\w-])")
+    if found := word.search(line, max(place.column - 1, 0)):
+        return replace(place, column=found.start() + 1)
+    if not line.endswith("{"):
+        return place
+    depth = 0
+    for number, each in enumerate(files[place.source].decode("utf-8", "replace").split("\n")[place.line - 1 :]):
+        code = each.partition("#")[0]
+        if found := word.search(code):
+            return replace(place, line=place.line + number, column=found.start() + 1)
+        depth += code.count("{") - code.count("}")
+        if depth <= 0:
+            return place
+    return place
 
 
 def _show_place(line: str, index: int) -> Iterator[Text]:

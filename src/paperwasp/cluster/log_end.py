@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from paperwasp.cluster.disk import REAL_DISK
+from paperwasp.env import sync_data
 from paperwasp.errors import LogDamage
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class LogEndFile:
     def sync(self) -> bool:
         """Survives the end of the system, too; False: it may not."""
         try:
-            os.fdatasync(self._descriptor)
+            sync_data(self._descriptor)
         except OSError:
             return False
         return True

@@ -27,7 +27,7 @@ from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
-from paperwasp.env import SYSTEM, Environment, sync_directory
+from paperwasp.env import SYSTEM, Environment, sync_data, sync_directory
 from paperwasp.errors import InternalError, LogDamage, NoSpace, OtherVersion
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
@@ -249,7 +249,7 @@ class FileOperationLog:
         self._has_rest = True
         try:
             _write_all(self._descriptor, data)
-            os.fdatasync(self._descriptor)
+            sync_data(self._descriptor)
         except OSError:
             with suppress(OSError):
                 self._cut_rest()

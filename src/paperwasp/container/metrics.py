@@ -44,7 +44,7 @@ _FAILURES: Final = {
     507: "httpapi_failed_insufficient_storage",
 }
 """Status → the metric of Vespa that counts it; all others are `httpapi_failed_unknown`."""
-_ERRORS: Final = {
+ERROR_METRICS: Final = {
     0: "error.backends_oos",
     3: "error.illegal_query",
     4: "error.invalid_query_parameter",
@@ -108,7 +108,7 @@ class ContainerMetrics(RequestMetrics):
             if coverage.degraded:
                 self._degraded += 1
         if error >= 0:
-            self._errors[_ERRORS.get(error, _OTHER_ERROR)] += 1
+            self._errors[ERROR_METRICS.get(error, _OTHER_ERROR)] += 1
 
     def numbers(self) -> Iterable[Numbers]:
         return [*super().numbers(), self._total_hits, self._hits, self._covered]

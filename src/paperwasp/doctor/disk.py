@@ -12,6 +12,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.doctor.findings import Area, Finding
+from paperwasp.env import sync_data
 
 _AREA: Final = Area("disk")
 _OF_NETWORK: Final = frozenset({"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "glusterfs", "lustre"})
@@ -82,7 +83,7 @@ def measure_syncs(directory: Path, note: Note = lambda _: None) -> list[float]:
             started = time.perf_counter()
             file.write(bytes(limits.doctor.SYNC_BYTES))
             file.flush()
-            os.fdatasync(file.fileno())
+            sync_data(file.fileno())
             seconds.append(time.perf_counter() - started)
             note(1)
             if time.monotonic() > end:

@@ -6,7 +6,6 @@ Where the system does not tell something (no `/proc`), nothing is found of it.
 from __future__ import annotations
 
 import importlib
-import os
 import re
 import resource
 import sys
@@ -19,6 +18,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.doctor.findings import Area, Finding
+from paperwasp.env import processors
 from paperwasp.patterns import compile_later
 
 _AREA: Final = Area("machine")
@@ -122,7 +122,7 @@ def check_memory(total: int | None, available: int | None) -> Iterator[Finding]:
 
 
 def _cores(system: Path) -> float:
-    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    cores = float(processors())
     with suppress(OSError, ValueError):
         quota, period = (system / "sys/fs/cgroup/cpu.max").read_text().split()
         if quota != "max":

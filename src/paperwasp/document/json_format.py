@@ -20,6 +20,7 @@ from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import FieldUpdate, Value
 from paperwasp.document.written_numbers import SentFields, load_sent_json, value_with_texts
 from paperwasp.errors import InvalidInput
+from paperwasp.parsing.nearest import did_you_mean
 
 
 class Body(NamedTuple):
@@ -73,8 +74,9 @@ class DocumentReader:
     def _refuse_unknown(self, name: str, document_id: str) -> NoReturn:
         known = ", ".join(self._type.fields)
         where = f"In document '{document_id}': " if document_id else ""
+        near = did_you_mean(name, self._type.fields)
         message = f"Field '{name}' is not defined in document type '{self._type.name}', which has the fields: {known}"
-        raise InvalidInput(where + message) from None
+        raise InvalidInput(where + message + near) from None
 
     def _refuse_value(self, name: str, error: ValueError, document_id: str) -> NoReturn:
         where = f"In document '{document_id}': " if document_id else ""

@@ -16,6 +16,7 @@ import pyarrow.types as is_type
 from paperwasp.client.sources.rows import DEFAULT_IDS, RowOptions
 from paperwasp.client.sources.whole_numbers import EXACT, EXACT_SINGLE, WHOLE_TYPES
 from paperwasp.errors import InvalidInput
+from paperwasp.parsing.nearest import did_you_mean
 
 _INDEX: Final = "__index_level_"
 """How Arrow names the levels of a frame's index that have no name."""
@@ -73,8 +74,9 @@ def _check_columns(names: Collection[str], options: RowOptions, fields: Fields |
         named = options.fields.get(name, name)
         if named and named not in fields and (name not in ids or name in options.fields):
             known = ", ".join(fields)
+            near = did_you_mean(named, fields).replace("?", "? Else ") or "; "
             raise InvalidInput(
-                f"the table, column '{name}': there is no field '{named}', but {known}; "
+                f"the table, column '{name}': there is no field '{named}', but {known}{near}"
                 f"columns={{'{name}': ''}} leaves it out"
             )
 

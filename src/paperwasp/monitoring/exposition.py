@@ -18,6 +18,7 @@ from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector, 
 from prometheus_client.core import HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from paperwasp.monitoring.descriptions import described
 from paperwasp.monitoring.numbers import Latencies
 from paperwasp.patterns import compile_later
 
@@ -57,7 +58,7 @@ def _families(
     untyped: dict[str, Metric] = {}
     for name, labels, value in samples:
         shown = sanitized(name)
-        family = untyped.get(shown) or untyped.setdefault(shown, Metric(shown, "", "unknown"))
+        family = untyped.get(shown) or untyped.setdefault(shown, Metric(shown, described(shown), "unknown"))
         family.add_sample(shown, {sanitized(key): text for key, text in labels.items()}, value, time_seconds)
     yield from untyped.values()
     if histograms is None:

@@ -16,7 +16,15 @@ _LONGEST_WORD: Final = 100
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean 'that'?`, or nothing where no known word is near, or too many are known to be looked through."""
     words = frozenset(known)
-    return _did_you_mean(word, words) if len(word) <= _LONGEST_WORD and len(words) <= limits.NEAREST_WORDS else ""
+    if word in words or len(word) > _LONGEST_WORD or len(words) > limits.NEAREST_WORDS:
+        return ""  # a word that is known is wrong for another reason
+    return _did_you_mean(word, words)
+
+
+def did_you_mean_sentence(word: str, known: Iterable[str]) -> str:
+    """The same as a sentence of its own, behind a message in Vespa's words: ` Did you mean 'that'?`."""
+    hint = did_you_mean(word, known)
+    return f" D{hint[3:]}" if hint else ""
 
 
 @lru_cache(maxsize=1000)

@@ -16,13 +16,15 @@ class InvalidSchemas(InvalidPackage):
     """One or more schemas cannot be used. `findings` has one error for each reason, with its place.
 
     `sound` are the others, by name, so that the rest of the package can be checked against them; `broken` the names of
-    those that cannot be used, as far as they are known.
+    those that cannot be used, as far as they are known. `unsound` are schemas with errors, made of
+    what is right in them.
     """
 
     def __init__(self, findings: tuple[Finding, ...]) -> None:
         super().__init__("\n".join(map(str, findings)), findings)
         self.sound: Mapping[str, Schema] = MappingProxyType({})
         self.broken: Collection[str] = ()
+        self.unsound: Mapping[str, Schema] = MappingProxyType({})
 
 
 class Problems:

@@ -60,6 +60,8 @@ def parse_schemas(files: Mapping[str, str]) -> SchemaSet:
         problems.check()
     except InvalidSchemas as error:
         error.sound = MappingProxyType(package.sound(schemas, error))
+        unsound = {name: each for name, each in schemas.items() if name not in error.sound}
+        error.unsound = MappingProxyType(unsound)
         error.broken = (package.broken | package.sources.keys()) - error.sound.keys()
         raise
     for schema in schemas.values():

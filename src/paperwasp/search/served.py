@@ -11,6 +11,7 @@ from contextlib import suppress
 from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.features.compile import served_profile
 from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
+from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking import Unexecuted
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
@@ -97,5 +98,6 @@ def _made(schema: Schema, name: str, expressions: RankExpressions | None = None)
     """Make the plan of a rank profile. Errors: InvalidQuery if there is no such profile; LanguageError."""
     served = served_profile(schema, name, expressions)
     if served is None:
-        raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'")
+        hint = did_you_mean(name, schema.rank_profiles)
+        raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'{hint}")
     return served.compiled if isinstance(served.compiled, Unexecuted) else RankPlan.of(served)

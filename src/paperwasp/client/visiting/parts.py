@@ -150,7 +150,7 @@ def _read_stream(connection: Connection, options: VisitOptions, part: Part, toke
     for line in answer.lines:
         content = None if line.startswith(_DOCUMENTS) and line.endswith(b"\n") else _read(line)
         if content is None or "put" in content or "remove" in content:
-            lines.append(line if line.endswith(b"\n") else line + b"\n")
+            lines.append(_to_feed(line if line.endswith(b"\n") else line + b"\n"))
             held += len(line)
             if held < _MOST_BYTES:
                 continue
@@ -170,6 +170,12 @@ def _read_stream(connection: Connection, options: VisitOptions, part: Part, toke
             continue
         lines, held = [], 0
     raise _Broken(message or "the answer ended before the visit did")
+
+
+def _to_feed(line: bytes) -> bytes:
+    """A line as feeding takes it: streams name each document twice, as `put` and as `id`."""
+    quoted, has_id, rest = line.removeprefix(b'{"put":').partition(b',"id":')
+    return b'{"put":' + quoted + rest[len(quoted) :] if has_id and rest.startswith(quoted) else line
 
 
 def _read(line: bytes) -> Any:

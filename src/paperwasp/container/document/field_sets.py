@@ -16,6 +16,7 @@ from typing import Final
 
 from paperwasp.document.types import DocumentType
 from paperwasp.errors import InvalidInput
+from paperwasp.parsing.nearest import did_you_mean
 
 _DOCUMENT: Final = "[document]"
 _ALL: Final = "[all]"
@@ -51,5 +52,6 @@ def read_field_set(
     chosen = frozenset(member.strip() for member in members.split(","))
     if unknown := sorted(chosen - fed - made):
         of = f"document type '{name}'" if colon else "document type " + ", ".join(f"'{known}'" for known in types)
-        raise InvalidInput(f"No such field '{unknown[0]}' in {of} (fieldSet '{text}')")
+        near = did_you_mean(unknown[0], fed | made)
+        raise InvalidInput(f"No such field '{unknown[0]}' in {of} (fieldSet '{text}'){near}")
     return chosen

@@ -20,6 +20,7 @@ from paperwasp.features.compile import ServedProfile, served_profile
 from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.indexing.components import Embedder
 from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
+from paperwasp.parsing.nearest import did_you_mean, did_you_mean_sentence
 from paperwasp.patterns import compile_later
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
@@ -137,7 +138,8 @@ class SearchConfig:
                 return f"rank profile '{rank_profile}' of schema '{schema.name}' with expressions of the query: {found}"
             served = found
         if served is None:
-            return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'"
+            hint = did_you_mean(rank_profile, schema.rank_profiles)
+            return f"schema '{schema.name}' does not contain requested rank profile '{rank_profile}'{hint}"
         if isinstance(served.compiled, Unexecuted):
             return f"rank profile '{rank_profile}' of schema '{schema.name}': {served.compiled}"
         return ""
@@ -229,7 +231,8 @@ class SearchConfig:
         for source in sources:
             if source not in by_source:
                 valid = ", ".join(sorted(by_source))
-                raise InvalidQuery(f"Could not resolve source ref '{source}'. Valid source refs are {valid}.")
+                hint = did_you_mean_sentence(source, by_source)
+                raise InvalidQuery(f"Could not resolve source ref '{source}'. Valid source refs are {valid}.{hint}")
             if len(sources) == 1:
                 return by_source[source]
             for target in by_source[source]:

@@ -24,6 +24,7 @@ from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.language import Operation, parse_grouping
 from paperwasp.grouping.request import Filter, GroupingRequest, Layout
 from paperwasp.grouping.requests import DEFAULTS, Defaults, converted, layout_of
+from paperwasp.parsing.nearest import did_you_mean, did_you_mean_sentence
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
@@ -254,9 +255,11 @@ def _check_attributes(operation: Operation, targets: Sequence[Target]) -> None:
     for target in targets:
         for name in sorted(names):
             if _attribute_named(target, name) is None:
+                fields = [field for schema in target.schemas for field in schema.fields.values()]
+                near = did_you_mean_sentence(name, {field.name for field in fields if field.attribute is not None})
                 raise InvalidQuery(
                     f"Grouping request references attribute '{name}' which is not available in cluster "
-                    f"'{target.cluster.id}'."
+                    f"'{target.cluster.id}'.{near}"
                 )
         for expression in sources:
             _check_key_source(target, expression)
@@ -267,7 +270,7 @@ def _check_summaries(operation: Operation, targets: Sequence[Target]) -> None:
     known = {name for target in targets for schema in target.schemas for name in schema.summaries}
     for expression in _expressions(operation):
         if expression.function == "summary" and (name := str(expression.arguments[0])) and name not in known:
-            raise InvalidQuery(f"unknown summary class: {name}")
+            raise InvalidQuery(f"unknown summary class: {name}{did_you_mean(name, known)}")
 
 
 def _check_key_source(target: Target, expression: Expression) -> None:

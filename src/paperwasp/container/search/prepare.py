@@ -36,6 +36,7 @@ from paperwasp.container.search.tree import read_statement, said_language, tree_
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.features.kept_profiles import ENTRY_BYTES
+from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.query.items import FalseItem, Item
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
@@ -268,7 +269,8 @@ def _unknown_summaries(summary: str, target: Target, answering: Answering) -> Ma
     Vespa: StreamingBackend.java, IndexedBackend.java
     """
     bare = {name for _, name in answering.without_summary}
-    message = f"invalid presentation.summary={summary}"
+    hint = did_you_mean(summary, {name for schema in target.schemas for name in schema.summaries})
+    message = f"invalid presentation.summary={summary}{hint}"
     return {
         schema.name: (IllegalQuery if schema.document.name in target.cluster.streamed else InvalidQuery)(message)
         for schema in target.schemas

@@ -222,10 +222,13 @@ def _has_locale(field: Field) -> bool:
 def _unsortable(name: str, fields: list[Field], targets: tuple[Target, ...]) -> str:
     if fields:
         return f"Could not sort by '{name}': fields of type '{fields[0].type}' have no order"
+    schemas = [schema for target in targets for schema in target.schemas]
+    sortable = (field for schema in schemas for field in schema.fields.values() if field.attribute is not None)
+    hint = did_you_mean(name, {field.name for field in sortable if is_sortable(field.type)})
     if len(targets) == 1:
-        return f"The cluster {targets[0].cluster.id} has no sortable attribute named: {name}"
+        return f"The cluster {targets[0].cluster.id} has no sortable attribute named: {name}{hint}"
     clusters = ", ".join(target.cluster.id for target in targets)
-    return f"None of the clusters {clusters} has a sortable attribute named: {name}"
+    return f"None of the clusters {clusters} has a sortable attribute named: {name}{hint}"
 
 
 def sorts(schema: Schema, key: SortKey) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
+from paperwasp.parsing.nearest import did_you_mean_sentence
 from paperwasp.query.items import Item, TermItem
 from paperwasp.records import dataclass
 from paperwasp.yql import QueryType, UserText, YqlQuery
@@ -157,7 +158,8 @@ def _with_known_fields(statement: YqlQuery, indexes: Indexes, source: str) -> It
     for name, known in names.items():
         if known is None:
             position = statement.indexes.get(name) or statement.quoted[name]
-            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.", position)), source)
+            hint = did_you_mean_sentence(name, indexes)
+            raise _not_created(str(LanguageError(f"Field '{name}' does not exist.{hint}", position)), source)
         if known != name:
             found[name] = known
     return renamed(statement.tree, found) if found else statement.tree
