@@ -231,6 +231,37 @@ def test_what_is_wrong_with_the_switch_of_expressions(text: str, told: str) -> N
     assert finding.position is not None and finding.position.source == "services.xml"
 
 
+MEMORY = '<config name="paperwasp.search.query-memory">{}</config>'
+
+
+@pytest.mark.parametrize(
+    ("root", "container", "size_bytes"),
+    [("", "", 64 << 20), ("256MiB", "", 256 << 20), ("", "1 GiB", 1 << 30), ("8 GiB", "1048576", 1 << 20)],
+)
+def test_memory_of_queries(root: str, container: str, size_bytes: int) -> None:
+    said = {"root": root, "container": container}
+    written = {place: MEMORY.format(f"<size>{value}</size>") for place, value in said.items() if value}
+    model = model_of(**written)
+    assert [each.query_memory_bytes for each in model.containers] == [size_bytes]
+    assert not model.findings
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("<size>9 GiB</size>", "'size' is invalid; must be a size like 256MiB, from 1 MiB to 8 GiB, not '9 GiB'"),
+        ("<size>1023KiB</size>", "from 1 MiB to 8 GiB, not '1023KiB'"),
+        ("<size>much</size>", "from 1 MiB to 8 GiB, not 'much'"),
+        ("<sizes>1GiB</sizes>", "has no 'sizes'; did you mean 'size'?"),
+    ],
+)
+def test_what_is_wrong_with_the_memory_of_queries(text: str, told: str) -> None:
+    with pytest.raises(InvalidPackage) as caught:
+        model_of(container=MEMORY.format(text))
+    (finding,) = caught.value.findings
+    assert told in finding.message
+
+
 TAGS = '<config name="container.qr-searchers"><tag>{}</tag></config>'
 BOLD = "<bold><open>&lt;b&gt;</open><close>&lt;/b&gt;</close></bold>"
 

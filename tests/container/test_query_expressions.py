@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -23,12 +24,16 @@ from paperwasp.container.search.plan import SearchPlan
 from paperwasp.container.search.prepare import plan_search
 from paperwasp.errors import IllegalQuery
 from paperwasp.features import compile as compile_module
+from paperwasp.features.block import Block
+from paperwasp.features.execution import evaluate
 from paperwasp.features.kept_profiles import KeptProfiles
 from paperwasp.http.messages import Request
-from paperwasp.ranking import CompiledProfile
+from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.query_expressions import PARAMETERS, RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search import scoring
+from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED
 from tests.container.search_nodes import Running, put, running
@@ -376,6 +381,47 @@ def test_the_size_of_what_is_compiled_counts_its_tensors() -> None:
     assert (
         limits.expressions.FOLDED_CELLS * 8 <= size(many) <= (limits.expressions.FOLDED_CELLS + 1_000_000) * 8 + 10**6
     )
+
+
+def test_a_query_with_many_cells_is_answered_by_a_worker() -> None:
+    a, served = schemas()["a"], ServedSchemas()
+
+    def cost(cells: int, phase: str = "first_phase") -> RankCost:
+        text = f"reduce(tensor(x[{cells}])(x + attribute(year)), sum)"
+        return served.rank_plan(a, "p", RankExpressions(**{phase: text})).cost
+
+    assert cost(1_000_000).first_ns > limits.INLINE_QUERY_NS > cost(1000).first_ns
+    assert cost(1_000_000, "second_phase").second_ns > limits.INLINE_QUERY_NS
+    assert cost(1_000_000, "global_phase").fixed_ns > limits.INLINE_QUERY_NS
+
+
+def test_blocks_are_smaller_the_more_cells_a_hit_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mebibyte has 8 tensors of 15,000 doubles."""
+    done: list[int] = []
+
+    def noted(program: Program, block: Block) -> Any:
+        found = evaluate(program, block)
+        done.append(block.hits)
+        return found
+
+    monkeypatch.setattr(scoring, "evaluate", noted)
+    with running() as service:
+        service.apply(*(put(number, year=number) for number in range(16)))
+        service.handler.configure(replace(service.handler._config, query_memory_bytes=1 << 20))
+        asked = {"yql": "select * from music where true", "hits": 1, "timeout": "60s"}
+        for cells, largest in ((1000, 16), (15_000, 8), (30_000, 4)):
+            done.clear()
+            root = service.ask(**asked, **{FIRST: f"reduce(tensor(x[{cells}])(x + attribute(year)), sum)"})
+            assert root["fields"]["totalCount"] == 16
+            assert done == [largest] * (16 // largest)
+
+
+def test_tensors_that_hits_show_count_with_their_text(service: Running) -> None:
+    asked = {"yql": "select * from music where true", "hits": 1, "timeout": "60s"}
+    shown = "map(tensor(x[{}])(x),f(a)(a+1)) attribute(year)"
+    assert service.ask(**asked, **{SHOWN: shown.format(1000)})["children"]
+    (error,) = service.ask(**asked, **{SHOWN: shown.format(1_100_000)})["errors"]
+    assert "The tensors that hits show need more than the 67,108,864 bytes of memory" in error["message"]
 
 
 def test_tensors_of_one_document_are_bounded_together(service: Running) -> None:

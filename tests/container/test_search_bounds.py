@@ -101,6 +101,7 @@ def test_requests_with_semantic_rules_are_planned_on_another_thread(monkeypatch:
 @pytest.mark.parametrize("cells", [limits.INLINE_TENSOR_CELLS, limits.INLINE_TENSOR_CELLS + 1])
 def test_answers_with_large_tensors_are_written_on_another_thread(monkeypatch: pytest.MonkeyPatch, cells: int) -> None:
     threads = []
+
     def noted(*given: Any) -> Any:
         threads.append(threading.current_thread())
         return respond(*given)
