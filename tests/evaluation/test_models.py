@@ -14,8 +14,9 @@ from paperwasp.application.build import build_model
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage, LanguageError, PaperwaspError
 from paperwasp.evaluation.function import NoSuchThing, Values
-from paperwasp.evaluation.models import EvaluatedModel, kind_of, model_name, read_models
+from paperwasp.evaluation.models import EvaluatedModel, kind_of, read_models
 from paperwasp.features import check_profiles
+from paperwasp.ranking.declarations import model_name
 from paperwasp.ranking.onnx_session import SessionSettings
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType

@@ -26,7 +26,7 @@ from paperwasp.evaluation.function import Function, NoSuchThing
 from paperwasp.evaluation.model_language import read_model
 from paperwasp.evaluation.networks import NetworkFunction, argument_types
 from paperwasp.patterns import compile_later
-from paperwasp.ranking.declarations import MODELS, Declarations, Probe
+from paperwasp.ranking.declarations import MODELS, Declarations, Probe, model_name
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import DoesNotRun
 from paperwasp.ranking.onnx_session import SessionSettings, session_of
@@ -198,9 +198,3 @@ def kind_of(path: str, content: bytes) -> str:
     except orjson.JSONDecodeError:
         return ""
     return "lightgbm" if isinstance(found, dict) and _TREE_INFO in found else ""
-
-
-def model_name(path: str) -> str:
-    """The name of the model in a file of the folder `models/`."""
-    below = PurePosixPath(path.removeprefix(MODELS))
-    return below.with_name(below.stem).as_posix().replace("/", "_").replace(".", "_")

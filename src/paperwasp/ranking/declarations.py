@@ -6,9 +6,10 @@ share what they inherit, so everything is checked once, and a problem has one me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 import numpy as np
@@ -30,6 +31,7 @@ from paperwasp.tensor.value import Tensor
 
 MODELS: Final = "models/"
 """The folder of a package that models are in."""
+MODEL_ENDINGS: Final = (".json", ".ubj", ".onnx", ".model")
 
 _T = TypeVar("_T")
 
@@ -134,8 +136,12 @@ class Declarations:
         return found
 
     def model_file(self, name: str) -> Model:
-        """A model that an expression names by its file. Errors: LanguageError."""
-        file = self.model_content(name)
+        """A model that an expression names by its file, in the package or in its folder of models.
+
+        Vespa: OnnxModelConfigGenerator.java. Errors: LanguageError.
+        """
+        in_package = None if self.files is None else self.files.get(name)
+        file = self.model_content(name) if in_package is None else in_package
         if file is None:
             return Model(name, {}, {}, None)
         return self._once(("onnx", name), lambda: self._runnable(_model_in(name, file)))
@@ -148,7 +154,7 @@ class Declarations:
         file = self.model_content(name)
         if file is None:
             return None
-        path = _path_of(name)
+        path = self._path_of(name)
         named = None if self.files is None else self.files.get(names_path(path))
         names = b"" if named is None else named.read()
         read = partial(read_forest, kind, path, file.read(), names)
@@ -161,11 +167,31 @@ class Declarations:
         """A file in the folder of models; None where there are no files. Errors: LanguageError if it is missing."""
         if self.files is None:
             return None
-        path = _path_of(name)
+        path = self._path_of(name)
         if path not in self.files:
             near = did_you_mean(path, (known for known in self.files if known.startswith(MODELS)))
             raise LanguageError(f"there is no file {path!r} in the package{near}")
         return self.files[path]
+
+    def _path_of(self, name: str) -> str:
+        """Where a model is that an expression names by its path in the folder of models, or by its name in Vespa.
+
+        Vespa: ImportedMlModels.java. Errors: LanguageError for a name that two files have.
+        """
+        path = name if name.startswith(MODELS) else MODELS + name
+        if self.files is None or path in self.files:
+            return path
+        named = self._once("names of models", self._paths_by_name).get(name, ())
+        if len(named) > 1:
+            raise LanguageError(f"the models in {' and '.join(named)} both have the name {name!r}")
+        return named[0] if named else path
+
+    def _paths_by_name(self) -> Mapping[str, Sequence[str]]:
+        found: dict[str, list[str]] = {}
+        for path in sorted(self.files or ()):
+            if path.startswith(MODELS) and path.endswith(MODEL_ENDINGS):
+                found.setdefault(model_name(path), []).append(path)
+        return found
 
     def _once(self, key: object, work: Callable[[], _T]) -> _T:
         if key not in self._known:
@@ -195,9 +221,10 @@ def _value(
     return (float(value.cells[0]), None) if value.type.is_number else (value, None)
 
 
-def _path_of(name: str) -> str:
-    """Where a model is that an expression names by its file."""
-    return name if name.startswith(MODELS) else MODELS + name
+def model_name(path: str) -> str:
+    """The name in Vespa of the model in a file of the folder `models/`: without ending, and `_` for `/` and `.`."""
+    below = PurePosixPath(path.removeprefix(MODELS))
+    return below.with_name(below.stem).as_posix().replace("/", "_").replace(".", "_")
 
 
 def _outcome(work: Callable[[], _T]) -> _T | LanguageError:

@@ -17,7 +17,8 @@ from paperwasp.ranking.tree import Node, Reference
 from paperwasp.tensor.types import NUMBER
 
 TREES: Final = frozenset(("xgboost", "lightgbm"))
-ONNX: Final = frozenset(("onnx", "onnxModel"))
+ONNX: Final = frozenset(("onnx", "onnxModel", "onnx_vespa"))
+"""Vespa makes an expression of the model that `onnx_vespa` names, which gives the same values as running it."""
 TypeOf = Callable[[Node, Scope], Type]
 
 
