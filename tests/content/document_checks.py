@@ -7,11 +7,13 @@ from typing import Final
 
 import orjson
 
+from paperwasp.attribute import looks_unset
 from paperwasp.attribute.tensor import TensorView
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.tensor_forms import DEFAULT_FORM, render_tensors
 from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
@@ -35,8 +37,9 @@ def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:
         typed = codec.decode(orjson.dumps(fields))
         for field in view.layout.types["thing"].attributes:
             found = view.columns["thing", field.name].get(lid)
-            found = None if found == b"" else found  # which is not shown, as unset
-            assert found == typed.get(field.name), f"document {name}, field {field.name}"
+            value = typed.get(field.name)
+            expected = None if looks_unset(field.type, value) else value
+            assert found == expected, f"document {name}, field {field.name}"
 
         for source in view.layout.types["thing"].columns:
             if source.read is not None:
@@ -61,6 +64,17 @@ def build_graphs(node: TestNode) -> None:
     chore = node.node.graph_building()
     while any(unbuilt_graphs(node.node.reader.view())):
         chore()
+
+
+def stored_of(node: TestNode, name: int) -> Fields | None:
+    """All that is kept of a document, as JSON; empty values too."""
+    view, id_ = node.node.reader.view(), DocumentId("n", "thing", str(name))
+    document = view.store.get(id_.gid)
+    if document is None:
+        return None
+    kept = render_tensors(view.fields_of(document), view.layout.types["thing"].types, DEFAULT_FORM)
+    fields: Fields = orjson.loads(kept)
+    return fields
 
 
 def shown_of(node: TestNode, name: int) -> Fields | None:

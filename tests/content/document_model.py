@@ -149,9 +149,9 @@ def array_step(chance: random.Random, name: str) -> Step:
         return None if value is None else value[:place] + value[place + 1 :]
 
     if choice == 0:
-        return Step(name, "add", values, lambda value, _: (value or []) + values)
+        return Step(name, "add", values, lambda value, _: (value or []) + values if values else value)
     if choice == 1:
-        return Step(name, "remove", values, lambda value, _: [one for one in value or () if one not in values])
+        return Step(name, "remove", values, lambda value, _: value and [one for one in value if one not in values])
     if choice == 2:
         return Step(f"{name}[{place}]", "remove", 0, without)
     element = values[0] if values else VALUES[name](random.Random(1)) or ["x"]
@@ -198,7 +198,8 @@ def set_step(chance: random.Random, name: str) -> Step:
 
 
 def _without(value: Json, key: str) -> Json:
-    return {other: item for other, item in (value or {}).items() if other != key}
+    """None, or nothing, stays so."""
+    return value and {other: item for other, item in value.items() if other != key}
 
 
 def _without_zero(weights: Fields, key: str, flagged: bool) -> Fields:
@@ -295,6 +296,8 @@ CONDITIONS: Final[tuple[tuple[str, Callable[[Fields], bool]], ...]] = (
      lambda fields: fields.get("total", 9) < 3 and fields.get("score", -1) >= 0),
     ("thing.sizes{a} > 0", lambda fields: fields.get("sizes", {}).get("a", 0) > 0),
     ("thing.pair.a == 3", lambda fields: fields.get("pair", {}).get("a") == 3),
+    ("thing.title == ''", lambda fields: fields.get("title") == ""),
+    ("thing.title == null", lambda fields: "title" not in fields),
     ("id.namespace == 'n' and now() > 1000", lambda fields: True),
     ("thing and id.user == 7", lambda fields: False),
 )  # fmt: skip
@@ -348,7 +351,7 @@ class Deed:
         if self.kind == "remove":
             return None
         if self.kind == "put":
-            return with_made(shown(self.fields))
+            return with_made(self.fields)
         # Where the update creates the document, no attribute has a row for it: its numbers are those of a document.
         fixed = frozenset() if fields is None else attributes
         found = dict(fields or {})
@@ -356,7 +359,7 @@ class Deed:
         steps = sorted(self.steps, key=lambda step: step.name != step.field)
         for name, change in (*((step.field, step.change) for step in steps), *_changes_of_made(steps)):
             found[name] = change(found.get(name), name in fixed)
-            found = shown(found)
+            found = {name: value for name, value in found.items() if value is not None}
         return found
 
 
@@ -381,8 +384,14 @@ def _changes_of_made(steps: list[Step]) -> list[tuple[str, Change]]:
     return [(name, change) for _, name, change in sorted(found, key=lambda each: each[0])]
 
 
-def shown(fields: Fields) -> Fields:
-    return {name: value for name, value in fields.items() if value is not None and value not in ("", [], {})}
+def shown(fields: Fields, attributes: frozenset[str]) -> Fields:
+    """What document/v1 shows of a document that has these attributes: JsonSerializationHelper.java,
+    document_field_retriever.cpp."""
+    of_attributes = {"flag": False} if "flag" in attributes else {}
+    always = {"pair"} if "blob" in attributes else {"pair", "blob"}
+    return of_attributes | {
+        name: value for name, value in fields.items() if name in always or value not in ("", [], {})
+    }
 
 
 def random_deed(chance: random.Random, names: int) -> Deed:

@@ -114,8 +114,9 @@ class TestNode:
         return answers
 
     def get(self, name: object, kind: str = "music") -> Any:
+        """What is shown of a document, but for what is false: an unset attribute of type bool is shown so."""
         fields = self.node.reader.get(doc_id(name, kind))
-        return None if fields is None else orjson.loads(fields)
+        return None if fields is None else {k: v for k, v in orjson.loads(fields).items() if v is not False}
 
     def fault(self) -> str | None:
         """Why the node cannot apply what it has logged, if it cannot."""

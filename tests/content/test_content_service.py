@@ -38,7 +38,7 @@ def test_requests_are_answered(tmp_path: Path) -> None:
         address = ADDRESS
         puts = [messenger.request(address, ApplyRequest(put(k, year=k))) for k in range(2000)]
         assert await asyncio.gather(*puts) == [Outcome(False)] * 2000
-        assert (await messenger.request(address, GetRequest(doc_id(7)))).fields == b'{"year":7}'
+        assert (await messenger.request(address, GetRequest(doc_id(7)))).fields == b'{"year":7,"live":false}'
         assert await messenger.request(address, ApplyRequest(remove(7))) == Outcome(True)
         assert (await messenger.request(address, GetRequest(doc_id(7)))).fields is None
         response = await messenger.request(address, query_of(TrueItem()))

@@ -19,8 +19,8 @@ from paperwasp import limits
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome
-from tests.content.document_checks import build_graphs, check_columns, check_graphs, check_stored, shown_of
-from tests.content.document_model import Fields, random_deed, with_made
+from tests.content.document_checks import build_graphs, check_columns, check_graphs, check_stored, shown_of, stored_of
+from tests.content.document_model import Fields, random_deed, shown, with_made
 from tests.content.document_schemas import VARIANTS, attributes_of, variant_schema
 from tests.content.nodes import reindexed, start
 
@@ -131,7 +131,11 @@ class DocumentModel(RuleBasedStateMachine):
     def holds_the_documents(self) -> None:
         if not hasattr(self, "node"):
             return
-        assert {name: shown_of(self.node, name) for name in range(DOCUMENTS)} == self.documents
+        assert {name: stored_of(self.node, name) for name in range(DOCUMENTS)} == self.documents
+        attributes = attributes_of(self.variant)
+        assert {name: shown_of(self.node, name) for name in range(DOCUMENTS)} == {
+            name: None if fields is None else shown(fields, attributes) for name, fields in self.documents.items()
+        }
         view = self.node.node.reader.view()
         check_columns(view, self.documents)
         check_graphs(view)

@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 
 from paperwasp import limits
@@ -48,7 +49,7 @@ FULL = {
     "score": 0.10000000149011612,
     "weight": 0.1,
     "rating": -7,
-    "live": False,
+    "live": True,
     "genre": "rock",
     "tags": ["a", ""],
     "numbers": [0.5, math.inf],
@@ -116,30 +117,34 @@ def test_updates_of_attributes_touch_rows_alone(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", **FULL))
         before = node.node.reader.view()
-        values: dict[str, Any] = {"year": 5, "genre": "pop", "tags": ["z"], "live": True, "score": None, "numbers": []}
+        values: dict[str, Any] = {"year": 5, "genre": "pop", "tags": ["z"], "live": False, "score": None, "numbers": []}
         assert node.apply(update("a", **values)) == [True]
         after = node.node.reader.view()
-        assert after.limit == before.limit == 1
-        gone = {"score", "numbers"}
-        assert node.get("a") == {k: v for k, v in (SHOWN | values).items() if k not in gone}
-        assert after.columns["music", "year"].gather(np.array([0], np.uint32)) == [5]
-        assert node.apply(update("a", note="new", plays=1)) == [True]
+        assert before.limit == 1 and after.limit == 2, "a column cannot tell no numbers from none"
+        assert node.apply(update("a", year=5, live=False)) == [True]
         assert node.node.reader.view().limit == 2
+        gone = {"score", "numbers", "live"}
+        assert node.get("a") == {k: v for k, v in (SHOWN | values).items() if k not in gone}
+        assert after.columns["music", "year"].gather(np.array([1], np.uint32)) == [5]
+        assert node.apply(update("a", note="new", plays=1)) == [True]
+        assert node.node.reader.view().limit == 3
         assert node.get("a") == {
             k: v for k, v in (SHOWN | values | {"note": "new", "plays": 1}).items() if k not in gone
         }
         assert node.apply(update("a", artist="x")) == [True]
-        assert node.node.reader.view().limit == 3
+        assert node.node.reader.view().limit == 4
 
 
 def test_a_bool_is_unset_false_or_true(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", title="t"), update("a", year=1))
-        assert node.get("a") == {"title": "t", "year": 1}
-        node.apply(update("a", live=False))
-        assert node.get("a") == {"title": "t", "year": 1, "live": False}
-        node.apply(update("a", live=None))
-        assert node.get("a") == {"title": "t", "year": 1}
+        for value in (None, False, True, None):
+            node.apply(update("a", live=value))
+            view = node.node.reader.view()
+            assert view.columns["music", "live"].get(view.limit - 1) is value
+            assert orjson.loads(view.fields_of(view.store.get(doc_id("a").gid))).get("live") is value  # type: ignore[arg-type]
+            shown = orjson.loads(node.node.reader.get(doc_id("a")) or b"")
+            assert shown == {"title": "t", "year": 1, "live": bool(value)}, "Vespa: document_field_retriever.cpp"
 
 
 def test_a_view_never_changes_its_documents(tmp_path: Path) -> None:

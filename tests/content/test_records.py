@@ -18,6 +18,7 @@ from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, Dat
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.schema.model import Field
+from paperwasp.store.document_store import StoredForm
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from tests.content.nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, schema, update
@@ -46,9 +47,8 @@ ASSIGNED = st.fixed_dictionaries({}, optional={f.name: st.one_of(st.none(), valu
 
 @given(FIELDS)
 def test_documents_come_back_as_they_were(fields: dict[str, Any]) -> None:
-    """Every float to the last bit; what is empty is left out."""
-    there = {name: value for name, value in fields.items() if value != "" and value != []}
-    assert repr(CODEC.decode(CODEC.encode(fields))) == repr(there)
+    """Every float to the last bit, and every empty value."""
+    assert repr(CODEC.decode(CODEC.encode(fields))) == repr(fields)
 
 
 @given(st.lists(st.one_of(FIELDS, st.booleans(), ASSIGNED.map(lambda fields: [fields])), max_size=6))
@@ -147,17 +147,18 @@ def test_damaged_operations_are_reported() -> None:
 
 
 def test_the_worked_example_is_read_as_either_version() -> None:
-    """docs/formats/operations.md: what was written before tensors were in hex is read as it was."""
+    """docs/formats/operations.md: what was written before tensors were in hex, and without empty values, is read."""
     data = bytes.fromhex(
-        "03 01 00 00 00 01 00 0d 00 0d 00 00 00 40 8c 7c ce 03 44 06 00 0c c1 75 b9 df d7 5c a0 89 5e c3 b0"
+        "04 01 00 00 00 01 00 0d 00 0d 00 00 00 40 8c 7c ce 03 44 06 00 0c c1 75 b9 df d7 5c a0 89 5e c3 b0"
         "69 64 3a 6e 3a 6d 75 73 69 63 3a 3a 61 7b 22 79 65 61 72 22 3a 31 39 36 39 7d"
     )
     entry = entry_of(put("a", year=1969), KIND, CODEC, 1_763_633_000_123_456)
     assert encode_entries([entry]) == data
-    for version in (2, 3):
+    for version in (2, 3, 4):
         (found,) = decode_entries(bytes([version]) + data[1:], lambda: "here")
         assert (found.kind, found.id, found.timestamp_us) == (EntryKind.PUT, entry.id, entry.timestamp_us)
         assert CODEC.decode(found.body) == {"year": 1969}
+        assert found.form is (StoredForm.WHOLE if version == 4 else StoredForm.BARE)
 
 
 def test_tensors_are_read_as_stored_now_and_before() -> None:

@@ -105,8 +105,8 @@ def test_documents_are_as_they_are_now(tmp_path: Path) -> None:
         node.apply(update(1, plays=7), update(2, title="Kind of Blue"), remove(3, "book"))
         found = {document.id: orjson.loads(document.fields or b"null") for document in visited(node)}
         assert found == {
-            "id:n:music::1": {"title": "Blue Train", "year": 1957, "plays": 7},
-            "id:n:music::2": {"title": "Kind of Blue"},
+            "id:n:music::1": {"title": "Blue Train", "year": 1957, "plays": 7, "live": False},
+            "id:n:music::2": {"title": "Kind of Blue", "live": False},
         }
         some = visited(node, fields=frozenset({"year", "plays"}), document_types=("music",))
         assert {orjson.loads(document.fields or b"null").get("plays") for document in some} == {7, None}

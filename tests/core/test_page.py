@@ -16,7 +16,7 @@ from tests.core.test_row_files import array, file_of
 _NAMES = ["a", "b", 'c"\\', "æ", "long name"]
 _TEXTS = st.text(alphabet='ab\\"{}[],:\n\t\x07\x7f\u00e9\u4e16', max_size=8)
 _VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.sampled_from(["", [], {}, [""], {"a": ""}, {"a": []}])
+    st.sampled_from(["", [], {}, [""], {"a": ""}, {"a": []}, -128, "NaN", [-128], {"a": "NaN"}])
     | st.booleans()
     | st.integers(-(2**63), 2**63 - 1)
     | st.floats(allow_nan=False, allow_infinity=False)
@@ -26,9 +26,11 @@ _VALUES: st.SearchStrategy[Any] = st.recursive(
 )
 _DOCUMENTS = st.none() | st.tuples(_TEXTS, st.dictionaries(st.sampled_from(_NAMES), _VALUES, max_size=5))
 _SCORES = st.floats() | st.sampled_from([0.0, -0.0, 1e16, 1e15, 123456.789, 5e-324, 1.7e308, 1e-5, 1e-7, 0.1])
+_UNSET = st.lists(st.sampled_from([b"", b'""', b"-128", b'"NaN"']), min_size=5, max_size=5)
 _FORMS = st.builds(
-    page.PageForm,
+    lambda keys, unset, **others: page.PageForm(keys=keys, unset=unset[: len(keys)], **others),
     keys=st.lists(st.sampled_from(_NAMES), unique=True).map(lambda names: [orjson.dumps(n) + b":" for n in names]),
+    unset=_UNSET,
     as_stored=st.booleans(),
     required=st.integers(0, 31),
     shows_empty=st.integers(0, 31),
@@ -40,7 +42,14 @@ _FORMS = st.builds(
 
 def compiled(form: page.PageForm) -> _core.PageForm:
     return _core.PageForm(
-        list(form.keys), form.as_stored, form.required, form.shows_empty, form.source, form.type, form.id_prefix
+        list(form.keys),
+        form.as_stored,
+        form.required,
+        form.shows_empty,
+        list(form.unset),
+        form.source,
+        form.type,
+        form.id_prefix,
     )
 
 
@@ -80,7 +89,7 @@ def test_hits_of_values_are_rendered_as_the_plain_twin_does(
     assert found == page.value_page(values, orjson.dumps(scores), gids, form)
 
 
-_VALUE = page.PageForm([b'"a":', b'"b":'], False, 0, 2, b',"source":"c"', b'"sddocname":"t"', b"index:c/0/")
+_VALUE = page.PageForm([b'"a":', b'"b":'], False, 0, 2, [b"", b""], b',"source":"c"', b'"sddocname":"t"', b"index:c/0/")
 
 
 def test_hits_of_values_by_hand() -> None:
@@ -118,12 +127,12 @@ def test_values_of_other_hits_are_refused(values: list[Any], relevances: bytes, 
 
 
 def test_values_need_the_gids_of_their_hits() -> None:
-    form = page.PageForm([b'"a":'], False, 0, 0, b"", b"", b"")
+    form = page.PageForm([b'"a":'], False, 0, 0, [b""], b"", b"", b"")
     with pytest.raises(ValueError, match="gid"):
         _core.value_page([b"[1]"], b"[1.0]", np.zeros(12, np.uint8), compiled(form))
 
 
-_PLAIN = page.PageForm([b'"a":'], True, 0, 0, b',"source":"c"', b'"sddocname":"t"', b"")
+_PLAIN = page.PageForm([b'"a":'], True, 0, 0, [b""], b',"source":"c"', b'"sddocname":"t"', b"")
 
 
 def one_hit(row: tuple[bytes, bytes], form: page.PageForm) -> bytes | None:
@@ -139,10 +148,18 @@ def test_a_hit_by_hand() -> None:
     )
 
 
+def test_a_value_that_stands_for_none_is_left_out() -> None:
+    """Vespa: attributedfw.cpp (`isDefaultValue`)."""
+    form = page.PageForm([b'"a":', b'"b":'], True, 0, 0, [b"-128", b""], b',"source":"c"', b"", b"index:c/0/")
+    shown = b'{"id":"index:c/0/000000000000000000000000","relevance":0.5,"source":"c"%b}'
+    for stored, fields in ((b'{"a":-128,"b":-128}', b',"fields":{"b":-128}'), (b'{"a":-128}', b"")):
+        assert one_hit((b"i", stored), form) == shown % fields
+
+
 @pytest.mark.parametrize("stored", [b"{", b"[]", b'{"a":""', b'{"a":"","b"}', b"x"])
 def test_what_is_no_object_is_left_to_others(stored: bytes) -> None:
     """What is shown whole is looked through only where it may have empty values."""
-    picked = page.PageForm([b'"a":'], False, 0, 0, b"", b"", b"")
+    picked = page.PageForm([b'"a":'], False, 0, 0, [b""], b"", b"", b"")
     assert one_hit((b"i", stored), _PLAIN) is None and one_hit((b"i", stored), picked) is None
 
 
@@ -155,11 +172,16 @@ def test_relevances_of_other_hits_are_refused(relevances: bytes) -> None:
 
 def test_gids_of_other_hits_are_refused() -> None:
     rows, nothing = _core.RowFiles([array(file_of(0, [None]))]), np.zeros(11, np.uint8)
-    form = page.PageForm([], True, 0, 0, b"", b"", b"index:c/0/")
+    form = page.PageForm([], True, 0, 0, [], b"", b"", b"index:c/0/")
     with pytest.raises(ValueError, match="gid"):
         _core.page(rows, np.zeros(1, np.uint32), b"[1.0]", nothing, 0, nothing, compiled(form))
 
 
+def test_a_value_for_each_key_is_needed() -> None:
+    with pytest.raises(ValueError, match="for each key"):
+        _core.PageForm([b'"a":'], True, 0, 0, [], b"", b"", b"")
+
+
 def test_too_many_members_are_refused() -> None:
     with pytest.raises(ValueError, match="at most 64"):
-        _core.PageForm([b'"a":'] * 65, True, 0, 0, b"", b"", b"")
+        _core.PageForm([b'"a":'] * 65, True, 0, 0, [b""] * 65, b"", b"", b"")

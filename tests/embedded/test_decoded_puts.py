@@ -24,7 +24,7 @@ SCHEMA = """schema t { document t {
   field text type string { indexing: summary | index }
   field whole type int { indexing: summary | attribute }
   field real type double { indexing: summary | attribute }
-  field flag type bool { indexing: summary | attribute }
+  field flag type bool { indexing: summary }
   field words type array<string> { indexing: summary | attribute }
   field weights type weightedset<string> { indexing: summary | attribute }
   field address type uri { indexing: summary | index }

@@ -30,14 +30,14 @@ SCHEMA = """schema t { document t {
   field small type int { indexing: summary | attribute }
   field large type long { indexing: summary | attribute }
   field real type double { indexing: summary | attribute }
-  field flag type bool { indexing: summary | attribute }
+  field flag type bool { indexing: summary }
   field words type array<string> { indexing: summary | attribute }
   field vector type tensor<float>(x[2]) { indexing: summary | attribute }
 } }"""
 TYPES = {
     "name": (pyarrow.string(), TEXT),
-    "small": (pyarrow.int32(), st.integers(-(2**31), 2**31 - 1)),
-    "large": (pyarrow.int64(), st.integers(-(2**63), 2**63 - 1)),
+    "small": (pyarrow.int32(), st.integers(1 - 2**31, 2**31 - 1)),
+    "large": (pyarrow.int64(), st.integers(1 - 2**63, 2**63 - 1)),
     "real": (pyarrow.float64(), st.floats(allow_nan=False, allow_infinity=False)),
     "flag": (pyarrow.bool_(), st.booleans()),
     "words": (pyarrow.list_(pyarrow.string()), st.lists(TEXT, max_size=3)),

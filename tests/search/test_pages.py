@@ -44,6 +44,7 @@ _THING = """schema thing {
     field counts type map<string, int> { indexing: summary }
     field vector type tensor(x{}) { indexing: summary | attribute }
     field bytes type raw { indexing: summary }
+    field kept type raw { indexing: summary | attribute }
     field hidden type string { indexing: index }
   }
   field made type string { indexing: input title | lowercase | summary }
@@ -92,9 +93,9 @@ def random_fields(chance: random.Random) -> dict[str, Any]:
         "title": word,
         "bold": word,
         "name": word,
-        "year": lambda: chance.randrange(-9, 10),
-        "price": lambda: chance.choice([0.0, -0.5, 1e16, 1e-7, chance.random()]),
-        "score": lambda: chance.choice([0.1, 2.5, 1e10]),
+        "year": lambda: chance.choice([-(2**31), *range(-9, 10)]),
+        "price": lambda: chance.choice([0.0, -0.5, 1e16, 1e-7, "NaN", chance.random()]),
+        "score": lambda: chance.choice([0.1, 2.5, 1e10, "NaN"]),
         "alive": lambda: chance.random() < 0.5,
         "tags": lambda: some(word),
         "weights": lambda: {word: chance.randrange(9) for word in some(word)},
@@ -102,6 +103,7 @@ def random_fields(chance: random.Random) -> dict[str, Any]:
         "counts": lambda: {word: chance.randrange(9) for word in some(word)},
         "vector": lambda: {"cells": dict.fromkeys(chance.sample("abc", chance.randrange(3)), 0.5)},
         "bytes": lambda: chance.choice(["", "AAEC"]),
+        "kept": lambda: chance.choice(["", "AAEC"]),
     }
     return {name: make() for name, make in makers.items() if chance.random() < 0.6}
 

@@ -53,10 +53,11 @@ _EMPTY: tuple[Value, ...] = ("", [], {})
 
 
 def shown(document: Document | None) -> Document | None:
-    """As it is read: what is empty is not there."""
+    """As it is read: what is empty is not there, nor what is false, as which an unset attribute is shown."""
     if document is None:
         return None
-    return {name: value for name, value in document.items() if value is not None and value not in _EMPTY}
+    there = {name: value for name, value in document.items() if value is not None and value is not False}
+    return {name: value for name, value in there.items() if value not in _EMPTY}
 
 
 def same(first: Document | None, second: Document | None) -> bool:

@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption
 from paperwasp.store import document_store
-from paperwasp.store.document_store import DocumentStore, StoredDocument, StoreWrites, restore
+from paperwasp.store.document_store import DocumentStore, StoredDocument, StoredForm, StoreWrites, restore
 
 
 def gid(number: int) -> bytes:
@@ -46,19 +46,25 @@ def test_a_batch_is_written_in_order(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_worked_example_is_read_as_either_version(tmp_path: Path) -> None:
-    """docs/formats/document-store.md: values that were written before tensors were in hex are read as they were."""
+def test_the_worked_example_is_read_as_any_version(tmp_path: Path) -> None:
+    """docs/formats/document-store.md: values that were written before tensors were in hex, and before empty values were
+    kept, are read as they were, and say so."""
     fields, id_text = b'{"year":1969}', "id:n:music::a"
     value = bytes.fromhex("01 00 00 00 00 00 00 00 07 00 00 00 0d 00") + id_text.encode() + fields
     store = DocumentStore(tmp_path)
     writes = StoreWrites()
     writes.put(gid(1), id_text, 1, 7, fields)
     store.write(writes)
-    assert store._database.get(gid(1)) == b"\x03" + value
-    for version in (b"\x02", b"\x03"):
-        store._database[gid(1)] = version + value
-        assert store.get(gid(1)) == StoredDocument(id_text, 1, 7, fields)
-    store._database[gid(1)] = b"\x04" + value
+    assert store._database.get(gid(1)) == b"\x04" + value
+    bare, whole, remade = StoredForm
+    for version, form in ((2, bare), (3, bare), (4, whole), (0x44, remade)):
+        store._database[gid(1)] = bytes([version]) + value
+        assert store.get(gid(1)) == StoredDocument(id_text, 1, 7, fields, form)
+        writes = StoreWrites()
+        writes.put(gid(1), id_text, 1, 7, fields, form)
+        store.write(writes)
+        assert store.get(gid(1)) == StoredDocument(id_text, 1, 7, fields, form)
+    store._database[gid(1)] = b"\x05" + value
     with pytest.raises(Corruption, match="is damaged"):
         store.get(gid(1))
     store.close()

@@ -71,17 +71,17 @@ def log_file(data: Path) -> str:
 
 
 def operations(data: Path) -> str:
-    """Another record at the end of the log, by the rules of the log, whose operations are of version 4."""
+    """Another record at the end of the log, by the rules of the log, whose operations are of version 5."""
     path = sorted(data.glob(f"{CLUSTER}/log/*.log"))[-1]
     content = path.read_bytes()
     header = log_format.decode_file_header(content)
     assert header is not None
     marks = list(header.bases)
     assert log_format.first_gap(list(log_format.scan(content)), marks) is None
-    record = log_format.encode_record(3, 1, marks[3].sequence + 1, 1, 0, struct.pack("<BI", 4, 0))
+    record = log_format.encode_record(3, 1, marks[3].sequence + 1, 1, 0, struct.pack("<BI", 5, 0))
     path.write_bytes(content + record)
     (path.parent / END).write_bytes(LogEnd(int(path.stem), len(content + record)).encode())
-    return "operations of version 4"
+    return "operations of version 5"
 
 
 @pytest.mark.parametrize("change", [data_directory, checkpoint, layout, log_file, operations])

@@ -27,6 +27,7 @@ from paperwasp.client.backup import Backup, back_up_service
 from paperwasp.doctor.data import check_data
 from paperwasp.doctor.findings import worst
 from paperwasp.errors import OtherVersion
+from paperwasp.service.data_version import DATA_VERSION
 from tests.service.running import RunningService, running_service
 
 FOLDER: Final = Path(__file__).parent / "data"
@@ -40,6 +41,8 @@ REFUSED: Final = {
     "2026-11-20-a0b0c830": "from before data version 1",
     "2026-11-22-9a290075": "a checkpoint of version 2; known is 3",
 }
+LOST_WORDS: Final = "2026-11-24-a98cedf6"
+"""What `test_lost_words` opens."""
 REMOVED: Final = (7, 41)
 
 
@@ -77,8 +80,12 @@ def ask(service: RunningService, path: str) -> Any:
 
 
 def found(service: RunningService, condition: str) -> set[int]:
+    return found_in(service, "music", condition)
+
+
+def found_in(service: RunningService, document_type: str, condition: str) -> set[int]:
     """The numbers of the documents that a query finds."""
-    root = ask(service, f"/search/?yql={quote(f'select * from music where {condition}')}&hits=100")["root"]
+    root = ask(service, f"/search/?yql={quote(f'select * from {document_type} where {condition}')}&hits=100")["root"]
     return {int(hit["fields"]["documentid"].rpartition(":")[2]) for hit in root.get("children", [])}
 
 
@@ -142,7 +149,7 @@ def contents(data: Path) -> dict[str, bytes]:
 
 def test_all_fixtures_are_tested_and_small() -> None:
     files = {path.name.removesuffix(".tar.zst"): path.stat().st_size for path in FOLDER.iterdir()}
-    assert files.keys() == {*OPENED, *REFUSED}
+    assert files.keys() == {*OPENED, *REFUSED, LOST_WORDS}
     assert sum(files.values()) < 200_000
 
 
@@ -150,5 +157,5 @@ def test_what_is_opened_is_of_this_version_then(tmp_path: Path) -> None:
     name = next(iter(OPENED))
     data = unpacked(name, tmp_path)
     with running_service(data):
-        assert orjson.loads((data / "version").read_bytes())["data"] == 2
+        assert orjson.loads((data / "version").read_bytes())["data"] == DATA_VERSION
     shutil.rmtree(data)

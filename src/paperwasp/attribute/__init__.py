@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from paperwasp.attribute.array import ArrayColumn
 from paperwasp.attribute.column import Bitmap, Column, ColumnView
-from paperwasp.attribute.numeric import NumericColumn
-from paperwasp.attribute.position import PositionColumn
+from paperwasp.attribute.numeric import NumericColumn, unset_of
+from paperwasp.attribute.position import UNSET_POSITION, PositionColumn
 from paperwasp.attribute.predicate import PredicateColumn
 from paperwasp.attribute.raw import RawColumn
 from paperwasp.attribute.rows import LONGEST_ROW
@@ -17,7 +17,9 @@ from paperwasp.attribute.string import StringColumn
 from paperwasp.attribute.tensor import TensorColumn
 from paperwasp.attribute.vector_graph import GraphSettings
 from paperwasp.attribute.weighted_set import WeightedSetColumn
+from paperwasp.document.operations import Value
 from paperwasp.document.types import (
+    BOOL,
     POSITION,
     PREDICATE,
     RAW,
@@ -32,9 +34,11 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import InvalidInput
 
-__all__ = ["LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column"]
+__all__ = ["LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column", "looks_unset", "unset_value"]
 
 _TEXTS: Final = (STRING, URI)
+_NO_VALUES: Final[tuple[Value, ...]] = ("", [], {})
+_UNSET: Final[Mapping[str, Value]] = {RAW.name: b"", POSITION.name: UNSET_POSITION}
 _RowsOf = Callable[..., Column]
 
 
@@ -73,6 +77,26 @@ def create_column(
     if data_type == POSITION:
         return PositionColumn(fast_search=fast_search)
     raise _no_column(data_type)
+
+
+def looks_unset(data_type: DataType, value: Value | None) -> bool:
+    """Whether a column of this type keeps the value as it keeps none, as in Vespa: so only documents know it."""
+    if value is None:
+        return True
+    if isinstance(data_type, TensorFieldType):
+        return False
+    unset = unset_value(data_type)
+    if unset is None:
+        return value in (_NO_VALUES if data_type != BOOL else ())
+    return bool(value == unset or value != value)
+
+
+def unset_value(data_type: DataType) -> Value | None:
+    """The value that a column keeps as it keeps none, where that is a number, bytes or a position; None: of this type
+    there is none but the empty text, array, map or set."""
+    if isinstance(data_type, NumericType):
+        return None if data_type == BOOL else unset_of(data_type)
+    return _UNSET.get(data_type.name)
 
 
 def _rows_of(make: _RowsOf, element: DataType, data_type: DataType, **settings: bool) -> Column:

@@ -2,12 +2,13 @@
 (millionths of a degree east), and whose odd bits are those of y (north). So what is near is often near in number.
 
 Vespa: https://docs.vespa.ai/en/querying/geo-search.html
-Differs: no position has the number that stands for "unset": y = -2^31 with x = 0, which is no place on Earth, is lost.
+One has the number that stands for "unset": y = -2^31 with x = 0, which is no place on Earth.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,8 @@ from paperwasp.document.types import LONG
 _SPREAD = ((16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
            (1, 0x5555555555555555))  # fmt: skip
 """Steps that move the bits of a half-word apart: shift, and the bits that count afterwards."""
+UNSET_POSITION: Final = GeoPosition(0, -(2**31))
+"""The position whose number stands for none."""
 
 
 def z_curve(positions: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from paperwasp.attribute import looks_unset
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import TypeLayout
@@ -29,7 +30,7 @@ from paperwasp.document.apply_updates import Owned, updated_value
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
-from paperwasp.store.document_store import StoredDocument, StoreWrites
+from paperwasp.store.document_store import StoredDocument, StoredForm, StoreWrites
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _MOST_ROW_BYTES: Final = 2**32 - 1
@@ -142,14 +143,14 @@ class _Batch:
             return
         self._outcomes[place] = _EXISTED
         in_place = state.layout.types[name].in_place
-        for update in entry.updates:
-            if update.field not in in_place:
-                fields = state.codecs[name].decode(state.fields_of(self._read_stored(entry, lid)))
-                self._add_updated(place, entry, state.codecs[name].update(fields, entry.updates))
-                return
-        self._update_in_place(place, entry, lid)
+        if all(update.field in in_place for update in entry.updates) and self._update_in_place(place, entry, lid):
+            return
+        stored = self._read_stored(entry, lid)
+        fields = state.codecs[name].decode(state.fields_of(stored))
+        self._add_updated(place, entry, state.codecs[name].update(fields, entry.updates), form=stored.form)
 
-    def _update_in_place(self, place: int, entry: Entry, lid: int) -> None:
+    def _update_in_place(self, place: int, entry: Entry, lid: int) -> bool:
+        """Whether it could be done: a column cannot tell some values from none, and then only the document can."""
         state, name = self._state, entry.document_type
         kind = state.layout.types[name]
         values: dict[str, Any] = {}
@@ -164,13 +165,16 @@ class _Batch:
                 values[field] = calculated[field] = updated_value(value, update, kind.types[field], True, owned)
         if calculated and not _can_hold(kind, calculated):
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
-            return
+            return True
+        if any(looks_unset(kind.types[field], value) for field, value in values.items()):
+            return False
         for field, value in values.items():
             state.columns[name, field].set(lid, value)
             if not isinstance(state.columns[name, field], NumericColumn):
                 state.dead_bytes += len(entry.body) // len(values)  # about what the value before took
         state.changed.array[lid] = 1
         state.timestamps.array[lid] = entry.timestamp_us
+        return True
 
     def _mutate(self, entry: Entry) -> None:
         """Changes numbers in place, of those documents that are there, in columns that there are."""
@@ -192,7 +196,8 @@ class _Batch:
             self._outcomes[place] = _REFUSED[Refusal.NOT_MET] if entry.body else _EXISTED
         elif (lid := self._lids[entry.gid]) != NO_LID:
             codec, timestamp_us = state.codecs[entry.document_type], int(state.timestamps.array[lid])
-            body = state.fields_of(self._read_stored(entry, lid))
+            stored = self._read_stored(entry, lid)
+            body, form = state.fields_of(stored), stored.form
             fields = codec.decode(body)
             if entry.body:
                 read_us, made = made_by(entry, codec)
@@ -201,14 +206,19 @@ class _Batch:
                     return
                 fields = codec.update(fields, made)
                 body = codec.encode(fields)
+                if form is not StoredForm.WHOLE and entry.form is StoredForm.WHOLE:
+                    form = StoredForm.REMADE
             self._outcomes[place] = _EXISTED
-            self._add(place, replace(entry, timestamp_us=timestamp_us), fields, body)
+            self._add(place, replace(entry, timestamp_us=timestamp_us, form=form), fields, body)
 
-    def _add_updated(self, place: int, entry: Entry, updated: dict[str, Any]) -> None:
-        """Puts a document as the updates have made it."""
+    def _add_updated(
+        self, place: int, entry: Entry, updated: dict[str, Any], form: StoredForm = StoredForm.WHOLE
+    ) -> None:
+        """Puts a document as the updates have made it; it was stored in `form`."""
         kind, codec = self._state.layout.types[entry.document_type], self._state.codecs[entry.document_type]
         touched = {update.field: updated.get(update.field) for update in entry.updates or ()}
         if _can_hold(kind, touched):
+            entry = entry if entry.form is form else replace(entry, form=form)
             self._add(place, entry, updated, codec.encode(updated))
         else:
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
@@ -276,7 +286,7 @@ class _Batch:
         state.live_counts[self._run_type] += state.live_count - before
         state.limit = end
         for lid, (place, entry, _, body), earlier in zip(range(first, end), run, previous.tolist(), strict=True):
-            self._writes.put(entry.gid, entry.id, entry.timestamp_us, lid, body)
+            self._writes.put(entry.gid, entry.id, entry.timestamp_us, lid, body, entry.form)
             if earlier != NO_LID:
                 self._outcomes[place] = _EXISTED
         if self._lids:

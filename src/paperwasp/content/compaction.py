@@ -217,4 +217,4 @@ def _entry(state: NodeState, lid: int, gid: bytes, document: StoredDocument | No
     document_type, body = type_of_id(document.id), state.stored_fields_of(document)
     values = state.codecs[document_type].decode_kept(body)
     timestamp_us = int(state.timestamps.array[lid])
-    return Entry(EntryKind.PUT, document.id, gid, document_type, timestamp_us, body, fields=values)
+    return Entry(EntryKind.PUT, document.id, gid, document_type, timestamp_us, body, fields=values, form=document.form)

@@ -1,10 +1,10 @@
 """Documents as JSON: how the fields of a document are stored, logged and shown, and how they are read back.
 
-The JSON is what document/v1 shows as `fields`: empty strings, arrays and objects are left out, a float is written as
-the shortest text of its 32 bits, and what is no finite number is a string. But the cells of dense tensors are stored
-in hex (`tensor.json_output.stored_json`); earlier versions stored them as shown, and both are read. It loses nothing:
-read back by type, each value is what it was. How values of a type look is defined in `document.converters` and
-`document.output`.
+The JSON is what document/v1 shows as `fields`: a float is written as the shortest text of its 32 bits, and what is no
+finite number is a string. But it has all values, where document/v1 hides empty ones (`document.shown`), and the cells
+of dense tensors are stored in hex (`tensor.json_output.stored_json`); earlier versions stored them as shown, and both
+are read. It loses nothing: read back by type, each value is what it was. How values of a type look is defined in
+`document.converters` and `document.output`.
 
 What was stored under an earlier layout may have fields that are there no more, or values of another type. It is left
 as it is, and `conform` makes of it what is to be seen.
@@ -20,35 +20,41 @@ from typing import Any, Protocol
 
 import orjson
 
+from paperwasp.attribute import looks_unset, unset_value
 from paperwasp.content.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import Render, render_of
+from paperwasp.document.shown import ShownFields
 from paperwasp.document.tensor_forms import TensorForms, expand_tensor
 from paperwasp.document.types import (
+    BOOL,
+    RAW,
     STRING,
+    URI,
     ArrayType,
     DataType,
     DocumentType,
     InnerStructType,
     MapType,
+    NumericType,
+    ReferenceType,
     StructType,
     TensorFieldType,
+    WeightedSetType,
 )
 from paperwasp.document.update_json import UpdateReader, write_updates
-from paperwasp.document.updates import FieldUpdate
+from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.document.written_numbers import numbers_as_texts
 from paperwasp.large_json import load_stored_json
 from paperwasp.store.document_store import StoredDocument
 from paperwasp.tensor.json_output import stored_json, tensor_json
 from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 Json = Any
 Prune = Callable[[Json], Json]
-_EMPTY: tuple[Json, ...] = ("", b"", [], {})
 
 
 class DocumentCodec:
@@ -57,15 +63,14 @@ class DocumentCodec:
     def __init__(self, layout: TypeLayout) -> None:
         self._type = DocumentType(layout.name, layout.types)
         self._attributes = frozenset(field.name for field in layout.attributes)
+        self._shown = _shown_fields(layout)
         self._renders = {name: render for name, kind in layout.types.items() if (render := _render_of(kind))}
         self._converters = {name: _converter(kind) for name, kind in layout.types.items()}
         self._pruners = {name: prune for name, kind in layout.types.items() if (prune := _pruner(kind))}
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
-        return self._dump(
-            {name: value for name, value in fields.items() if type(value) is Tensor or value not in _EMPTY}
-        )
+        return self._dump(dict(fields))
 
     def decode(self, data: bytes) -> dict[str, Value]:
         """The typed values of a document of this layout. Fields that the type does not have are left out."""
@@ -90,7 +95,12 @@ class DocumentCodec:
         return self._updates.read(load_stored_json(data))
 
     def update(self, fields: Mapping[str, Value], updates: Sequence[FieldUpdate]) -> dict[str, Value]:
-        """The fields of a document with these updates applied."""
+        """The fields of a document with these updates applied. A number that an attribute cannot tell from none is
+        none for arithmetic, as it is where a column is changed in place."""
+        changed = {update.field for update in updates if type(update.action) is not Assign}
+        unset = [name for name in changed & self._attributes if self._is_unset_number(name, fields.get(name))]
+        if unset:
+            fields = {name: value for name, value in fields.items() if name not in unset}
         return updated_fields(fields, updates, self._type.fields, self._attributes)
 
     def create(self, updates: Sequence[FieldUpdate]) -> dict[str, Value]:
@@ -114,15 +124,20 @@ class DocumentCodec:
         return self.encode(self.decode_kept(data))
 
     def overlay(self, data: bytes, values: Mapping[str, Value | None]) -> bytes:
-        """The JSON with some values replaced; None takes a field away."""
+        """The JSON with some values replaced by those of columns. None takes a field away, unless it has a value that a
+        column keeps as none."""
         fields = load_stored_json(data)
         shown = load_stored_json(self.encode({name: value for name, value in values.items() if value is not None}))
-        for name in values:
-            if name in shown:
+        for name, value in values.items():
+            if value is not None:
                 fields[name] = shown[name]
-            else:
-                fields.pop(name, None)
+            elif name in fields and not looks_unset(self._type.fields[name], self.read(name, fields[name])):
+                del fields[name]
         return orjson.dumps(fields)
+
+    def _is_unset_number(self, name: str, value: Value | None) -> bool:
+        data_type = self._type.fields[name]
+        return isinstance(data_type, NumericType) and looks_unset(data_type, value)
 
     def _convert_kept(self, name: str, value: Json) -> Value | None:
         convert = self._converters.get(name)
@@ -144,7 +159,7 @@ class DocumentCodec:
         if names is not None:
             fields: dict[str, Json] = load_stored_json(data)
             data = _dumps({name: value for name, value in fields.items() if name in names})
-        return self._tensor_forms.render(data, tensor_form)
+        return self._tensor_forms.render(self._shown.render(data, names), tensor_form)
 
     @cached_property
     def _updates(self) -> UpdateReader:
@@ -153,6 +168,12 @@ class DocumentCodec:
     @cached_property
     def _tensor_forms(self) -> TensorForms:
         return TensorForms(self._type.fields)
+
+    @cached_property
+    def empty_values(self) -> Mapping[str, Value]:
+        """The empty value of each field whose type has one that earlier versions did not store."""
+        kinds = self._type.fields.items()
+        return {name: empty for name, kind in kinds if (empty := _empty_value(kind)) is not None}
 
     def _dump(self, fields: dict[str, Any]) -> bytes:
         self._render(fields)
@@ -185,6 +206,27 @@ def changed_fields(
 def type_of_id(id_text: str) -> str:
     """The document type in `id:namespace:type:…`."""
     return id_text.split(":", 3)[2]
+
+
+def _shown_fields(layout: TypeLayout) -> ShownFields:
+    unset: dict[str, Json] = {}
+    for name in layout.in_place:
+        data_type = layout.types[name]
+        if (value := unset_value(data_type)) is not None:
+            render = render_of(data_type)
+            unset[name] = value if render is None else render(value)
+    return ShownFields(layout.types, unset, [name for name in layout.in_place if layout.types[name] == BOOL])
+
+
+def _empty_value(data_type: DataType) -> Value | None:
+    match data_type:
+        case ArrayType():
+            return []
+        case MapType() | WeightedSetType() | StructType():
+            return {}
+        case ReferenceType():
+            return ""
+    return {STRING: "", URI: "", RAW: b""}.get(data_type)
 
 
 def _render_of(data_type: DataType) -> Render | None:

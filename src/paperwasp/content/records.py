@@ -23,10 +23,12 @@ from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
+from paperwasp.store.document_store import StoredForm
 
-_VERSION: Final = 3
-_READ_VERSIONS: Final = (2, _VERSION)
-"""Of version 2 are the same operations, where no tensor is in hex."""
+_VERSION: Final = 4
+_FORMS: Final = {2: StoredForm.BARE, 3: StoredForm.BARE, _VERSION: StoredForm.WHOLE}
+"""By the version of a record: the form of the documents that its puts store, and that its reindexing was made of. Of
+version 2 are the same operations as of 3, where no tensor is in hex."""
 _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
@@ -94,6 +96,8 @@ class Entry:
     fields: dict[str, Any] | None = None
     updates: tuple[FieldUpdate, ...] | None = None
     required_us: int = 0
+    form: StoredForm = StoredForm.WHOLE
+    """What the document may lack that a put stores, or that reindexing was made of."""
 
 
 def entry_of(
@@ -204,8 +208,9 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
     """The entries of a payload, their fields not decoded. Errors: Corruption that says `where`."""
     try:
         version, count = _START.unpack_from(payload)
-        if version not in _READ_VERSIONS:
-            raise OtherVersion(f"{where()}: operations of version {version}; known are 2 and {_VERSION}")
+        form = _FORMS.get(version)
+        if form is None:
+            raise OtherVersion(f"{where()}: operations of version {version}; known are 2 to {_VERSION}")
         offset = _START.size
         for _ in range(count):
             kind, flags, id_length, body_length, timestamp_us, gid = _ENTRY.unpack_from(payload, offset)
@@ -220,7 +225,7 @@ def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
             if flags & _CONDITIONAL:
                 condition, body = _split(body)
             entry = Entry(EntryKind(kind), id_text, gid, document_type, timestamp_us, body, bool(flags & _CREATE))
-            entry.condition, entry.required_us = condition, required_us
+            entry.condition, entry.required_us, entry.form = condition, required_us, form
             yield entry
         if offset != len(payload):
             raise Corruption(f"{where()}: operations of {offset} bytes in a payload of {len(payload)}")

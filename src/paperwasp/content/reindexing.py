@@ -10,11 +10,14 @@ keeps what the change made, and is read and processed again.
 
 Scripts that call components, such as a language model, may take seconds for a document: a thread of its own processes
 several of a chunk at a time, and the chunk ends with those that are done when its time is over.
+
+Earlier versions stored no empty values: of such documents what is missing counts as empty where else nothing can be
+made (`_with_missing`), and goes on to do so until they are put again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Thread
 from time import monotonic
@@ -30,11 +33,11 @@ from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
 from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.document.operations import Outcome, Refusal, Value
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, failure
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.records import dataclass
-from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
+from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument, StoredForm
 
 _QUEUE_SHARE: Final = 4
 """Reindexing waits while more than this part of the queue is taken."""
@@ -181,11 +184,30 @@ class _Answers:
         stored, fed = codec.decode(view.fields_of(document)), kind.fed
         fields = {name: value for name, value in stored.items() if fed is None or name in fed}
         made = self._processor.derived(document_id, fields)
+        if document.form is not StoredForm.WHOLE:
+            made = self._with_missing(self._processor, document_id, fields, made, codec.empty_values)
         derived = {name: made.get(name) for name in self._processor.fields if name in kind.fields}
         read_us = view.timestamp_of(document)
         # What was changed in place after the view was made is to be read again.
         is_read = read_us <= view.timestamp_us or document.lid >= view.limit
         return Reindex(document_id, derived, read_us if is_read else 0)
+
+    @staticmethod
+    def _with_missing(
+        processor: Processor,
+        id: DocumentId,
+        fields: Mapping[str, Value],
+        made: dict[str, Value],
+        empty_values: Mapping[str, Value],
+    ) -> dict[str, Value]:
+        """What is made of a document that was stored without its empty values. Where something cannot be made of what
+        is there, a field that is missing counts as empty: it may have been, and words would be lost otherwise."""
+        if processor.fields <= made.keys():
+            return made
+        try:
+            return {**processor.derived(id, {**empty_values, **fields}), **made}
+        except InvalidInput:
+            return made
 
     def _take(self, id: DocumentId, answer: object) -> None:
         self._waiting -= 1

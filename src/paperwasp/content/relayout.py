@@ -113,7 +113,7 @@ def _write_back(state: NodeState, kind: TypeLayout) -> None:
         writes = StoreWrites()
         for lid, gid, document in _read_stored(state, chunk):
             timestamp_us = int(state.timestamps.array[lid])
-            writes.put(gid, document.id, timestamp_us, lid, state.stored_fields_of(document))
+            writes.put(gid, document.id, timestamp_us, lid, state.stored_fields_of(document), document.form)
         state.store.write(writes)
 
 

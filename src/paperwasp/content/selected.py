@@ -13,12 +13,13 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
+from paperwasp.attribute import looks_unset
 from paperwasp.content.documents import DocumentCodec, Row
 from paperwasp.content.layout import TypeLayout
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
-from paperwasp.document.types import DataType
+from paperwasp.document.types import BOOL, DataType
 from paperwasp.selection import Matcher, matcher_of, parse_selection
 
 _MATCHERS_KEPT: Final = 1024
@@ -86,7 +87,18 @@ class Selected:
         kind = self._kind
         if self._lid != NO_LID and (name in kind.in_place or name not in kind.fields):
             column = self._columns.get((kind.name, name))
-            return None if column is None else column.get(self._lid)
+            return None if column is None else self._of_column(name, column.get(self._lid))
         if self._json is None:
             self._json = orjson.loads(self._load())
-        return self._codec.read(name, self._json.get(name))
+        value = self._codec.read(name, self._json.get(name))
+        return self._of_column(name, value) if name in kind.in_place else value
+
+    def _of_column(self, name: str, value: Value | None) -> Value | None:
+        """A value as its column has it: what that keeps as none is none, and a bool is never unset.
+
+        Vespa: attributefieldvaluenode.cpp, document_field_retriever.cpp
+        """
+        data_type = self._kind.types.get(name)
+        if value is None:
+            return False if data_type == BOOL else None
+        return None if data_type is not None and looks_unset(data_type, value) else value

@@ -217,6 +217,7 @@ class PageForm:
         as_stored: bool,
         required: int,
         shows_empty: int,
+        unset: list[bytes],
         source: bytes,
         type: bytes,
         id_prefix: bytes,

@@ -19,20 +19,23 @@ constexpr size_t MANY_HITS = 100;    // beyond this, other threads may run meanw
 
 // What is the same of all hits of a page.
 struct PageForm {
-    std::vector<std::string> keys;  // of the members that are shown, as JSON, with the colon
-    bool as_stored = false;         // whether all members are shown, in the order of the document
-    uint64_t required = 0;          // a bit for each key whose member cannot be left out
-    uint64_t shows_empty = 0;       // a bit for each key whose member is shown where its value is empty, too
-    std::string source;             // ,"source":"…"
-    std::string type;               // "sddocname":"…"; empty: it is not shown
-    std::string id_prefix;          // what comes before the gid in the id of a hit, escaped; empty: the document's id
+    std::vector<std::string> keys;   // of the members that are shown, as JSON, with the colon
+    bool as_stored = false;          // whether all members are shown, in the order of the document
+    uint64_t required = 0;           // a bit for each key whose member cannot be left out
+    uint64_t shows_empty = 0;        // a bit for each key whose member is shown where its value is empty, too
+    std::vector<std::string> unset;  // for each key the value that is not shown, as it stands for none; empty: there is none
+    std::vector<std::string> signs;  // what is in all objects that may have such values: `:` and the value
+    std::string source;              // ,"source":"…"
+    std::string type;                // "sddocname":"…"; empty: it is not shown
+    std::string id_prefix;           // what comes before the gid in the id of a hit, escaped; empty: the document's id
 };
 
 bool is_empty_value(std::string_view value) { return value == "\"\"" || value == "[]" || value == "{}"; }
 
-// Whether there may be members with empty values. The same bytes may be in a text, or deeper.
-bool may_have_empty(std::string_view object) {
-    return object.find(":\"\"") != object.npos || object.find(":[]") != object.npos || object.find(":{}") != object.npos;
+// Whether there may be members that are left out. The same bytes may be in a text, or deeper.
+bool may_leave_out(std::string_view object, const PageForm& form) {
+    return object.find(":\"\"") != object.npos || object.find(":[]") != object.npos || object.find(":{}") != object.npos ||
+           std::any_of(form.signs.begin(), form.signs.end(), [&](const std::string& sign) { return object.find(sign) != object.npos; });
 }
 
 void append_member(std::string_view member, size_t start, std::string& to) {
@@ -44,15 +47,17 @@ size_t place_of(std::string_view key, const PageForm& form) {
     return static_cast<size_t>(std::find(form.keys.begin(), form.keys.end(), key) - form.keys.begin());
 }
 
-// Whether a member is left out since its value is empty.
+// Whether a member is left out since its value is empty, or stands for none.
 bool is_left_out(std::string_view key, std::string_view member, size_t place, const PageForm& form) {
-    const bool is_shown = place < form.keys.size() && (form.shows_empty >> place & 1) != 0;
-    return !is_shown && is_empty_value(member.substr(key.size()));
+    const std::string_view value = member.substr(key.size());
+    if (place >= form.keys.size()) return is_empty_value(value);
+    if (!form.unset[place].empty() && value == form.unset[place]) return true;
+    return (form.shows_empty >> place & 1) == 0 && is_empty_value(value);
 }
 
 bool append_all(std::string_view object, const PageForm& form, size_t start, std::string& to) {
     if (object.size() < 2 || object.front() != '{' || object.back() != '}') return false;
-    if (!may_have_empty(object)) {
+    if (!may_leave_out(object, form)) {
         if (object.size() > 2) append_member(object.substr(1, object.size() - 2), start, to);
         return true;
     }
@@ -257,11 +262,19 @@ nb::list render_values(const nb::list& values, nb::bytes relevances, In<uint8_t>
 
 std::string text_of(const nb::bytes& bytes) { return std::string(view_of(bytes)); }
 
-void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t required, uint64_t shows_empty, const nb::bytes& source,
-               const nb::bytes& type, const nb::bytes& id_prefix) {
+void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t required, uint64_t shows_empty, const nb::list& unset,
+               const nb::bytes& source, const nb::bytes& type, const nb::bytes& id_prefix) {
     if (keys.size() > MOST_NAMES) throw nb::value_error("at most 64 members can be shown");
+    if (unset.size() != keys.size()) throw nb::value_error("a value that stands for none, or no bytes, for each key is needed");
     new (self) PageForm();
     for (nb::handle key : keys) self->keys.push_back(text_of(nb::cast<nb::bytes>(key)));
+    for (nb::handle value : unset) self->unset.push_back(text_of(nb::cast<nb::bytes>(value)));
+    for (const std::string& value : self->unset) {
+        std::string sign = ":" + value;
+        if (sign.size() > 1 && std::find(self->signs.begin(), self->signs.end(), sign) == self->signs.end()) {
+            self->signs.push_back(std::move(sign));
+        }
+    }
     self->as_stored = as_stored;
     self->required = required;
     self->shows_empty = shows_empty;
@@ -274,8 +287,8 @@ void make_form(PageForm* self, const nb::list& keys, bool as_stored, uint64_t re
 
 void bind_page(nb::module_& m) {
     nb::class_<PageForm>(m, "PageForm")
-        .def("__init__", &make_form, nb::arg("keys"), nb::arg("as_stored"), nb::arg("required"), nb::arg("shows_empty"), nb::arg("source"),
-             nb::arg("type"), nb::arg("id_prefix"));
+        .def("__init__", &make_form, nb::arg("keys"), nb::arg("as_stored"), nb::arg("required"), nb::arg("shows_empty"), nb::arg("unset"),
+             nb::arg("source"), nb::arg("type"), nb::arg("id_prefix"));
     m.def("page", &render_page, nb::arg("rows"), nb::arg("lids"), nb::arg("relevances"), nb::arg("changed"), nb::arg("first_lid"),
           nb::arg("gids"), nb::arg("form"),
           "The JSON of each hit; None where it cannot be made of its row. Twin: paperwasp.core.page.page");

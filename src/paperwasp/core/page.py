@@ -22,6 +22,8 @@ class PageForm:
     """A bit for each key whose member cannot be left out."""
     shows_empty: int
     """A bit for each key whose member is shown where its value is empty, too."""
+    unset: Sequence[bytes]
+    """For each key the JSON of the value that is not shown, as it stands for none; empty: there is none."""
     source: bytes
     """`,"source":"…"`."""
     type: bytes
@@ -83,5 +85,7 @@ def _fields(json: bytes, form: PageForm) -> bytes | None:
         return None
     keys = [orjson.loads(key[:-1]) for key in form.keys]
     kept = {key for place, key in enumerate(keys) if form.shows_empty >> place & 1}
-    members = orjson.loads(shown)
-    return orjson.dumps({key: value for key, value in members.items() if key in kept or value not in ("", [], {})})
+    unset = {key: json for key, json in zip(keys, form.unset, strict=True) if json}
+    members = orjson.loads(shown).items()
+    known = {key: value for key, value in members if key not in unset or orjson.dumps(value) != unset[key]}
+    return orjson.dumps({key: value for key, value in known.items() if key in kept or value not in ("", [], {})})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,12 +15,13 @@ from paperwasp.attribute.array_file import read_arrays
 from paperwasp.cluster.log_format import Mark
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.checkpoint import read_manifest
+from paperwasp.content.documents import type_of_id
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_files import files_of
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.index.files import check_file
 from paperwasp.records import dataclass
-from paperwasp.store.document_store import DocumentStore
+from paperwasp.store.document_store import DocumentStore, StoredForm
 
 Note = Callable[[int], None]
 
@@ -35,6 +37,9 @@ class CheckedCheckpoint:
     """By its live rows."""
     files: int
     size_bytes: int
+    layout: Layout
+    bare: Counter[str]
+    """By document type, how many documents earlier versions stored without their empty values."""
 
 
 def checkpoint_directory(node: Path) -> Path | None:
@@ -53,7 +58,7 @@ def checkpoint_directory(node: Path) -> Path | None:
 def check_checkpoint(node: Path, directory: Path, note: Note) -> CheckedCheckpoint:
     """Reads all files of a checkpoint. Errors: Corruption by file and offset; FileNotFoundError."""
     manifest = read_manifest(directory)
-    Layout.from_bytes(orjson.dumps(manifest["layout"]))
+    layout = Layout.from_bytes(orjson.dumps(manifest["layout"]))
     sizes = [_check_arrays(directory / file, note) for *_, file in manifest["columns"]]
     rows = directory / "rows.arrays"
     sizes.append(_check_arrays(rows, note))
@@ -64,7 +69,8 @@ def check_checkpoint(node: Path, directory: Path, note: Note) -> CheckedCheckpoi
         note(file["size_bytes"])
     live = read_arrays(rows)["live"]
     documents = len(lids_of(live))
-    stored, stored_bytes = _check_store(directory / "store", note)
+    bare: Counter[str] = Counter()
+    stored, stored_bytes = _check_store(directory / "store", note, bare)
     if stored != documents:
         raise Corruption(
             f"{directory / 'store'}: holds {stored} documents; the checkpoint has {documents} rows of them"
@@ -76,6 +82,8 @@ def check_checkpoint(node: Path, directory: Path, note: Note) -> CheckedCheckpoi
         documents=documents,
         files=len(sizes) + sum(1 for _ in (directory / "store").iterdir()),
         size_bytes=sum(sizes) + stored_bytes,
+        layout=layout,
+        bare=bare,
     )
 
 
@@ -89,8 +97,9 @@ def _check_arrays(path: Path, note: Note) -> int:
     return size_bytes
 
 
-def _check_store(directory: Path, note: Note) -> tuple[int, int]:
-    """How many documents there are, and bytes on disk. RocksDB compares the checksum of each block that is read.
+def _check_store(directory: Path, note: Note, bare: Counter[str]) -> tuple[int, int]:
+    """How many documents there are, and bytes on disk; counts those that are `bare`. RocksDB compares the checksum of
+    each block that is read.
 
     It writes small files beside those that it opens: so it is given a folder of links to them. Errors: Corruption.
     """
@@ -102,7 +111,11 @@ def _check_store(directory: Path, note: Note) -> tuple[int, int]:
                 Path(folder, file.name).symlink_to(file.absolute())
         try:
             with closing(DocumentStore(Path(folder), read_only=True)) as store:
-                documents, size_bytes = sum(1 for _ in store.scan()), store.size_bytes()
+                documents, size_bytes = 0, store.size_bytes()
+                for _, document in store.scan():
+                    documents += 1
+                    if document.form is StoredForm.BARE:
+                        bare[type_of_id(document.id)] += 1
         except PaperwaspError as error:
             message = error.message.replace(folder, str(directory))
             raise Corruption(message if isinstance(error, Corruption) else f"{directory}: {message}") from error

@@ -6,7 +6,7 @@ import fcntl
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -185,6 +185,24 @@ def _describe(name: str, checkpoint: CheckedCheckpoint | None, log: CheckedLog) 
     if log.torn_bytes:
         message = f"{log.torn_bytes} bytes at its end are of an append that was not acknowledged"
         yield _AREA.warning(f"{name} log", message, "Nothing: the next start cuts them off")
+    yield from _missing_words(name, checkpoint, log)
+
+
+def _missing_words(name: str, checkpoint: CheckedCheckpoint | None, log: CheckedLog) -> Iterator[Finding]:
+    """Documents that were stored without their empty values: what indexing made of these again has lost words."""
+    layout = log.layout or (checkpoint.layout if checkpoint is not None else None)
+    of_checkpoint: Mapping[str, int] = {} if checkpoint is None else checkpoint.bare
+    makers = () if layout is None else [kind.name for kind in layout.types.values() if kind.fed is not None]
+    for kind in makers:
+        documents, puts = of_checkpoint.get(kind, 0), log.bare[kind]
+        if documents or puts:
+            counts = [f"{documents} documents"] * bool(documents) + [f"{puts} puts in the log"] * bool(puts)
+            message = (
+                f"{' and '.join(counts)} of '{kind}' are of a version that did not keep empty values: fields that"
+                " indexing makes of several may lack words of those that were reindexed since"
+            )
+            remedy = f"Start the service and reindex: POST .../reindex?documentType={kind} on the port of deployments"
+            yield _AREA.warning(f"{name} words", message, remedy)
 
 
 def _covered(checkpoint: CheckedCheckpoint | None, log: CheckedLog) -> int:

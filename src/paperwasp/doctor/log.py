@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import partial
@@ -13,10 +14,11 @@ from paperwasp.cluster import log_format
 from paperwasp.cluster.log_end import LogEnd, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.content.layout import Layout
-from paperwasp.content.records import decode_entries
+from paperwasp.content.records import EntryKind, decode_entries
 from paperwasp.errors import Corruption, LogDamage, OtherVersion
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
+from paperwasp.store.document_store import StoredForm
 
 _FILE_NAME: Final = compile_later(r"\d{16}\.log")
 Note = Callable[[int], None]
@@ -35,6 +37,10 @@ class CheckedLog:
     """The records before the first file, one for each partition."""
     marks: list[Mark] = field(default_factory=lambda: [START] * limits.PARTITIONS)
     """The last ones."""
+    layout: Layout | None = None
+    """The last one that a start would apply; None: there is none."""
+    bare: Counter[str] = field(default_factory=Counter)
+    """By document type, how many puts a start would apply that earlier versions logged without empty values."""
 
 
 def check_log(directory: Path, applied: Sequence[Mark], note: Note, *, is_served: bool = False) -> CheckedLog:
@@ -57,7 +63,7 @@ def check_log(directory: Path, applied: Sequence[Mark], note: Note, *, is_served
             _check_bases(path, checked.bases, applied)
         records = list(log_format.scan(data))
         _check_records(path, records, checked, applied)
-        _check_payloads(path, data, records, applied)
+        _check_payloads(path, data, records, checked, applied)
         _check_tail(path, data, records, checked, end, may_be_torn=path == paths[-1], is_served=is_served)
         note(len(data))
     _check_end(paths[-1], checked, applied, end)
@@ -99,7 +105,9 @@ def _check_records(path: Path, records: list[RawRecord], checked: CheckedLog, ap
     checked.records += len(records)
 
 
-def _check_payloads(path: Path, data: bytes, records: list[RawRecord], applied: Sequence[Mark]) -> None:
+def _check_payloads(
+    path: Path, data: bytes, records: list[RawRecord], checked: CheckedLog, applied: Sequence[Mark]
+) -> None:
     """What a start would apply can be read. Errors: Corruption; OtherVersion."""
     for record in records:
         if record.mark.sequence <= applied[record.partition].sequence:
@@ -107,10 +115,11 @@ def _check_payloads(path: Path, data: bytes, records: list[RawRecord], applied: 
         payload = data[record.offset + log_format.RECORD_HEADER_BYTES : record.end]
         where = f"{path}: offset {record.offset}"
         if record.kind == RecordKind.OPERATIONS:
-            for _ in decode_entries(payload, partial(str, where)):
-                pass
+            for entry in decode_entries(payload, partial(str, where)):
+                if entry.kind is EntryKind.PUT and entry.form is StoredForm.BARE:
+                    checked.bare[entry.document_type] += 1
         elif record.kind == RecordKind.CONFIGURATION:
-            Layout.from_bytes(payload)
+            checked.layout = Layout.from_bytes(payload)
         else:
             raise Corruption(f"{where}: a record of unknown kind {record.kind}")
 

@@ -42,8 +42,6 @@ Steps = tuple[Step, ...]
 Owned = dict[int, Any]
 """Containers by their identity, which they keep as long as they are here."""
 
-_SIZED: Final = (str, bytes, list, dict)
-
 
 def updated_fields(
     fields: Mapping[str, Value],
@@ -72,19 +70,16 @@ def updated_fields(
 def updated_value(
     value: Value | None, update: FieldUpdate, data_type: DataType, is_attribute: bool, owned: Owned | None = None
 ) -> Value | None:
-    """The value of a field after one update; None: unset, as empty text, arrays, maps and sets are.
+    """The value of a field after one update; None: unset.
 
     `owned`: arrays and maps that updates before this one have made, which nobody else has seen.
     """
     action, path = update.action, update.path
     if path:
-        found = _Change(action, _kind(path, data_type, is_attribute), {} if owned is None else owned).at(
-            value, path, data_type
-        )
-    else:
-        kind = arithmetic.of_attribute if is_attribute else arithmetic.of_value
-        found = _ACTIONS[type(action)](action, value, data_type, kind)
-    return None if not found and isinstance(found, _SIZED) else found
+        change = _Change(action, _kind(path, data_type, is_attribute), {} if owned is None else owned)
+        return change.at(value, path, data_type)
+    kind = arithmetic.of_attribute if is_attribute else arithmetic.of_value
+    return _ACTIONS[type(action)](action, value, data_type, kind)
 
 
 @dataclass(slots=True)

@@ -82,6 +82,7 @@ def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
         as_stored=form.as_stored,
         required=form.members.required,
         shows_empty=_bits([orjson.loads(key[:-1]) in form.shows_empty for key in form.members.keys]),
+        unset=[form.unset.get(orjson.loads(key[:-1]), b"") for key in form.members.keys],
         source=b',"source":' + orjson.dumps(show.source),
         type=b'"sddocname":' + orjson.dumps(document_type) if has_all or "sddocname" in show.fields else b"",
         id_prefix=prefix,

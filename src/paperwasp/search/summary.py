@@ -34,7 +34,16 @@ from paperwasp.search.query import Query
 from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
 from paperwasp.search.summary_languages import TextLanguage, TextLanguages
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
-from paperwasp.search.summary_values import has_float_tensors, predicate_text, raw_text, shape_of, widening_of
+from paperwasp.search.summary_values import (
+    has_float_tensors,
+    picked,
+    predicate_text,
+    raw_text,
+    shape_of,
+    unset_json,
+    widening_of,
+    with_members,
+)
 from paperwasp.tensor.json_output import result_json
 
 _NEXT_SOURCE: Final = "\x1e"
@@ -76,6 +85,8 @@ class _Shown:
     """Whether the value, or what is done to it, needs what only the store has."""
     reads_language: bool = False
     """Whether the document says what language the value is in."""
+    is_attribute: bool = False
+    """Whether Vespa reads it from an attribute."""
 
     def value(self, fields: Mapping[str, Any], lid: int) -> Any:
         value = self._read(fields, lid)
@@ -123,8 +134,10 @@ class SummaryForm:
     attributes: tuple[ShownAttribute, ...] | None
     """All that is shown, where that are the values of attributes as they are; None: it is more."""
     shows_empty: frozenset[str]
-    """Fields that are shown where they are empty too: structs, tensors and teasers. As in Vespa, empty texts, arrays,
-    maps and weighted sets are not."""
+    """Fields that are shown where they are empty too: structs, tensors, teasers, and raws that are no attributes. As in
+    Vespa, empty texts, arrays, maps and weighted sets are not."""
+    unset: Mapping[str, bytes]
+    """By field the JSON of the value that is not shown: it stands for none in its column, which Vespa shows."""
 
 
 class SummaryWriter:
@@ -160,9 +173,14 @@ class SummaryWriter:
 
     def _without_empty(self, fields: bytes) -> bytes:
         if not (b':""' in fields or b":[]" in fields or b":{}" in fields):  # spelled out: it is asked of every hit
-            return fields
-        shown = orjson.loads(fields)
-        kept = {name: value for name, value in shown.items() if name in self.form.shows_empty or not _is_empty(value)}
+            for json in self.form.unset.values():
+                if json in fields:
+                    break
+            else:
+                return fields
+        shown, unset = orjson.loads(fields), self.form.unset
+        known = {name: value for name, value in shown.items() if unset.get(name) != orjson.dumps(value)}
+        kept = {name: value for name, value in known.items() if name in self.form.shows_empty or not _is_empty(value)}
         return fields if len(kept) == len(shown) else orjson.dumps(kept)
 
     def _written(self, stored: list[bytes], ids: Sequence[str], lids: Sequence[int]) -> list[bytes]:
@@ -265,7 +283,16 @@ def _form(query: Query, schema: Schema, shown: Mapping[str, _Shown]) -> SummaryF
         shows_id=shows_id,
         needs_document=shows_id or any(field.needs_document for field in shown.values()),
         omits_features=summary is not None and summary.omit_summary_features,
+        unset=dict(_unset_values(shown, schema)),
     )
+
+
+def _unset_values(shown: Mapping[str, _Shown], schema: Schema) -> Iterator[tuple[str, bytes]]:
+    """Vespa: attributedfw.cpp (`isDefaultValue`)."""
+    for name, field in shown.items():
+        source = schema.fields.get(field.path[0])
+        if source is not None and field.is_attribute and (json := unset_json(source.type, field.render)) is not None:
+            yield name, json
 
 
 def _marked_source(field: SummaryField, schema: Schema) -> Field | None:
@@ -392,6 +419,7 @@ def _of_source(
     if source is None:
         return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
     column = space.columns.get(name) if not below and source.attribute is not None else None
+    is_attribute = column is not None and not space.streamed
     language = languages.get(source.name) if _reads_text(field, source) else None
     return _Shown(
         (name, *below),
@@ -399,10 +427,11 @@ def _of_source(
         None if isinstance(source.type, TensorFieldType) and has_float_tensors(source.type) else render_of(source.type),
         tuple(_steps(field, source, language, query, space, elements)),
         # An attribute of type bool is never unset, so that Vespa shows false. Streamed documents have no attributes.
-        missing=False if column is not None and source.type == BOOL and not space.streamed else None,
+        missing=False if is_attribute and source.type == BOOL else None,
         otherwise=rest,
         needs_document=column is None or language is not None or (rest is not None and rest.needs_document),
         reads_language=language is not None,
+        is_attribute=is_attribute,
     )
 
 
@@ -413,7 +442,9 @@ def _reads_text(field: SummaryField, source: Field) -> bool:
 
 def _may_be_empty(shown: _Shown, schema: Schema) -> bool:
     source = schema.fields.get(shown.path[0])
-    return len(shown.path) == 1 and source is not None and isinstance(source.type, StructType | TensorFieldType)
+    if len(shown.path) > 1 or source is None:
+        return False
+    return isinstance(source.type, StructType | TensorFieldType) or (source.type == RAW and not shown.is_attribute)
 
 
 def _is_empty(value: Any) -> bool:
@@ -430,13 +461,13 @@ def _steps(
 ) -> Iterator[_Step]:
     said = language or (lambda _: "")
     if field.matched_elements_only:
-        yield lambda value, lid, _: _picked(value, elements.matched(source.name, lid))
+        yield lambda value, lid, _: picked(value, elements.matched(source.name, lid))
     if field.select_elements_by:
-        yield lambda value, lid, _: _picked(value, elements.named_by(field.select_elements_by, lid))
+        yield lambda value, lid, _: picked(value, elements.named_by(field.select_elements_by, lid))
     if field.struct_fields:
         paths = [tuple(name.split(".")) for name in field.struct_fields]
         is_map = isinstance(source.type, MapType)
-        yield lambda value, _, __: _with_members(value, paths, is_map)
+        yield lambda value, _, __: with_members(value, paths, is_map)
     if field.tokens:
         tokens = tokens_of(source)
         yield lambda value, _, fields: shown_tokens(value, said(fields), tokens)
@@ -466,23 +497,3 @@ def _each(change: Marking, value: Any, language: str) -> Any:
     if isinstance(value, list):
         return [change(element, language) if isinstance(element, str) else element for element in value]
     return value
-
-
-def _picked(value: Any, numbers: Sequence[int]) -> Any:
-    """Only these elements of an array, or entries of a map or weighted set; None where there are none."""
-    if isinstance(value, dict):
-        entries = list(value.items())
-        return dict(entries[n] for n in numbers if n < len(entries)) or None
-    if isinstance(value, list):
-        return [value[n] for n in numbers if n < len(value)] or None
-    return value
-
-
-def _with_members(value: Any, paths: Sequence[tuple[str, ...]], is_map: bool) -> Any:
-    """Structs with these members alone; of a map's entries, `key` and `value` (or `value.member`)."""
-    if not is_map:
-        return [{path[0]: item[path[0]] for path in paths if path[0] in item} for item in value]
-    members = [path[1] for path in paths if len(path) > 1]
-    if not members:
-        return value
-    return {key: {name: item[name] for name in members if name in item} for key, item in value.items()}

@@ -13,12 +13,14 @@ predicate_printer.cpp and predicatefieldvalue.cpp in document
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import orjson
 
+from paperwasp.attribute import unset_value
 from paperwasp.document.arithmetic import half, single
+from paperwasp.document.output import Render
 from paperwasp.document.predicate import parse_predicate, printed
 from paperwasp.document.types import (
     FLOAT,
@@ -179,3 +181,32 @@ def predicate_text(text: str) -> str:
         return printed(parse_predicate(text)) + "\n"
     except LanguageError:  # stored when the field had another type
         return text
+
+
+def picked(value: Any, numbers: Sequence[int]) -> Any:
+    """Only these elements of an array, or entries of a map or weighted set; None where there are none."""
+    if isinstance(value, dict):
+        entries = list(value.items())
+        return dict(entries[n] for n in numbers if n < len(entries)) or None
+    if isinstance(value, list):
+        return [value[n] for n in numbers if n < len(value)] or None
+    return value
+
+
+def with_members(value: Any, paths: Sequence[tuple[str, ...]], is_map: bool) -> Any:
+    """Structs with these members alone; of a map's entries, `key` and `value` (or `value.member`)."""
+    if not is_map:
+        return [{path[0]: item[path[0]] for path in paths if path[0] in item} for item in value]
+    members = [path[1] for path in paths if len(path) > 1]
+    if not members:
+        return value
+    return {key: {name: item[name] for name in members if name in item} for key, item in value.items()}
+
+
+def unset_json(type_: DataType, render: Render | None) -> bytes | None:
+    """The JSON of the value that an attribute of this type keeps as it keeps none; None: there is no such value, or it
+    is empty. `render`: how values become JSON."""
+    value = unset_value(type_)
+    if value is None:
+        return None
+    return orjson.dumps(value if render is None else render(value), option=orjson.OPT_SERIALIZE_NUMPY)

@@ -6,6 +6,7 @@ versions read which.
 
     1   no file; applications have folders, layouts are of version 3 (see `content/layout.py`)
     2   the file `version`
+    3   documents are stored with their empty values
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.errors import Corruption, OtherVersion
 from paperwasp.version import VERSION
 
-DATA_VERSION: Final = 2
+DATA_VERSION: Final = 3
 _FILE: Final = "version"
 
 

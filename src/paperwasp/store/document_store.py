@@ -15,7 +15,8 @@ import logging
 import os
 import shutil
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from weakref import finalize
@@ -45,11 +46,24 @@ _unpack_header: Final = _HEADER.unpack_from
 _new_document: Final = tuple.__new__
 _REMOVAL: Final = struct.Struct(">Q12s")
 """A key of the second column family: big-endian, so that keys are in the order of time."""
-_VERSION: Final = 3
-_READ_VERSIONS: Final = frozenset((2, _VERSION))
-"""Of version 2 are the same values, where no tensor is in hex."""
 _TOMBSTONE: Final = 0x80
 _REMOVALS: Final = "removals"
+
+
+class StoredForm(IntEnum):
+    """What the JSON of a stored document may lack of what was put. The numbers are on disk: versions of a value."""
+
+    BARE = 3
+    """All empty values: texts, arrays, maps, weighted sets, structs and raws. So earlier versions wrote it."""
+    WHOLE = 4
+    """Nothing."""
+    REMADE = 0x44
+    """The same as BARE; but what indexing makes of the document was made again since as if they might be there."""
+
+
+_BARE, _WHOLE, _REMADE = StoredForm
+_FORMS: Final[Mapping[int, StoredForm]] = {2: _BARE, **{form.value: form for form in StoredForm}}
+"""By the version of a value. Of version 2 are the same as of 3, where no tensor is in hex."""
 
 
 class StoredDocument(NamedTuple):
@@ -62,6 +76,7 @@ class StoredDocument(NamedTuple):
     timestamp_us: int
     lid: int
     fields: bytes
+    form: StoredForm = _WHOLE
 
     @property
     def is_removed(self) -> bool:
@@ -81,14 +96,14 @@ class StoreWrites:
         """Whether there is anything to write."""
         return len(self._batch) > 0
 
-    def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes) -> None:
+    def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes, form: StoredForm = _WHOLE) -> None:
         id_bytes = id.encode()
-        self._batch[gid] = _HEADER.pack(_VERSION, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
+        self._batch[gid] = _HEADER.pack(form, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
 
     def remove(self, gid: bytes, id: str, timestamp_us: int) -> None:
         """Leaves a tombstone, which says when."""
         id_bytes = id.encode()
-        self._batch[gid] = _HEADER.pack(_VERSION | _TOMBSTONE, timestamp_us, NO_LID, len(id_bytes)) + id_bytes
+        self._batch[gid] = _HEADER.pack(_WHOLE | _TOMBSTONE, timestamp_us, NO_LID, len(id_bytes)) + id_bytes
         self._removals.append(_REMOVAL.pack(timestamp_us, gid))
 
     def forget(self, gid: bytes) -> None:
@@ -245,10 +260,11 @@ class DocumentStore:
             flags, timestamp_us, lid, id_length = _unpack_header(value)
         except struct.error:
             flags = 0
-        if flags & ~_TOMBSTONE not in _READ_VERSIONS:
+        form = _FORMS.get(flags & ~_TOMBSTONE)
+        if form is None:
             raise Corruption(f"{self._directory}: the document with gid {gid.hex()} is damaged")
         end = _HEADER_BYTES + id_length
-        return _new_document(StoredDocument, (value[_HEADER_BYTES:end].decode(), timestamp_us, lid, value[end:]))
+        return _new_document(StoredDocument, (value[_HEADER_BYTES:end].decode(), timestamp_us, lid, value[end:], form))
 
 
 def _check_ended(cursor: RdictIter, directory: Path) -> None:
