@@ -16,6 +16,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, models
+from paperwasp.env import SYSTEM
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
 from tests.configserver.deploy_fixtures import PACKAGES, Service, answer, build
@@ -251,3 +252,30 @@ def test_packages_that_come_at_once_are_read_one_after_the_other(
 
     assert [each.status for each in asyncio.run(run())] == [200] * limits.TENANT_DEPLOYMENTS
     assert most == 1
+
+
+def test_few_models_are_built_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MODELS_BUILT", 2)
+    entered = threading.Semaphore(0)
+    opened, inside, most, lock = threading.Event(), 0, 0, threading.Lock()
+
+    def slow_build(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
+        nonlocal inside, most
+        with lock:
+            inside, most = inside + 1, max(most, inside + 1)
+        entered.release()
+        assert opened.wait(PATIENCE_SECONDS)
+        with lock:
+            inside -= 1
+        return build(package, application)
+
+    built, package = models.Models(slow_build, SYSTEM), read_package(PACKAGES["music"])
+    names = [ApplicationId(application=f"a{number}") for number in range(6)]
+    threads = [threading.Thread(target=built.of, args=(package, name)) for name in names]
+    for thread in threads:
+        thread.start()
+    assert all(entered.acquire(timeout=PATIENCE_SECONDS) for _ in range(2))
+    opened.set()
+    for thread in threads:
+        thread.join()
+    assert most == 2

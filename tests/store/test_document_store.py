@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from rocksdict import Checkpoint, Rdict
 
 from paperwasp import limits
 from paperwasp.core.gid_map import NO_LID
-from paperwasp.errors import Corruption
+from paperwasp.errors import Corruption, NoSpace
 from paperwasp.store import document_store
 from paperwasp.store.document_store import DocumentStore, StoredDocument, StoredForm, StoreWrites, restore
 
@@ -249,3 +250,32 @@ def test_pruning_takes_old_tombstones_and_nothing_else(
         found = {gid: (document.timestamp_us, document.is_removed) for gid, document in store.scan(removes=True)}
         assert found == {gid(k): state for k, state in expected.items()}
     store.close()
+
+
+def test_a_store_opens_on_a_full_disk_with_the_room_that_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RocksDB writes its options to open a store, whatever is to be done with it."""
+    directory, reserve = tmp_path / "store", tmp_path / "reserve"
+    DocumentStore(directory).close()
+    assert reserve.stat().st_size == limits.STORE_RESERVE_BYTES
+    tried: list[bool] = []
+    real = Rdict
+
+    def on_a_full_disk(*arguments: Any) -> Any:
+        tried.append(reserve.exists())
+        if tried[-1]:
+            raise Exception("IO error: No space left on device: While appending to file: OPTIONS-000009.dbtmp")
+        return real(*arguments)
+
+    monkeypatch.setattr(document_store, "Rdict", on_a_full_disk)
+    DocumentStore(directory).close()
+    assert (tried, reserve.exists()) == ([True, False], True)
+    reserve.unlink()
+    monkeypatch.setattr(document_store, "Rdict", lambda *_: on_a_full_disk() if reserve.exists() else refuse())
+    with pytest.raises(NoSpace):
+        DocumentStore(directory)
+
+
+def refuse() -> Any:
+    raise Exception("IO error: No space left on device")

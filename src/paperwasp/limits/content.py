@@ -9,6 +9,8 @@ STORE_CACHE_BYTES: Final = 8 * 1024 * 1024
 STORE_BLOB_BYTES: Final = 256 * 1024
 """Documents of this size and more stand in files of their own kind: in a block of a table, all that is read from the
 same block would be decompressed with them."""
+STORE_RESERVE_BYTES: Final = 1024 * 1024
+"""Of the disk, kept for a start when it is full: RocksDB writes about 40 KB to open a store."""
 STORE_REMOVALS_BUFFER_BYTES: Final = 1024 * 1024
 ROW_FILES_MERGED: Final = 4
 """Files of the row store of one size class that are merged into one."""

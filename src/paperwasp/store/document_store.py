@@ -37,6 +37,7 @@ from rocksdict import (
 from paperwasp import limits
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption, InternalError, NoSpace, PaperwaspError
+from paperwasp.store.reserve import with_reserve
 
 _LOGGER: Final = logging.getLogger(__name__)
 GID_BYTES: Final = 12
@@ -47,6 +48,8 @@ _new_document: Final = tuple.__new__
 _REMOVAL: Final = struct.Struct(">Q12s")
 """A key of the second column family: big-endian, so that keys are in the order of time."""
 _TOMBSTONE: Final = 0x80
+_RESERVE: Final = "reserve"
+"""The file beside the store whose room a start on a full disk has."""
 _REMOVALS: Final = "removals"
 
 
@@ -125,10 +128,14 @@ class DocumentStore:
             access = AccessType.read_only()
         else:
             directory.mkdir(parents=True, exist_ok=True)
-        try:
-            self._database = Rdict(str(directory), options, {_REMOVALS: _removal_options()}, access)
-        except Exception as error:
-            raise _sorted_error(directory, error) from error
+
+        def open_database() -> Rdict:
+            try:
+                return Rdict(str(directory), options, {_REMOVALS: _removal_options()}, access)
+            except Exception as error:
+                raise _sorted_error(directory, error) from error
+
+        self._database = open_database() if read_only else with_reserve(directory.with_name(_RESERVE), open_database)
         self._removals = self._database.get_column_family(_REMOVALS)
         self._removal_family = self._database.get_column_family_handle(_REMOVALS)
         self._write_options = WriteOptions()
