@@ -29,7 +29,7 @@ from paperwasp.document.types import (
     tensor_field,
     weighted_set_of,
 )
-from paperwasp.errors import Overload, Unavailable
+from paperwasp.errors import InvalidInput, Overload, Unavailable
 from paperwasp.generators.registry import check_components, generators_of
 from paperwasp.indexing.components import Generator
 from paperwasp.indexing.context import Context
@@ -295,6 +295,18 @@ def test_settings_of_a_client_that_are_wrong(settings: dict[str, str], level: st
 def test_a_generator_without_a_language_model() -> None:
     (finding,) = check_components([Component("component", "made", class_name=CLASS)], {})
     assert finding.message == "component 'made': No language models were found"
+
+
+def test_a_model_that_runs_in_the_service_is_named_wherever_it_is_used() -> None:
+    """Vespa: LocalLLM.java. A package that has one is deployed, and says what to do instead."""
+    local = Component("component", "local", class_name="ai.vespa.llm.clients.LocalLLM", settings=config(model="x"))
+    made = Component("component", "made", class_name=CLASS, settings=config())
+    (finding,) = check_components([local, made], {})
+    said = "component 'local': a model that runs in the service, ai.vespa.llm.clients.LocalLLM, is not executed; "
+    assert finding.level == "WARNING" and finding.message.startswith(said)
+    with pytest.raises(InvalidInput) as refused:
+        generators_of([local, made], PackageFiles({}))["made"].generate("a", STRING, FIELD)
+    assert refused.value.message == finding.message
 
 
 def test_all_schemas_share_a_client(chat: StandIn) -> None:

@@ -6,7 +6,7 @@
 `endpoint` may be that of any service with the same interface, with or without `chat/completions` at its end.
 
 Vespa: https://docs.vespa.ai/en/rag/external-llms.html, OpenAICompatibleClient.java
-Differs: there is no LocalLLM; a call is over in two minutes, and tried three times.
+Differs: LocalLLM is not executed; a call is over in two minutes, and tried three times.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from paperwasp import limits
-from paperwasp.errors import Finding, Unavailable
+from paperwasp.errors import Finding, InvalidInput, Unavailable
 from paperwasp.generators.config import BOOLEAN, INTEGER, NUMBER, TEXT, Config, Definition, check_names
 from paperwasp.remote.client import Endpoint, JsonClient
 from paperwasp.remote.secrets import find_secret, variable_of
@@ -56,6 +56,9 @@ SERVICES: Final[Mapping[str, _Service]] = {
     "ai.vespa.llm.clients.OrcaRouter": _Service("https://api.orcarouter.ai/v1/", "orcarouter/fusion-mini"),
 }
 """Class of a component → where it is, and the model, by default."""
+
+
+LOCAL: Final = "ai.vespa.llm.clients.LocalLLM"
 
 
 class ChatCompletions:
@@ -102,6 +105,21 @@ class ChatCompletions:
         if not isinstance(text, str):
             raise Unavailable(f"{self._name}: {self._client.endpoint.url} answered without a text: {str(answer)[:500]}")
         return text
+
+
+class LocalModel:
+    """A language model that Vespa runs in the service itself. It is not executed here, and says so when it is asked."""
+
+    def __init__(self, component: Component) -> None:
+        self.reason: Final = (
+            f"component '{component.id}': a model that runs in the service, {component.class_name}, is not executed; "
+            "serve the model with an interface like OpenAI's, and name its address as 'endpoint' of a component of "
+            f"class {next(iter(SERVICES))}"
+        )
+
+    def complete(self, prompt: str, schema: Mapping[str, Any] | None, timeout_seconds: float) -> str:
+        """Errors: InvalidInput, always."""
+        raise InvalidInput(self.reason)
 
 
 def check_language_model(component: Component) -> Iterator[Finding]:

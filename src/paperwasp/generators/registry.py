@@ -17,7 +17,14 @@ from paperwasp.document.types import DataType
 from paperwasp.errors import Finding
 from paperwasp.generators.config import check_names
 from paperwasp.generators.field_generator import DEFINITION, FieldGenerator, File
-from paperwasp.generators.language_models import SERVICES, ChatCompletions, check_language_model
+from paperwasp.generators.language_models import (
+    LOCAL,
+    SERVICES,
+    ChatCompletions,
+    LanguageModel,
+    LocalModel,
+    check_language_model,
+)
 from paperwasp.indexing.components import Generator
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
@@ -44,7 +51,7 @@ class Unusable:
 
 def is_executed(component: Component) -> bool:
     """Whether a component is a generator or a language model that can be run."""
-    return component.class_name == _FIELD_GENERATOR or component.class_name in SERVICES
+    return component.class_name in (_FIELD_GENERATOR, LOCAL, *SERVICES)
 
 
 def generators_of(components: Sequence[Component], files: Mapping[str, File]) -> Mapping[str, Generator]:
@@ -67,6 +74,8 @@ def check_components(components: Sequence[Component], files: Mapping[str, File])
         try:
             if component.class_name in SERVICES:
                 yield from check_language_model(component)
+            elif component.class_name == LOCAL:
+                yield Finding(LocalModel(component).reason, component.position, "WARNING")
             elif component.class_name == _FIELD_GENERATOR:
                 yield from check_names(component, DEFINITION)
                 FieldGenerator(component, models, files)
@@ -74,10 +83,12 @@ def check_components(components: Sequence[Component], files: Mapping[str, File])
             yield Finding(f"component '{component.id}': {error}", component.position, "ERROR")
 
 
-def _models(components: Sequence[Component]) -> Mapping[str, ChatCompletions]:
-    """The language models that can be used. The others are reported for themselves."""
-    found: dict[str, ChatCompletions] = {}
+def _models(components: Sequence[Component]) -> Mapping[str, LanguageModel]:
+    """The language models that can be named. What is wrong with others is reported for themselves."""
+    found: dict[str, LanguageModel] = {}
     for component in components:
+        if component.class_name == LOCAL:
+            found[component.id] = LocalModel(component)
         if component.class_name in SERVICES:
             try:
                 found[component.id] = _shared(component)
