@@ -62,9 +62,14 @@ def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatc
 
 
 def _parts_of_words(item: WordPartItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """The match of parts of words in streaming search; several tokens stand for words in sequence."""
+    """The match of parts of words in streaming search; several tokens stand for words in sequence. A field that says
+    that words match by any part of them has prefixes and suffixes match so, too.
+
+    Vespa: utf8substringsearcher.cpp
+    """
     tokens = tokens_in(item.word, item.annotations, field, space)
-    return sequence([part_match(token.term, _PLACES[type(item)], field, space) for token in tokens], field, space)
+    place = "substring" if field.match_settings.algorithm == "substring" else _PLACES[type(item)]
+    return sequence([part_match(token.term, place, field, space) for token in tokens], field, space)
 
 
 def _in_index(item: TermItem, field: Field, space: SearchSpace) -> FieldMatch | None:
