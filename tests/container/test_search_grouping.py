@@ -106,6 +106,8 @@ def test_continuations_are_annotations() -> None:
         assert layout.pages.by_path == {(0, 0): 10}
     (layout,) = found("", {"select": BY_A, "continue": second}).layouts
     assert layout.pages.by_path == {(0, 0): 10}
+    many = ",".join([f"'{second}'"] * 20_000)
+    assert len(found(f"{{continuations: [{many}]}}{BY_A}").layouts) == 1
     assert "is not a continuation" in refused(f"{{continuations: ['!']}}{BY_A}")
     assert refused(f"{{continuations: 1}}{BY_A}") == (
         "Could not create query from YQL: Expected a list as the value of 'continuations'"

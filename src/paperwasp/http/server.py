@@ -17,7 +17,6 @@ from time import monotonic
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.env import release_memory
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.bodies import BODIES
 from paperwasp.http.cbor import error_as_accepted
@@ -28,6 +27,7 @@ from paperwasp.http.exchange import BodyLimit, ErrorResponse, Handler, Observer,
 from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.listening import Acceptor, bind
+from paperwasp.http.memory_return import MemoryReturn
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.tls import ALPN, ServerContext
 from paperwasp.http.tls_files import TlsSource
@@ -83,17 +83,18 @@ class HttpServer:
 
     def start(self) -> None:
         """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
+        memory = MemoryReturn(asyncio.get_running_loop())
         context = PortContext(
             self._handler,
             self._error_response,
             self._body_limit_bytes,
             self._observe,
             BODIES,
-            _MemoryReturn(asyncio.get_running_loop()).return_soon,
+            memory.return_soon,
             asyncio.get_running_loop(),
             self.traffic,
         )
-        port = _OpenPort(context, self._listener, self._context_of_tls)
+        port = _OpenPort(context, self._listener, self._context_of_tls, memory)
         port.open()
         self._port = port
 
@@ -120,30 +121,21 @@ class HttpServer:
         self._listener.close()
 
 
-class _MemoryReturn:
-    """Gives back to the system what large requests have freed, when no other comes meanwhile."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._timer: asyncio.TimerHandle | None = None
-
-    def return_soon(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = self._loop.call_later(limits.MEMORY_RETURN_SECONDS, self._return)
-
-    def _return(self) -> None:
-        self._loop.run_in_executor(None, release_memory)
-
-
 class _OpenPort:
     """A port between its start and its stop, or restart."""
 
-    def __init__(self, context: PortContext, listener: socket.socket, tls: Callable[[], ServerContext | None]) -> None:
+    def __init__(
+        self,
+        context: PortContext,
+        listener: socket.socket,
+        tls: Callable[[], ServerContext | None],
+        memory: MemoryReturn,
+    ) -> None:
         """`tls` gives the settings of the next connection; None: it has no TLS."""
         self._context = context
         self._loop = context.loop
         self._tls = tls
+        self._memory = memory
         self._acceptor = Acceptor(listener, self._take)
         self._buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))
         self._connections: set[Connection] = set()
@@ -272,6 +264,7 @@ class _OpenPort:
             self._look()
         except Exception:
             _LOG.exception("the connections could not be looked at")
+        self._memory.look()
         self._look_at(limits.HTTP_LOOK_SECONDS)
 
     def _look(self) -> None:

@@ -32,6 +32,9 @@ HTTP_DISCARD_SECONDS: Final = 2.0
 """How long that may take."""
 MEMORY_RETURN_SECONDS: Final = 2.0
 """How long after the answer to a large request free memory is given back to the system."""
+MEMORY_FREED_BYTES: Final = 64 * 1024 * 1024
+"""How much more memory may be free than there was least before it is given back to the system, whatever has freed it:
+that is looked at once a second."""
 GARBAGE_OBJECTS: Final = 10_000
 """How many more objects that may be parts of cycles are made than freed before those that came last are looked through
 for garbage: about half a millisecond's work."""

@@ -200,13 +200,13 @@ def _steps(statement: YqlQuery | None, settings: GroupingParameters, given: Mapp
 
 def _split(text: str) -> list[str]:
     """The texts between the `|` that stand in no string and no comment."""
-    found = [""]
+    found: list[list[str]] = [[]]
     for piece in _PIECE.findall(text):
         if piece == "|":
-            found.append("")
+            found.append([])
         else:
-            found[-1] += piece
-    return [each.strip() for each in found]
+            found[-1].append(piece)
+    return ["".join(pieces).strip() for pieces in found]
 
 
 def _annotated(text: str, given: Mapping[str, str]) -> _Step:

@@ -1,0 +1,60 @@
+"""When free memory is given back to the system: by what has been freed, not by how large requests are."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from paperwasp import limits
+from paperwasp.env import release_memory, unused_bytes
+from paperwasp.http.memory_return import MemoryReturn
+
+MUCH = limits.MEMORY_FREED_BYTES
+
+
+@pytest.mark.parametrize(
+    ("free", "releases"),
+    [
+        ([0, MUCH - 1], 0),
+        ([0, MUCH], 1),
+        ([5 * MUCH, 5 * MUCH, 5 * MUCH + 10], 0),  # what was free at the start, and is not asked for again
+        ([MUCH, 10, MUCH + 9, MUCH + 10], 1),  # since it was least
+        ([0, MUCH, MUCH, MUCH + 10], 1),  # what was given back counts as free still
+        ([0, MUCH, 2 * MUCH], 2),
+    ],
+)
+def test_it_is_given_back_when_much_has_been_freed(free: list[int], releases: int) -> None:
+    now, released = [free[0]], []
+    loop = asyncio.new_event_loop()
+    try:
+        memory = MemoryReturn(loop, lambda: now[0], lambda: released.append(now[0]))
+        for bytes_now in free[1:]:
+            now[0] = bytes_now
+            memory.return_freed()
+    finally:
+        loop.close()
+    assert len(released) == releases
+
+
+def test_it_is_done_on_a_thread_and_once_at_a_time() -> None:
+    async def look() -> int:
+        counts = iter([0, MUCH, MUCH])
+        released: list[None] = []
+        memory = MemoryReturn(asyncio.get_running_loop(), lambda: next(counts), lambda: released.append(None))
+        memory.look()
+        memory.look()
+        assert memory._looking is not None
+        await memory._looking
+        return len(released)
+
+    assert asyncio.run(look()) == 1
+
+
+def test_the_c_library_says_what_is_free() -> None:
+    kept = [bytes(1000) for _ in range(20_000)]
+    before = unused_bytes()
+    del kept[:]
+    if before:
+        assert unused_bytes() - before >= 5_000_000  # some of it goes back at once
+    release_memory()
