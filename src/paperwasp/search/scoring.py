@@ -27,7 +27,7 @@ def scores_of(block: Block, program: Program) -> NDArray[np.float64]:
     except TooLarge as error:
         parts = halves(block, error)
     finally:
-        budget.give_back_to(taken)
+        budget.taken_bytes = taken
     return np.concatenate([scores_of(part, program) for part in parts])
 
 
@@ -40,7 +40,7 @@ def scores_in_time(block: Block, program: Program) -> NDArray[np.float64]:
     except TooLarge as error:
         first, rest = halves(block, error)
     finally:
-        budget.give_back_to(taken)
+        budget.taken_bytes = taken
     found = scores_in_time(first, program)
     if len(found) < first.hits:
         return found
@@ -71,10 +71,10 @@ def features_of(block: Block, wanted: Mapping[str, RankValue]) -> list[dict[str,
             values: list[Any] = column.tolist() if name not in tensors else tensors[name]  # type: ignore[union-attr]
             for row, value in zip(rows, values, strict=True):
                 row[name] = value
-        budget.give_back_to(taken)
+        budget.taken_bytes = taken
         _keep(tensors.values())
         return rows
-    budget.give_back_to(taken)
+    budget.taken_bytes = taken
     return [row for part in parts for row in features_of(part, wanted)]
 
 

@@ -45,7 +45,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS
-from paperwasp.search.query import Hit, Query, SearchResponse
+from paperwasp.search.query import Query, SearchResponse
 from paperwasp.yielding import yielding_to_requests
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
@@ -136,7 +136,9 @@ class SearchHandler:
         if plan.embeddings:
             plan = await self._embed(plan, started_ns)
         result, answers = await self._search(plan, parameters, started_ns)
-        if result.hits and _shows_features(result.hits[0][1]) and result.tensor_cells > limits.INLINE_TENSOR_CELLS:
+        first = result.hits[0][1] if result.hits else None
+        shows = first is not None and (first.match_features or first.summary_features or first.rank_features)
+        if shows and result.tensor_cells > limits.INLINE_TENSOR_CELLS:
             response = await asyncio.to_thread(_response, result, shown.format, shown.callback, config)
         else:
             response = _response(result, shown.format, shown.callback, config)
@@ -378,10 +380,6 @@ def _response(result: SearchResult, format_: str, callback: str, config: SearchC
         return respond(result, format_, callback)
     schemas = (schema for cluster in config.clusters for schema in cluster.schemas.values()) if config else ()
     return respond_xml(result, format_, ShownTypes(schemas), config.tags if config else HI_TAGS)
-
-
-def _shows_features(hit: Hit) -> bool:
-    return bool(hit.match_features or hit.summary_features or hit.rank_features)
 
 
 def _may_be_kept(plan: SearchPlan, parameters: SearchParameters, result: SearchResult) -> bool:
