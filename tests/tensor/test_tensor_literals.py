@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -92,6 +93,19 @@ def test_what_is_wrong_is_said_with_its_place(text: str, type_: str | None, prob
     with pytest.raises(LanguageError) as raised:
         parse_tensor(text, TensorType.parse(type_) if type_ else None)
     assert str(raised.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("text", "type_"), [("{}", "tensor(x[999999999])"), ("{{k:a,x:1}:1}", "tensor(k{},x[99999999])")]
+)
+def test_too_many_cells_are_refused_before_they_are_made(text: str, type_: str) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(LanguageError, match="at most 67108864 cells"):
+            parse_tensor(text, TensorType.parse(type_))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_cells_are_looked_up_by_labels_and_indexes() -> None:

@@ -94,7 +94,7 @@ class TensorBuilder:
         self._rows: dict[Labels, NDArray[np.float64]] = {}
         """All others."""
         if not type_.mapped:
-            self._set((), np.zeros(self.subspace_cells))
+            self._set((), None)
 
     def subspace(self, labels: Labels, values: Sequence[float] | NDArray[np.float64]) -> None:
         """All cells of one subspace, the last dimension running fastest."""
@@ -112,16 +112,18 @@ class TensorBuilder:
             return
         check_indexes(indexes, self.type)
         if labels not in self._rows:
-            self._set(labels, np.zeros(self.subspace_cells))
+            self._set(labels, None)
         self._rows[labels][int(np.ravel_multi_index(indexes, self.type.shape))] = value
 
-    def _set(self, labels: Labels, values: Sequence[float] | NDArray[np.float64]) -> None:
-        if self.subspace_cells == 1:
-            self._numbers[labels] = values[0]
-        else:
-            self._rows[labels] = np.array(values, np.float64)
-        if (len(self._numbers) + len(self._rows)) * self.subspace_cells > limits.TENSOR_CELLS:
+    def _set(self, labels: Labels, values: Sequence[float] | NDArray[np.float64] | None) -> None:
+        """Cells are made only where there may be so many. `values` None: zeros."""
+        kept: Mapping[Labels, object] = self._numbers if self.subspace_cells == 1 else self._rows
+        if (len(kept) + (labels not in kept)) * self.subspace_cells > limits.TENSOR_CELLS:
             self._refuse()
+        if self.subspace_cells == 1:
+            self._numbers[labels] = 0.0 if values is None else values[0]
+        else:
+            self._rows[labels] = np.zeros(self.subspace_cells) if values is None else np.array(values, np.float64)
 
     def _refuse(self) -> NoReturn:
         raise ValueError(f"a tensor has at most {limits.TENSOR_CELLS} cells")
