@@ -14,10 +14,10 @@ from paperwasp.client.sources.operations import SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.client.sources.rows import RowOptions
 
-ROWS = 40_000
+ROWS = 16_000
 TEXT = "word " * 100
 MOST_BYTES = 3_000_000
-"""Of memory; the files have 20 MB."""
+"""Of memory; the files have 8 MB."""
 
 
 def lines(name: str) -> Iterator[str]:
