@@ -126,6 +126,7 @@ RENDERED: list[dict[str, object]] = [
     {"fields": "sddocname, name, alive, documentid"},
     {"fields": "title, price, score, bytes"},
     {"summary": "plain", "trace__level": 1},
+    {"summary": "named"},
 ]
 """Queries that are of the class whose hits are rendered from rows."""
 FROM_COLUMNS: list[dict[str, object]] = [
@@ -152,7 +153,6 @@ OTHERS: list[dict[str, object]] = [
     {"summary": "attributes", "ranking": "last", "collapsefield": "name"},
     {"summary": "attributes", "sources": "things"},
     {"summary": "renamed"},
-    {"summary": "named"},
     {"summary": "plain", "ranking": "matching"},
     {"summary": "plain", "ranking": "showing"},
     {"summary": "plain", "trace__level": 1, "trace__explainLevel": 1},
