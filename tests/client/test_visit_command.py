@@ -44,7 +44,7 @@ BOOK = """schema book {
     field year type int { indexing: summary | attribute }
     field isbn type long { indexing: summary | attribute }
     field price type double { indexing: summary | attribute }
-    field is_new type bool { indexing: summary | attribute }
+    field is_new type bool { indexing: summary }
     field tags type array<string> { indexing: summary | attribute }
     field counts type array<int> { indexing: summary | attribute }
     field weights type weightedset<string> { indexing: summary | attribute }
