@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
-.PHONY: demo minilm test check bench build durations sanitize wheel wheels clean
+.PHONY: demo minilm test check bench build durations sanitize wheel wheels image clean
 
 demo: $(VENV)/.built
 	@$(MAKE) --no-print-directory minilm || echo "The weights of MiniLM cannot be had: the demo goes on without them."
@@ -75,6 +75,10 @@ wheel: $(VENV)/.built
 wheels: $(VENV)/.tools
 	$(BIN)/python -m pip install --quiet "cibuildwheel>=3"
 	$(BIN)/cibuildwheel --platform linux --output-dir dist
+
+# The image of the Dockerfile: needs Docker or Podman.
+image:
+	$$(command -v docker || command -v podman) build --tag paperwasp .
 
 clean:
 	rm -rf $(VENV) build dist

@@ -16,6 +16,16 @@ quick="tests/test_records.py tests/document tests/index tests/linguistics tests/
     tests/store tests/yql/test_yql_scripts.py tests/service/test_query_scripts.py
     tests/upgrade/test_older_data.py"
 
+# Built from what the Dockerfile copies, and from nothing else: so the image's build is tried where there is no Docker.
+context=$work/context
+sed -n 's/^COPY \([^-].*\) \([^ ]*\)$/\2 \1/p' Dockerfile | while read -r target sources; do
+    mkdir -p "$context/$target"
+    for source in $sources; do
+        if [ -d "$source" ]; then cp -R "$source/." "$context/$target"; else cp "$source" "$context/$target"; fi
+    done
+done
+find "$context" -name __pycache__ -prune -exec rm -r {} + -o -name '*.so' -exec rm {} +
+
 for python; do
     name=$("$python" -c 'import platform; print(platform.python_version())')
     for use in build try; do
@@ -23,7 +33,7 @@ for python; do
     done
     build=$work/build-$name/bin
     try=$work/try-$name/bin
-    env PATH="$build${tried:+:$PATH}" "$build/python" -m pip wheel --quiet --no-deps --wheel-dir "$work/$name" .
+    env PATH="$build${tried:+:$PATH}" "$build/python" -m pip wheel --quiet --no-deps --wheel-dir "$work/$name" "$context"
     # shellcheck disable=SC2086
     env PATH="$try" "$try/python" -m pip install --quiet "$work/$name"/*.whl $tools
     if [ -z "$tried" ]; then
