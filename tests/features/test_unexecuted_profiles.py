@@ -100,6 +100,8 @@ RIGHT = [
     "lightgbm(\"lgb.json\")",
     "match",
     "match.weight.title",
+    "matches(items) + matchCount(items) + termFieldMd(items)",  # Vespa: IndexEnvironment::add_virtual_fields
+    "matches(items.name)",
     "nativeDotProduct(title)",
     "nativeDotProduct",
     "random",
@@ -128,6 +130,7 @@ WRONG = [
     ("closeness(year)", "a tensor is expected here"),
     ("closeness(feild, vector)", "is field or label, not 'feild'; did you mean 'field'?"),
     ("closest(vectr)", "has no field 'vectr'; did you mean 'vector'?"),
+    ("matches(stored)", "field 'stored' is neither an index nor an attribute"),  # indexenvironment.cpp
     ("attribute(stored)", "field 'stored' is no attribute"),
     ("foreach(words, N, match, true, sum)", "what foreach goes over is terms or fields or attributes, not 'words'"),
     ("foreach(terms, N, match, true, mean)", "the operation of foreach is"),

@@ -70,6 +70,7 @@ ARGUMENTS = {
     "tensor-attribute": TENSORS,
     "position-attribute": ("place",),
     "field": (*INDEXES, *NUMBERS, "name", "names", "tags", "dense"),
+    "any-field": (*INDEXES, *NUMBERS, "name", "names", "tags", "dense"),
     "number": ("0", "1", "2"),
     "name": ("label,near", "near", "title", "names", "tags", "n", "q", "place", "dense", "k", "1", "count", "v"),
     "expression": ("attribute(small)", "helper", "2"),

@@ -34,10 +34,11 @@ TensorCompute = Callable[[Block], TensorBatch]
 
 Parameter = Literal[
     "index", "single-index", "attribute", "numeric-attribute", "tensor-attribute", "position-attribute", "field",
-    "number", "name", "expression", "attribute-feature",
+    "number", "name", "expression", "attribute-feature", "any-field",
 ]  # fmt: skip
 """What an argument must be: a field with an index (of a single value), with an attribute (of numbers, a tensor,
-positions), with either of them; a number, counted from 0; any name; an expression; the feature attribute(name)."""
+positions), with either of them; a number, counted from 0; any name; an expression; the feature attribute(name); any
+field that terms may match, or whose parts they may match: in streaming search that is each one."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +247,10 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
     if described is None:
         near = did_you_mean(name, setup.schema.fields)
         raise LanguageError(f"rank feature {feature!r}: schema {setup.schema.name!r} has no field {name!r}{near}")
+    if kind == "any-field":
+        if setup.schema.is_streamed or _may_match(described):
+            return ""
+        raise LanguageError(f"rank feature {feature!r}: field {name!r} {_NEITHER}")
     if problem := _FIELD_CHECKS[kind](described):
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
     if isinstance(described, SubField):
@@ -261,6 +266,16 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
     else:
         executed = is_attribute_now(described) or isinstance(described.type, TensorFieldType)
     return "" if executed else f"{feature}({name}) of type {described.type}"
+
+
+_NEITHER: Final = "is neither an index nor an attribute"
+
+
+def _may_match(described: Field | SubField) -> bool:
+    """Whether terms may match the field, or parts of it: Vespa has such a field for `sameElement`
+    (IndexEnvironment::add_virtual_fields)."""
+    parts = described.sub_fields.values() if isinstance(described, Field) else ()
+    return any(each.index is not None or each.attribute is not None for each in (described, *parts))
 
 
 def _index_problem(described: Field | SubField) -> str:
@@ -293,7 +308,7 @@ def _position_problem(described: Field | SubField) -> str:
 
 def _no_field_problem(described: Field | SubField) -> str:
     if described.index is None and described.attribute is None:
-        return "is neither an index nor an attribute"
+        return _NEITHER
     return ""
 
 

@@ -26,7 +26,7 @@ def _listed(setup: RankSetup) -> Iterable[str]:
     return [f"matches({field})" for field in (*setup.attribute_fields, *setup.index_fields)]
 
 
-@register("matches", "field", "number", optional=1, listed=_listed)
+@register("matches", "any-field", "number", optional=1, listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
     only = int(arguments[1]) if len(arguments) == 2 else None
@@ -37,7 +37,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     return compute
 
 
-@register("matchCount", "field")
+@register("matchCount", "any-field")
 def bind_count(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     def compute(block: Block) -> Floats:
         return _count_of(block, arguments[0])

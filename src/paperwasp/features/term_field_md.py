@@ -13,7 +13,7 @@ from paperwasp.features.family import Compute, Floats, RankSetup, register
 _OUTPUTS = ("score", "terms", "match", "termsmatched", "firstweight", "occurrences", "maxTermWeight")
 
 
-@register("termFieldMd", "field", outputs=_OUTPUTS)
+@register("termFieldMd", "any-field", outputs=_OUTPUTS)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
 

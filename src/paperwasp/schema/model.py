@@ -386,9 +386,9 @@ class Schema:
     documentid_from_disk: bool = True
     """False: `documentid: attribute`."""
     inherits: tuple[str, ...] = ()
-    teasers: Teasers = DEFAULT_TEASERS
-    """How dynamic summaries are made: what the content cluster says, and no schema."""
+    teasers: Teasers = DEFAULT_TEASERS  # how dynamic summaries are made: what the content cluster says, and no schema
     position: Position | None = None
+    is_streamed: bool = field(default=False, compare=False)  # this says the cluster, too
     files: PackageFiles | None = field(default=None, compare=False, repr=False)
     """The files of the package by path: constants and models. None: they are not available, and not checked."""
     components: tuple[Component, ...] = field(default=(), compare=False, repr=False)  # which scripts may call

@@ -32,7 +32,7 @@ _DEEPEST: Final = 8
 
 
 def streamed_schema(schema: Schema) -> Schema:
-    """The schema with the parts of its fields."""
+    """The schema with the parts of its fields, known as streamed."""
     fields = dict(schema.fields)
     fieldsets = dict(schema.fieldsets)
     for field in schema.fields.values():
@@ -40,9 +40,7 @@ def streamed_schema(schema: Schema) -> Schema:
         fields.update((part.name, part) for part in parts)
         for name, members in _names_above(parts).items():
             fieldsets.setdefault(name, FieldSet(name, tuple(members)))
-    if len(fields) == len(schema.fields):
-        return schema
-    return replace(schema, fields=MappingProxyType(fields), fieldsets=MappingProxyType(fieldsets))
+    return replace(schema, fields=MappingProxyType(fields), fieldsets=MappingProxyType(fieldsets), is_streamed=True)
 
 
 def is_streamed_part(field: Field) -> bool:
