@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
+from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.core.distances import METRICS
 from tests.chance import SEED
@@ -301,6 +302,24 @@ def test_few_nodes_are_compared_whole() -> None:
     for accept in (None, bitmap(np.arange(50) % 2 == 0)):
         wanted = search(graph_of(cells), cells, cells[7], count=50, explore=50, accept=accept)
         assert are_same(search(bare, cells, cells[7], count=50, explore=50, accept=accept), wanted)
+
+
+def test_each_vector_finds_itself() -> None:
+    """By a search for few, in a graph of few links where half of all vectors are near one direction: which takes that
+    more nodes are kept in sight than hits are wanted. What is found is still the best of what is kept."""
+    rng = np.random.default_rng(1)
+    cells = rng.standard_normal((1_000, 8)).astype(np.float32)
+    cells[::2] = 1 + 0.01 * rng.standard_normal((500, 8))
+    graph = new_graph(cells, "angular", 8, 50)
+    for part in np.array_split(up_to(1_000), 20):
+        graph.add(cells, part, part)
+
+    def missed(explore: int) -> int:
+        return sum(row not in search(graph, cells, cells[row], 10, explore)[0] for row in range(1_000))
+
+    assert missed(10) > 5 and missed(limits.GRAPH_EXPLORED_LEAST) == 0
+    few, many = (search(graph, cells, cells[7], count, limits.GRAPH_EXPLORED_LEAST) for count in (10, 100))
+    assert len(few[0]) == 10 and are_same(few, [found[:10] for found in many])
 
 
 def test_searches_beside_a_writer() -> None:

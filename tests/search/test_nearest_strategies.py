@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from paperwasp import limits
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
@@ -173,10 +174,13 @@ def test_every_way_finds_the_nearest(corpus: Corpus, below: int) -> None:
     assert late[: len(expected)] == expected  # and perhaps more
 
 
-def test_what_the_graph_is_asked(corpus: Corpus) -> None:
-    assert corpus.asked(NEAREST) == Asked(5, 5, None, float("inf"), False, 0.3, 0.0, 0)
-    assert corpus.asked(f"n < 50 and {NEAREST}") == Asked(5, 5, 50, float("inf"), False, 0.3, 0.0, 0)
-    assert corpus.asked(f"n < 10 and {NEAREST}") == Asked(5, 5, 10, float("inf"), True, 0.3, 0.0, 0)
+def test_what_the_graph_is_asked(corpus: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However few hits are wanted, `GRAPH_EXPLORED_LEAST` are kept in sight: Vespa explores for these alone."""
+    assert corpus.asked(NEAREST) == Asked(5, 100, None, float("inf"), False, 0.3, 0.0, 0)
+    assert corpus.asked(f"n < 50 and {NEAREST}") == Asked(5, 100, 50, float("inf"), False, 0.3, 0.0, 0)
+    assert corpus.asked(f"n < 10 and {NEAREST}") == Asked(5, 100, 10, float("inf"), True, 0.3, 0.0, 0)
+    monkeypatch.setattr(limits, "GRAPH_EXPLORED_LEAST", 6)
+    assert corpus.asked(NEAREST).explore == 6
     more = "({targetHits: 5, hnsw.exploreAdditionalHits: 7, distanceThreshold: 2.0}nearestNeighbor(v, q))"
     assert corpus.asked(more) == Asked(5, 12, None, 4.0, False, 0.3, 0.0, 0)
     assert corpus.numbers(more) == [0, 1, 2]
@@ -198,8 +202,8 @@ def test_settings_of_rank_profile_query_and_annotation(corpus: Corpus) -> None:
     """An annotation goes before a query's property, which goes before the rank profile."""
     for below, algorithm in ((49, EXACT_FALLBACK), (50, TOP_K_WITH_FILTER), (90, TOP_K_WITH_FILTER), (91, TOP_K)):
         assert corpus.plan(f"n < {below} and {NEAREST}", "tuned")["algorithm"] == algorithm
-    assert corpus.asked(f"n < 69 and {NEAREST}", "tuned") == Asked(5, 5, 69, float("inf"), True, 0.25, 0.125, 0)
-    assert corpus.asked(f"n < 71 and {NEAREST}", "tuned") == Asked(5, 5, 71, float("inf"), False, 0.25, 0.125, 0)
+    assert corpus.asked(f"n < 69 and {NEAREST}", "tuned") == Asked(5, 100, 69, float("inf"), True, 0.25, 0.125, 0)
+    assert corpus.asked(f"n < 71 and {NEAREST}", "tuned") == Asked(5, 100, 71, float("inf"), False, 0.25, 0.125, 0)
     lower = {"vespa__matching__global_filter__lower_limit": "0.8"}
     assert corpus.plan(f"n < 79 and {NEAREST}", "tuned", **lower)["algorithm"] == EXACT_FALLBACK
     own = "({targetHits: 5, hnsw.approximateThreshold: 0.1, hnsw.filterFirstThreshold: 0.0}nearestNeighbor(v, q))"
@@ -211,7 +215,7 @@ def test_settings_of_rank_profile_query_and_annotation(corpus: Corpus) -> None:
         "vespa__matching__nns__exploration_slack": "0.75",
     }
     assert corpus.asked(f"n < 69 and {NEAREST}", "tuned", **others) == Asked(
-        5, 5, 69, float("inf"), False, 0.5, 0.75, 0
+        5, 100, 69, float("inf"), False, 0.5, 0.75, 0
     )
 
 

@@ -6,10 +6,10 @@
 namespace paperwasp::hnsw {
 namespace {
 
-// All nodes that are live; of many those that are looked at before the clock's budget is spent.
+// All nodes that are live; of many those that are looked at before the clock's budget is spent, at least one.
 std::vector<Near> all_live(const Records& records, BudgetClock* clock) {
     std::vector<Near> found;
-    for (uint32_t node = 0; node < records.limit && clock->spend(20); ++node)
+    for (uint32_t node = 0; node < records.limit && (found.empty() || clock->spend(20)); ++node)
         if (records.is_live(node)) found.push_back({0, node});
     return found;
 }

@@ -28,6 +28,9 @@ ROW_CHUNK_LEAST: Final = 1024
 """New documents that are added to the row store while others come; fewer only when no more have come for a while."""
 GRAPH_LINKS: Final = 1024
 """The most links of a node in a graph over vectors, by the schema: the kernel makes no graph with more."""
+GRAPH_EXPLORED_LEAST: Final = 100
+"""How many nodes a search of a graph keeps in sight at least, however few hits it is for. With 10 of them, one vector
+in forty is not found by itself where half of all are near one direction; with 100, one in six hundred."""
 GRAPH_FIRST_VECTORS: Final = 256
 """Vectors that are added at first to a graph that is built behind the writer."""
 GRAPH_STEP_SECONDS: Final = 0.2

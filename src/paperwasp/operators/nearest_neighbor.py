@@ -1,9 +1,10 @@
 """nearestNeighbor: the documents whose vectors are nearest to one of the query.
 
-Where the field has a graph it is searched for `targetHits` documents, as `operators.nearest_strategy` chooses. Without
-a graph, with `approximate: false`, and where the rest of the query leaves few documents, all of these are compared in
-the order of their lids. Each that is no farther than the last of the nearest `targetHits` before it is a hit: more than
-`targetHits` are found, all of which are ranked and counted. As in Vespa with one thread.
+Where the field has a graph it is searched for `targetHits` documents, as `operators.nearest_strategy` chooses; however
+few these are, it is explored as for a hundred (Vespa explores for `targetHits`, and misses more of the nearest).
+Without a graph, with `approximate: false`, and where the rest of the query leaves few documents, all of these are
+compared in the order of their lids. Each that is no farther than the last of the nearest `targetHits` before it is a
+hit: more than `targetHits` are found, all of which are ranked and counted. As in Vespa with one thread.
 
 Vespa: https://docs.vespa.ai/en/querying/nearest-neighbor-search.html, nearest_neighbor_blueprint.cpp,
 exact_nearest_neighbor_iterator.cpp, nearest_neighbor_distance_heap.h
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.attribute.distances import Distances, Found, GraphSearch
 from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.imported import ImportedView
@@ -42,7 +44,6 @@ _NODE_NS: Final = 50
 """To fetch a vector from anywhere in memory."""
 _NODES_OF_HIT: Final = 20
 """Nodes to which a search of a graph computes distances, for each hit that it keeps in sight."""
-_LEAST_EXPLORED: Final = 30
 _NS_PER_MS: Final = 1_000_000
 _Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
@@ -106,7 +107,7 @@ class NearestNeighborMatch(BestMatch):
         self._space.check_time()
         budget_ms = tuning.time_budget_ms
         wanted = min(strategy.target_hits, limit)
-        explored = min(wanted + self._item.explore_additional_hits, max(wanted, limit))
+        explored = min(self._explored(wanted), max(wanted, limit))
         return self._distances.search(
             graph,
             GraphSearch(
@@ -150,8 +151,12 @@ class NearestNeighborMatch(BestMatch):
         vector_ns = self._distances.bytes_of_vector / _BYTES_A_NS
         if self._graph is None:
             return self._space.documents * (_DOCUMENT_NS + vector_ns)
-        explored = self._target_hits + self._item.explore_additional_hits + _LEAST_EXPLORED
-        return min(explored, self._space.documents) * _NODES_OF_HIT * (_NODE_NS + vector_ns)
+        explored = min(self._explored(self._target_hits), self._space.documents)
+        return explored * _NODES_OF_HIT * (_NODE_NS + vector_ns)
+
+    def _explored(self, wanted: int) -> int:
+        """How many documents a search of the graph keeps in sight, of which it finds the nearest `wanted`."""
+        return max(wanted + self._item.explore_additional_hits, limits.GRAPH_EXPLORED_LEAST)
 
     def scores(self, lids: Lids) -> NDArray[np.float64]:
         return self._distances.closeness(self._computed(lids)[0])
