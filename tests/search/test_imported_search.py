@@ -15,7 +15,7 @@ import pytest
 
 from paperwasp.document.converters import GeoPosition
 from paperwasp.errors import InvalidQuery
-from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, TrueItem, WordItem
+from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, SameElementItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import SearchResponse, SortKey
 from paperwasp.search.search import search
@@ -26,6 +26,25 @@ from tests.content.nodes import TestNode, doc_id, put, remove, started, update
 from tests.search.queries import query_of
 
 CAMPAIGN = """schema campaign { document campaign {
+    struct shop { field city type string {}
+      field size type int {}
+      field open type bool {}
+      field value type float {}
+      field note type string {} }
+    field shops type array<shop> { indexing: summary
+      struct-field city { indexing: attribute }
+      struct-field size { indexing: attribute }
+      struct-field open { indexing: attribute }
+      struct-field value { indexing: attribute } }
+    field sold type map<int, string> { indexing: summary
+      struct-field key { indexing: attribute }
+      struct-field value { indexing: attribute } }
+    field named type map<string, shop> { indexing: summary
+      struct-field key { indexing: attribute }
+      struct-field value.size { indexing: attribute }
+      struct-field value.value { indexing: attribute } }
+    field keyless type map<string, shop> { indexing: summary
+      struct-field value.size { indexing: attribute } }
     field budget type int { indexing: attribute }
     field title type string { indexing: attribute }
     field tags type weightedset<string> { indexing: attribute | summary }
@@ -46,6 +65,10 @@ AD = """schema ad { document ad {
   import field campaign.days as days {}
   import field campaign.place as place {}
   import field campaign.vector as vector {}
+  import field campaign.shops as shops {}
+  import field campaign.sold as sold {}
+  import field campaign.named as named {}
+  import field campaign.keyless as keyless {}
   fieldset default { fields: title, tags }
   rank-profile budgeted { first-phase { expression: attribute(budget) * 10 + attribute(clicks) }
     match-features {
@@ -58,6 +81,15 @@ AD = """schema ad { document ad {
     summary place {}
     summary vector {}
     summary clicks {} }
+  document-summary parts { summary shops {}
+    summary stores { source: shops }
+    summary sold {}
+    summary named {}
+    summary keyless {} }
+  document-summary cities { summary towns { source: shops
+      struct-field: city }
+    summary matching { source: shops
+      matched-elements-only } }
 }"""
 SCHEMAS = dict(parse_schemas({"schemas/campaign.sd": CAMPAIGN, "schemas/ad.sd": AD}).schemas)
 PROFILES = ServedSchemas()
@@ -155,6 +187,33 @@ def test_summaries(node: TestNode) -> None:
     assert fields["lost"] == {"campaign": "id:n:campaign::gone", "clicks": 3}
     [hit] = ask(node, WordItem("title", "golf"), summary="all", summary_fields=("budget", "clicks")).hits
     assert orjson.loads(hit.fields) == {"budget": 9, "clicks": 1}
+
+
+def test_summaries_of_structs_and_maps(node: TestNode) -> None:
+    """Vespa: array_attribute_combiner_dfw.cpp and struct_map_attribute_combiner_dfw.cpp: the parts that are attributes,
+    without numbers that are unset and empty texts (attribute_field_writer.cpp); a map of texts shows empty ones
+    (WriteStringFieldNeverSkip), and one without its keys is not shown (struct_fields_resolver.cpp)."""
+    shops = [{"city": "Oslo", "size": 3, "open": True, "note": "far"}, {"city": "", "value": 0.1}, {}]
+    sold = {2023: "", 2024: "yes"}
+    named = {"x": {"city": "Rome", "size": 4, "value": 2.0}, "y": {}}
+    node.apply(update("ski", "campaign", shops=shops, sold=sold, named=named, keyless=named))
+    shown = [{"city": "Oslo", "open": True, "size": 3}, {"open": False, "value": 0.10000000149011612}, {"open": False}]
+    hits = ask(node, WordItem("title", "ski"), summary="parts").hits
+    assert [orjson.loads(hit.fields) for hit in hits] == 2 * [
+        {
+            "shops": shown, "stores": shown, "sold": {"2023": "", "2024": "yes"},
+            "named": {"x": {"size": 4, "value": 2.0}, "y": {}},
+        }
+    ]  # fmt: skip
+    in_oslo = SameElementItem("shops", (WordItem("city", "oslo"),))
+    hits = ask(node, in_oslo, summary="cities").hits
+    assert [orjson.loads(hit.fields) for hit in hits] == 2 * [
+        {"towns": [{"city": "Oslo"}, {}, {}], "matching": shown[:1]}
+    ]
+    [hit] = ask(node, WordItem("title", "golf"), summary="parts").hits
+    assert hit.fields == b"{}"
+    node.apply(remove("ski", "campaign"))
+    assert {hit.fields for hit in ask(node, EVERYTHING, summary="parts").hits} == {b"{}"}
 
 
 def test_what_is_not_searched_by_values_says_so(node: TestNode) -> None:

@@ -32,6 +32,7 @@ from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.query import Query
 from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
+from paperwasp.search.summary_columns import ShownColumn, column_of
 from paperwasp.search.summary_languages import TextLanguage, TextLanguages
 from paperwasp.search.summary_tokens import shown_tokens, tokens_of
 from paperwasp.search.summary_values import (
@@ -73,7 +74,7 @@ class _Shown:
 
     path: tuple[str, ...]
     """A field, and the members of structs below it."""
-    column: ColumnView | None
+    column: ShownColumn | None
     """Where the value can be read without the document."""
     render: Render | None
     steps: tuple[_Step, ...] = ()
@@ -418,7 +419,7 @@ def _of_source(
     source = space.schema.fields.get(name)
     if source is None:
         return _Shown((name, *below), None, None, otherwise=rest, needs_document=True)
-    column = space.columns.get(name) if not below and source.attribute is not None else None
+    column = column_of(source, space.columns) if not below else None
     is_attribute = column is not None and not space.streamed
     language = languages.get(source.name) if _reads_text(field, source) else None
     return _Shown(
