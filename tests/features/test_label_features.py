@@ -18,6 +18,7 @@ from paperwasp.features.element_completeness import OUTPUTS as COMPLETENESS
 from paperwasp.features.family import RankSetup
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking import ProfileError
+from paperwasp.ranking.expression import parse_expression
 from paperwasp.schema.model import RankProfile
 from paperwasp.tensor.batch import TensorBatch
 from tests.features.fake_block import compiled, fake_block, schema_of
@@ -43,7 +44,7 @@ def values(*names: str, rank_properties: Mapping[str, str] | None = None) -> dic
     schema = schema_of(["title", "tags"], {"number": INT}, profile, index_types={"tags": array_of(STRING)})
     block = fake_block(DOCUMENTS, TERMS)
     found = evaluate_all(compiled(schema, profile).match_features, block)
-    return {name: _shown(found[shown], block) for name, shown in zip(names, found, strict=True)}
+    return {name: _shown(found[str(parse_expression(name))], block) for name in names}
 
 
 def _shown(found: NDArray[np.float64] | TensorBatch, block: Block) -> list[object]:

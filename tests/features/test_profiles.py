@@ -13,7 +13,7 @@ from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking import CompiledProfile, ProfileError, Program
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
-from tests.features.fake_block import fake_block, schema_of
+from tests.features.fake_block import fake_block, numbers, schema_of
 
 SCHEMA = """schema music {
     document music {
@@ -184,6 +184,67 @@ def test_default_rank_features_have_values() -> None:
     block = fake_block([{"title": "a b"}], terms, relevance={"firstPhase": [0.5]})
     for name, program in profile.rank_features.items():
         assert isinstance(program, Program) and np.isfinite(evaluate(program, block)).all(), name
+
+
+SITES = """schema site { document site {
+    field title type string { indexing: index }
+    field url type uri { indexing: index }
+    field places type array<position> { indexing: attribute }
+  }
+  rank-profile p {
+    function best() { expression: bm25(title) }
+    match-features: matches(title) best attribute(places_zcurve).count firstPhase
+    summary-features: term(1).weight bm25(title)
+    rank-properties { fieldInfo.enable: true }
+  }
+}"""
+
+
+def site_profile() -> CompiledProfile:
+    found = compile_profiles(parse_schemas({"schemas/site.sd": SITES}).schemas["site"])["p"]
+    assert isinstance(found, CompiledProfile)
+    return found
+
+
+def test_parts_of_uris_and_z_curves_are_among_the_default_rank_features() -> None:
+    # Vespa: UriHack.java (a field for each part), CreatePositionZCurve.java (an attribute instead of the position).
+    names = set(site_profile().rank_features)
+    parts = ("scheme", "host", "port", "path", "query", "fragment", "hostname")
+    for field in ("url", *(f"url.{part}" for part in parts)):
+        assert {f"bm25({field})", f"matches({field})", f"fieldInfo({field}).len"} <= names
+        assert len({name for name in names if name.startswith(f"fieldMatch({field})")}) == 30
+    assert len({name for name in names if name.startswith("attributeMatch(places_zcurve)")}) == 13
+    assert {"matches(places_zcurve)", "fieldInfo(places_zcurve).type"} <= names
+    assert not {name for name in names if "(places)" in name}
+
+
+def test_values_of_parts_of_uris_and_of_z_curves() -> None:
+    features = site_profile().rank_features
+    block = fake_block([{"url.hostname": "a b", "title": "b"}], [("b", RankTerm(("url.hostname",)))])
+    wanted = {
+        "fieldInfo.indexCnt": 9.0,
+        "fieldInfo.attrCnt": 1.0,
+        "fieldInfo(url.host).type": 1.0,
+        "fieldInfo(places_zcurve).type": 2.0,
+        "matches(url.hostname)": 1.0,
+        "matches(url.host)": 1.0,
+        "matches(url)": 0.0,
+        "fieldTermMatch(url.host,0).firstPosition": 1.0,
+        "fieldMatch(url.hostname).matches": 1.0,
+        "attributeMatch(places_zcurve).matches": 0.0,
+    }
+    programs = {name: features[name] for name in wanted}
+    assert {name: float(value[0]) for name, value in numbers(programs, block).items()} == wanted
+
+
+def test_features_are_in_the_order_of_their_names() -> None:
+    # Vespa: blueprintresolver.h (a sorted map); a function is rankingExpression(name) there, and renamed afterwards.
+    profile = site_profile()
+    assert list(profile.match_features) == [
+        "attribute(places_zcurve).count", "firstPhase", "matches(title)", "best",
+    ]  # fmt: skip
+    assert list(profile.summary_features) == ["bm25(title)", "term(1).weight"]
+    assert list(profile.rank_features) == sorted(profile.rank_features)
 
 
 @pytest.mark.parametrize("value", ["inf", "nan", "1e30", "-1e400"])

@@ -110,10 +110,10 @@ def test_imported_fields_have_the_values_of_the_parents(node: TestNode) -> None:
     [
         ({"dotProduct_u": "x:1"}, "dotProduct.u: expected a vector such as {a:1,b:2} or [1 2], not 'x:1'"),
         ({"dotProduct_u": "{x}"}, "dotProduct.u: expected ':' between a dimension and its number in 'x'"),
-        ({"dotProduct_u": "{x:one}"}, "dotProduct.u: expected a number, not 'one'"),
+        ({"dotProduct_u": "{x:one}"}, "dotProduct.u: expected an index counted from 0, not 'x'"),
         ({"dotProduct_u": "{x:1}"}, "dotProduct.u: expected an index counted from 0, not 'x'"),
         ({"dotProduct_u": "{0:1.5}"}, "dotProduct.u: expected an integer, not '1.5'"),
-        ({"dotProduct_u": "{0:1_0}"}, "dotProduct.u: expected a number, not '1_0'"),
+        ({"dotProduct_u": "{0:1_0}"}, "dotProduct.u: expected an integer, not '1_0'"),
         ({"dotProduct_u": "{1000000000:1}"}, "dotProduct.u: expected an index counted from 0, not '1000000000'"),
         ({"euclideanDistance_u": "[1 b]"}, "euclideanDistance.u: expected an integer, not 'b'"),
         ({"distanceToPath(place)_path": "(0,0,1,nan)"}, "the points of a path are finite"),

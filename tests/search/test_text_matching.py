@@ -435,6 +435,20 @@ class Plain:
         return [first for first, _ in plain.windows(terms, away)]
 
 
+def test_parts_of_uris_are_ranked_as_fields() -> None:
+    # Vespa: UriHack.java makes an index field of each.
+    request = query_of(
+        WordItem("link.path", "b"), rank_profile="plain", document_types=("song",), hits=1, list_features=True
+    )
+    with node_with(song("a", link="http://www.example.com/b/c"), song("b", link="http://b.com/")) as node:
+        [hit] = search(node.node.reader.view(), request, ServedSchemas()).hits
+    features = hit.rank_features or {}
+    for name in ("matches(link.path)", "fieldMatch(link.path).matches", "fieldTermMatch(link.path,0).occurrences"):
+        assert features[name] == 1, name
+    assert features["bm25(link.path)"] > 0 == features["bm25(link.host)"]  # type: ignore[operator]
+    assert features["matches(link)"] == features["matches(link.host)"] == 0
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     seed=st.integers(0, 2**32),

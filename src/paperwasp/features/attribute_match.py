@@ -50,8 +50,8 @@ def is_matched(type_: DataType) -> bool:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    for field in setup.attribute_fields:
-        if is_matched(setup.schema.fields[field].type):
+    for field in setup.listed_attributes:
+        if is_matched(setup.field(field).type):
             yield f"{NAME}({field})"
             yield from (f"{NAME}({field}).{output}" for output in _OUTPUTS)
 

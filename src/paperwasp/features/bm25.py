@@ -72,7 +72,7 @@ def bm25_field_of(setup: RankSetup, field: str) -> Bm25Field:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    return [f"bm25({field})" for field in setup.index_fields]
+    return [f"bm25({field})" for field in setup.listed_index_fields]
 
 
 def idf_of(given: tuple[int, int] | None, significance: float | None, counted: tuple[int, int]) -> float:

@@ -95,7 +95,7 @@ def field_table(setup: RankSetup, feature: str, table: str, field: str) -> Boost
     The rank type of an attribute says something of attributes alone, and that of any other field only of its index.
     """
     text = setup.text(f"{feature}.{table}.{field}", f"{feature}({field}).{table}")
-    if text is None and (setup.schema.fields[field].attribute is not None) == (table in _OF_ATTRIBUTES):
+    if text is None and (setup.field(field).attribute is not None) == (table in _OF_ATTRIBUTES):
         text = _RANK_TYPES.get(setup.rank_type(field), {}).get(table)
     text = text or setup.text(f"{feature}.{table}")
     return boost_table(_ABOUT[table] if text is None else text)

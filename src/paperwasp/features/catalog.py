@@ -9,12 +9,12 @@ import re
 from collections.abc import Callable
 from dataclasses import field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from paperwasp.errors import LanguageError
 from paperwasp.features.block import Block
 from paperwasp.features.bm25 import bm25_field_of
-from paperwasp.features.family import RankSetup, check_arguments, families
+from paperwasp.features.family import Family, RankSetup, check_arguments, families
 from paperwasp.features.foreach import features_of_each
 from paperwasp.features.parts import PartsOf, parts_of
 from paperwasp.parsing.nearest import did_you_mean
@@ -94,7 +94,7 @@ class Catalog:
         if canonical not in self._bound:
             self.describe(name, arguments, output)
             family = families()[name]
-            known = tuple(argument for argument in _positional(name, arguments) if argument is not None)
+            known = self._searched(family, _positional(name, arguments))
             given = self.setup, known, output or family.outputs[0]
             compute = family.bind(*given)
             is_pruned_by = name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0])
@@ -104,6 +104,21 @@ class Catalog:
                 canonical, compute, bm25_field, query_name, partial(parts_of, name, *given)
             )
         return self._bound[canonical]
+
+    def _searched(self, family: Family, arguments: tuple[str | None, ...]) -> tuple[str, ...]:
+        """The arguments, with fields by the names that terms search them by, but for what reads values."""
+        if family.name == "attribute":
+            return tuple(argument for argument in arguments if argument is not None)
+        last = len(family.parameters) - 1
+        return tuple(
+            self.setup.searched_name(argument) if family.parameters[min(number, last)] in _SEARCHED else argument
+            for number, argument in enumerate(arguments)
+            if argument is not None
+        )
+
+
+_SEARCHED: Final = frozenset({"attribute", "field", "index", "single-index"})
+"""The kinds of arguments that are fields whose terms a feature looks at."""
 
 
 def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[str | None, ...]:

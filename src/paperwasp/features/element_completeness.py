@@ -19,7 +19,7 @@ OUTPUTS: Final = ("completeness", "fieldCompleteness", "queryCompleteness", "ele
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    names = [name for name in setup.index_fields if not setup.is_filter(name)]
+    names = [name for name in setup.listed_index_fields if not setup.is_filter(name)]
     return [f"{NAME}({name}).{output}" for name in names for output in OUTPUTS]
 
 

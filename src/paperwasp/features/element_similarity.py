@@ -119,8 +119,8 @@ def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    for field in setup.index_fields:
-        if is_multiple(setup.schema.fields[field]) and not setup.is_filter(field):
+    for field in setup.listed_index_fields:
+        if is_multiple(setup.field(field)) and not setup.is_filter(field):
             yield f"{NAME}({field})"
             yield from (f"{NAME}({field}).{name}" for name in outputs_of(setup, field) if name != "default")
 

@@ -21,8 +21,8 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.records import dataclass
 from paperwasp.schema.data_types import is_position
-from paperwasp.schema.model import Field, RankProfile, Schema, SubField
-from paperwasp.schema.pending import is_attribute_now, is_indexed_now, is_z_curve
+from paperwasp.schema.model import Field, RankProfile, Schema, SubField, uri_parts
+from paperwasp.schema.pending import Z_CURVE_SUFFIX, is_attribute_now, is_indexed_now, is_z_curve
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import NUMBER, TensorType
 
@@ -56,8 +56,23 @@ class RankSetup:
         if found is None and "." in name:
             outer, _, path = name.partition(".")
             field_ = self.schema.fields.get(outer)
+            if field_ is not None and path in uri_parts(field_):
+                return self.schema.field_named(name)
             return field_.sub_fields.get(path) if field_ is not None else None
         return found
+
+    def field(self, name: str) -> Field:
+        """A field that is there, or a part of a URI."""
+        found = self.schema.field_named(name)
+        assert found is not None, name
+        return found
+
+    def searched_name(self, name: str) -> str:
+        """The name that terms search a field by: `u.hostname` for `u.host`, the positions for their z-curve."""
+        found = self.schema.field_named(name)
+        if found is None:
+            return name
+        return found.name.removesuffix(Z_CURVE_SUFFIX) if is_z_curve(found, self.schema) else found.name
 
     def text(self, *keys: str) -> str | None:
         """The rank property of the first of these keys that is set, without quotes. Of several values the first."""
@@ -85,7 +100,7 @@ class RankSetup:
 
     def weight(self, name: str) -> int:
         """The weight of a field: the profile's, or the field's own."""
-        return self.profile.field_weights.get(name, self.schema.fields[name].weight)
+        return self.profile.field_weights.get(name, self.field(name).weight)
 
     def rank_type(self, name: str) -> str:
         """The rank type that the profile says for a field, or the field where that counts; empty: none."""
@@ -98,23 +113,39 @@ class RankSetup:
 
     def has_bm25(self, name: str) -> bool:
         """Whether the index of the field keeps what bm25 needs."""
-        index = self.schema.fields[name].index
+        index = self.field(name).index
         return index is not None and index.enable_bm25
 
     @cached_property
-    def index_fields(self) -> tuple[str, ...]:
-        """The fields with an index that is searched."""
-        return tuple(f.name for f in self.schema.fields.values() if is_indexed_now(f))
+    def listed_index_fields(self) -> tuple[str, ...]:
+        """The fields with an index that is searched, and the parts of URIs, each of which is one in Vespa.
+
+        Vespa: UriHack.java.
+        """
+        fields = [field for field in self.schema.fields.values() if is_indexed_now(field)]
+        return tuple(
+            name for field in fields for name in (field.name, *(f"{field.name}.{part}" for part in uri_parts(field)))
+        )
 
     @cached_property
-    def single_index_fields(self) -> tuple[str, ...]:
-        """Those of them with a single value."""
-        return tuple(name for name in self.index_fields if not is_multiple(self.schema.fields[name]))
+    def index_fields(self) -> tuple[str, ...]:
+        """These fields by the names that terms search them by, each once."""
+        return tuple(dict.fromkeys(map(self.searched_name, self.listed_index_fields)))
+
+    def is_single(self, name: str) -> bool:
+        """Whether the field has a single value."""
+        return not is_multiple(self.field(name))
 
     @cached_property
     def attribute_fields(self) -> tuple[str, ...]:
         """The fields that ranking sees as attributes: a field that has an index as well counts as an index field."""
         return tuple(f.name for f in self.schema.fields.values() if f.index is None and is_attribute_now(f))
+
+    @cached_property
+    def listed_attributes(self) -> tuple[str, ...]:
+        """These fields by the names of their attributes in Vespa, which keeps positions as z-curves."""
+        curved = [name for name in self.attribute_fields if f"{name}{Z_CURVE_SUFFIX}" in self.schema.fields]
+        return tuple(f"{name}{Z_CURVE_SUFFIX}" if name in curved else name for name in self.attribute_fields)
 
     @cached_property
     def all_attributes(self) -> tuple[str, ...]:
@@ -124,7 +155,7 @@ class RankSetup:
         """
         names = (f"{field.name}.{path}" for field in self.schema.fields.values() for path in field.sub_fields)
         parts = [part for name in names if name not in self.schema.fields and (part := self.schema.field_named(name))]
-        return (*self.attribute_fields, *(part.name for part in parts if is_attribute_now(part)))
+        return (*self.listed_attributes, *(part.name for part in parts if is_attribute_now(part)))
 
 
 Bind = Callable[[RankSetup, tuple[str, ...], str], Callable[[Block], Any]]
@@ -237,7 +268,7 @@ def number_in(argument: str, feature: str) -> int:
     return int(argument)
 
 
-_OF_Z_CURVES: Final = frozenset({"attribute", "rawScore"})
+_OF_Z_CURVES: Final = frozenset({"attribute", "attributeMatch", "matches", "rawScore"})
 """The features of the attribute that Vespa keeps positions in."""
 
 

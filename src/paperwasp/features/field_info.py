@@ -32,7 +32,7 @@ def _check(setup: RankSetup, arguments: tuple[str, ...], output: str) -> str:
 
 def _listed(setup: RankSetup) -> Iterable[str]:
     if setup.text(f"{NAME}.enable"):
-        fields = (*setup.index_fields, *setup.attribute_fields)
+        fields = (*setup.listed_index_fields, *setup.listed_attributes)
         yield from (f"{NAME}({field}).{output}" for field in fields for output in _OUTPUTS)
         yield from (f"{NAME}.{output}" for output in _OVERVIEW)
 
@@ -40,11 +40,11 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 @register(NAME, "name", outputs=("",), optional=1, listed=_listed, pending=_check, any_output=True)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if not arguments:
-        counts = len(setup.index_fields), len(setup.all_attributes)
+        counts = len(setup.listed_index_fields), len(setup.all_attributes)
         return constant(counts[_OVERVIEW.index(output or _OVERVIEW[0])])
-    field, output = arguments[0], output or _OUTPUTS[0]
+    field, output = setup.searched_name(arguments[0]), output or _OUTPUTS[0]
     is_index = field in setup.index_fields
-    kind = _INDEX if is_index else _ATTRIBUTE if field in setup.all_attributes else 0.0
+    kind = _INDEX if is_index else _ATTRIBUTE if arguments[0] in setup.all_attributes else 0.0
     if output == "type":
         return constant(kind)
     if output == "filter":

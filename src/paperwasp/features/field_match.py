@@ -158,7 +158,7 @@ def field_metrics(block: Block, name: str, settings: Settings) -> Floats:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    for name in setup.single_index_fields:
+    for name in filter(setup.is_single, setup.listed_index_fields):
         yield f"{NAME}({name})"
         for metric in _FILTER_METRICS if setup.is_filter(name) else METRICS[1:]:
             yield f"{NAME}({name}).{metric}"

@@ -22,7 +22,7 @@ DEFAULT_LISTED_TERMS: Final = 5
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    for field in setup.index_fields:
+    for field in setup.listed_index_fields:
         keys = (f"fieldTermMatch({field}).numTerms", f"fieldTermMatch.numTerms.{field}", "fieldTermMatch.numTerms")
         for number in range(setup.whole(DEFAULT_LISTED_TERMS, limits.LISTED_TERMS, *keys)):
             yield f"fieldTermMatch({field},{number}).firstPosition"

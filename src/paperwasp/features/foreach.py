@@ -24,7 +24,7 @@ def _terms(setup: RankSetup) -> tuple[str, ...]:
 
 _DIMENSIONS: Final[Mapping[str, Callable[[RankSetup], tuple[str, ...]]]] = {
     "terms": _terms,
-    "fields": lambda setup: setup.index_fields,
+    "fields": lambda setup: setup.listed_index_fields,
     "attributes": lambda setup: setup.all_attributes,
 }
 _PARAMETERS: Final = 5

@@ -36,10 +36,10 @@ def _parts(setup: RankSetup) -> list[tuple[str, str]]:
     """(feature, field) of all fields that are matched."""
     parts = []
     for field in setup.index_fields:
-        is_multiple = isinstance(setup.schema.fields[field].type, ArrayType | WeightedSetType)
+        is_multiple = isinstance(setup.field(field).type, ArrayType | WeightedSetType)
         parts.append(("elementCompleteness" if is_multiple else "fieldMatch", field))
     for field in setup.attribute_fields:
-        type_ = setup.schema.fields[field].type
+        type_ = setup.field(field).type
         if is_matched(type_) and type_ != RAW:
             parts.append(("attributeMatch", field))
     return parts

@@ -23,7 +23,7 @@ def _count_of(block: Block, field: str, only: int | None = None) -> Floats:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    return [f"matches({field})" for field in (*setup.attribute_fields, *setup.index_fields)]
+    return [f"matches({field})" for field in (*setup.listed_attributes, *setup.listed_index_fields)]
 
 
 @register("matches", "any-field", "number", optional=1, listed=_listed)

@@ -44,7 +44,7 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     """The settings of an attribute: its rank properties over the defaults of Vespa. A filter matches without score."""
     table = field_table(setup, NAME, "weightTable", field)
     highest = table.max if uses_normalization(setup) else 1.0
-    type_ = setup.schema.fields[field].type
+    type_ = setup.field(field).type
     is_single = not isinstance(type_, ArrayType | WeightedSetType)
     return FieldParameters(setup.weight(field), None if setup.is_filter(field) else table, highest or 1.0, is_single)
 

@@ -64,7 +64,7 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     reverse = field_table(setup, NAME, "reverseProximityTable", field)
     importance = importance_of(setup, NAME, "proximityImportance", field)
     highest = forward.max * importance + reverse.max * (1.0 - importance) if uses_normalization(setup) else 1.0
-    has_elements = is_multiple(setup.schema.fields[field])
+    has_elements = is_multiple(setup.field(field))
     return FieldParameters(
         setup.weight(field), forward, reverse, importance, highest or 1.0, has_elements, _gap(setup, field)
     )

@@ -9,15 +9,12 @@ import numpy as np
 
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, register
-from paperwasp.schema.pending import Z_CURVE_SUFFIX, is_z_curve
 
 
 @register("rawScore", "field")
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     """The sum of all of them in a field. Positions are searched in their attribute: `rawScore(place_zcurve)`."""
     field = arguments[0]
-    if is_z_curve(setup.schema.fields[field], setup.schema):
-        field = field.removesuffix(Z_CURVE_SUFFIX)
 
     def compute(block: Block) -> Floats:
         scores = np.zeros(len(block.lids))

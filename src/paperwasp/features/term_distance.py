@@ -72,7 +72,7 @@ def element_distances(block: Block, field: str, first: int, second: int, gap: fl
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field, x, y = arguments[0], int(arguments[1]), int(arguments[2])
     first, second = (x, y) if output.startswith("forward") else (y, x)
-    work = element_distances if is_multiple(setup.schema.fields[field]) else term_distances
+    work = element_distances if is_multiple(setup.field(field)) else term_distances
 
     def compute(block: Block) -> Floats:
         if not are_terms_of(block, field, first, second):

@@ -26,7 +26,7 @@ def _part(rows: ElementRows, name: str) -> Floats:
 
 
 def _listed(setup: RankSetup) -> Iterable[str]:
-    names = [name for name in setup.single_index_fields if not setup.is_filter(name)]
+    names = [name for name in setup.listed_index_fields if setup.is_single(name) and not setup.is_filter(name)]
     return [f"{NAME}({name}).{output}" for name in names for output in ("score", *WEIGHTS)]
 
 

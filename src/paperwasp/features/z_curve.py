@@ -18,7 +18,7 @@ from paperwasp.schema.pending import Z_CURVE_SUFFIX
 def z_curve_feature(setup: RankSetup, name: str, element: int | None, output: str) -> Compute:
     """An output of the attribute of this name; `element` of an array."""
     field = name.removesuffix(Z_CURVE_SUFFIX)
-    is_array = isinstance(setup.schema.fields[field].type, ArrayType)
+    is_array = isinstance(setup.field(field).type, ArrayType)
     if output == "count":
         return _count(field) if is_array and element is None else constant(0.0 if is_array else 1.0)
     if output in ("weight", "contains") or (is_array and element is None):

@@ -334,11 +334,11 @@ class ProfileCompiler:
                 (sorting if root.kind == _SORT_FEATURES else phases)[_shown_name(root)] = value
             elif value is not None:
                 features.setdefault(root.kind, {})[_shown_name(root)] = value
-        listed = LazyPrograms(features.get("rank-features", {}))
+        own, listed = features.get("rank-features", {}), LazyPrograms(lambda: self.as_listed(own))
         if not profile.ignore_default_rank_features:
             if not self.given:
                 self.check_properties(compiler, default_rank_features)
-            listed = LazyPrograms(listed, lambda: self.feature_programs(default_rank_features()))
+            listed = LazyPrograms(lambda: self.as_listed({**self.feature_programs(default_rank_features()), **own}))
         if self.problems:
             raise ProfileError(self.problems)
         first_phase, second_phase = phases["first-phase"], phases.get("second-phase")
@@ -349,8 +349,8 @@ class ProfileCompiler:
             second_phase=second_phase,
             phases={"firstPhase": first_phase, **({"secondPhase": second_phase} if second_phase else {})},
             global_phase=self.global_phase(phases.get("global-phase"), explanations),
-            match_features=features.get("match-features", {}),
-            summary_features=features.get("summary-features", {}),
+            match_features=self.as_listed(features.get("match-features", {})),
+            summary_features=self.as_listed(features.get("summary-features", {})),
             rank_features=listed,
             sort_features=sorting,
             rerank_count=profile.rerank_count,
@@ -411,6 +411,17 @@ class ProfileCompiler:
             self.problems.append(error)
             return None
 
+    def as_listed(self, features: Mapping[str, RankValue]) -> dict[str, RankValue]:
+        """The features in the order of results: that of their names, a function being `rankingExpression(name)`.
+
+        Vespa: blueprintresolver.h (`FeatureMap`); names are shortened when the values are there (extract_features.cpp).
+        """
+
+        def seed(name: str) -> str:
+            return f"rankingExpression({name})" if name.partition("(")[0] in self.profile.functions else name
+
+        return {name: features[name] for name in sorted(features, key=seed)}
+
     def feature_programs(self, names: Sequence[str]) -> dict[str, RankValue]:
         compiler = self.compiler(TensorGraph(ProgramBuilder(), Labels(), "listed"))
         return {name: compiler.runnable(Source(name, name)) for name in names}
@@ -434,17 +445,16 @@ class ProfileCompiler:
 
 
 class LazyPrograms(Mapping[str, RankValue]):
-    """Programs by name: some compiled already, and more that are compiled when one of them is first used."""
+    """Programs by name that are compiled, all together, when one of them is first used."""
 
-    def __init__(self, own: Mapping[str, RankValue], more: Callable[[], Mapping[str, RankValue]] = dict) -> None:
-        self._own = own
-        self._more = more
+    def __init__(self, compiled: Callable[[], Mapping[str, RankValue]]) -> None:
+        self._compiled = compiled
         self._all: Mapping[str, RankValue] | None = None
 
     @property
     def _programs(self) -> Mapping[str, RankValue]:
         if self._all is None:
-            self._all = {**self._more(), **self._own}
+            self._all = self._compiled()
         return self._all
 
     def __getitem__(self, name: str) -> RankValue:

@@ -398,7 +398,7 @@ class Schema:
     def __post_init__(self) -> None:
         named: dict[str, Field | None] = dict(self.fields)
         for each in self.fields.values():
-            for path in (*each.sub_fields, *_uri_parts(each)):
+            for path in (*each.sub_fields, *uri_parts(each)):
                 named.setdefault(f"{each.name}.{path}", _part(each, path))
         for alias, name in self.aliases().items():
             named.setdefault(alias, self._part_named(alias) or named.get(name) or self._part_named(name))
@@ -442,7 +442,7 @@ class Schema:
             if each.index is not None or each.attribute is not None or each.is_outer:
                 yield each.name
                 yield from (alias for alias in each.aliases if alias in aliases)
-            yield from (f"{each.name}.{path}" for path in _uri_parts(each))
+            yield from (f"{each.name}.{path}" for path in uri_parts(each))
             parts = (self.field_named(f"{each.name}.{path}") for path in each.sub_fields)
             yield from (part.name for part in parts if part is not None and part.attribute is not None)
         yield from self.fieldsets
@@ -467,14 +467,14 @@ def _matching(field: Field, match: Match, matching: MatchSettings) -> Field:
     return replace(field, match=match, match_settings=settings)
 
 
-def _uri_parts(field: Field) -> tuple[str, ...]:
+def uri_parts(field: Field) -> tuple[str, ...]:
     """The parts of an indexed URI, which are searched as fields."""
     return (*uri.PARTS, uri.HOST) if field.index is not None and is_uri(field.type) else ()
 
 
 def _part(field: Field, path: str) -> Field | None:
     """The part of a field at a path below it."""
-    if path in _uri_parts(field):
+    if path in uri_parts(field):
         part = "hostname" if path == uri.HOST else path
         return replace(field, name=f"{field.name}.{part}", attribute=None, outer=field.name)
     type_ = part_of(field.type, path)
