@@ -275,7 +275,7 @@ def _host_name(index: str, word: str) -> Item:
 
 
 def is_one_token(word: str) -> bool:
-    """Whether no field makes several tokens of it, but for grams. Vespa: AbstractParser.segment, for apostrophes too."""
+    """Whether no field makes several tokens of it, but for grams. Vespa: AbstractParser.segment."""
     if word.isascii() and word.isalnum():
         return True
     return is_number(word) or bool(TOKEN.fullmatch(word) and "'" not in word and not _UNSPACED.search(word))
