@@ -25,7 +25,8 @@ from paperwasp.index import IndexSnapshot
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.tuning import NO_TUNING, Tuning
 from paperwasp.query import Item
-from paperwasp.query.items import Annotations
+from paperwasp.query.items import Annotations, TermItem
+from paperwasp.query.map_entries import within_entry
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 
@@ -257,6 +258,8 @@ def planner(item_type: type[PlannedItem]) -> Callable[[Planner[PlannedItem]], Pl
 def plan(item: Item, space: SearchSpace) -> Operator:
     """The operator that executes `item`. Errors: InvalidQuery for what cannot be searched; OutOfTime."""
     space.check_time()
+    if space.streamed and isinstance(item, TermItem) and "{" in item.index:
+        item = within_entry(item)
     found = _planners.get(type(item))
     if found is None:
         raise InvalidQuery(f"{type(item).__name__} is not supported yet")
