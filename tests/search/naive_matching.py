@@ -29,6 +29,7 @@ from paperwasp.query import (
     SameElementItem,
     SubstringItem,
     SuffixItem,
+    TextRangeItem,
     TrueItem,
     WeakAndItem,
     WeightedSetItem,
@@ -176,6 +177,10 @@ def string_matches(item: Any, value: str, fold: Callable[[str], str]) -> bool:
         case RegexItem():
             flags = re.IGNORECASE if fold is str.lower else 0
             return re.search(item.expression, value, flags) is not None
+        case TextRangeItem():
+            low, high = (None if bound is None else fold(bound) for bound in (item.low, item.high))
+            above = low is None or value > low or (item.low_inclusive and value == low)
+            return above and (high is None or value < high or (item.high_inclusive and value == high))
         case FuzzyItem():
             return is_fuzzy(item, value, fold(item.word))
         case InItem():

@@ -34,6 +34,7 @@ from paperwasp.query import (
     SameElementItem,
     SubstringItem,
     SuffixItem,
+    TextRangeItem,
     TrueItem,
     WeakAndItem,
     WeightedSetItem,
@@ -315,6 +316,7 @@ def value_query(rng: random.Random, index: str, kind: str, shape: str = "") -> I
         lambda: SubstringItem(index, part),
         lambda: RegexItem(index, rng.choice(PATTERNS)),
         lambda: FuzzyItem(index, value, rng.randrange(3), rng.randrange(3), rng.random() < 0.3),
+        lambda: TextRangeItem(index, value, rng.choice((None, *VALUES)), rng.random() < 0.5, rng.random() < 0.5),
         lambda: InItem(index, tuple(rng.sample(VALUES, rng.randint(1, 4)))),
     ]
     if shape:

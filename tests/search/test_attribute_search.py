@@ -40,6 +40,7 @@ from paperwasp.query import (
     RegexItem,
     SubstringItem,
     SuffixItem,
+    TextRangeItem,
     WandItem,
     WeightedSetItem,
     WordItem,
@@ -49,6 +50,7 @@ from paperwasp.search.bind import space_of
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
 from tests.content.nodes import TestNode, started
+from tests.search.naive_matching import string_matches
 
 TYPES = ("byte", "int", "long", "float16", "float", "double", "bool")
 VECTORS = {
@@ -272,6 +274,8 @@ def fits(item: Item, value: str, cased: bool) -> bool:
     if isinstance(item, RegexItem):
         flags = re.ASCII | (0 if cased else re.IGNORECASE)
         return re.search(in_python(item.expression), value if cased else value.lower(), flags) is not None
+    if isinstance(item, TextRangeItem):  # Vespa: string_range_search_helper.cpp
+        return string_matches(item, value if cased else value.lower(), str if cased else str.lower)
     word = item.word if cased else item.word.lower()  # type: ignore[attr-defined]
     value = value if cased else value.lower()
     if isinstance(item, FuzzyItem):
@@ -287,6 +291,7 @@ patterns = (
     | st.builds(SuffixItem, fields, texts)
     | st.builds(SubstringItem, fields, texts)
     | st.builds(RegexItem, fields, st.sampled_from(PATTERNS))
+    | st.builds(TextRangeItem, fields, st.none() | texts, st.none() | texts, st.booleans(), st.booleans())
     | st.builds(FuzzyItem, fields, texts, st.integers(0, 3), st.integers(0, 2), st.booleans())
 )
 
@@ -306,7 +311,7 @@ def test_patterns(rows: list[list[str]], items: list[Any]) -> None:
             ]
             expected = [[place for place, value in enumerate(row) if fits(item, value, item.index == "cased")]
                         for row in values]  # fmt: skip
-            if any("" in row for row in values) and isinstance(item, RegexItem | FuzzyItem):
+            if any("" in row for row in values) and isinstance(item, RegexItem | FuzzyItem | TextRangeItem):
                 continue  # an empty element is no value to a dictionary
             assert found(item, space) == [lid for lid, each in enumerate(expected) if each], item
             assert by_document(one_match(item, space), space) == expected
@@ -320,6 +325,8 @@ def test_patterns_that_cannot_be_matched() -> None:
             (RegexItem("text", "(((a{100}){100}){100}){100}"), "no regular expression"),
             (FuzzyItem("int", "1"), "field 'int' is of type int"),
             (FuzzyItem("text", "a" * 2000), "at most 1024 characters"),
+            (TextRangeItem("int", "1", None), "lexical range is matched against text, and field 'int' is of type int"),
+            (TextRangeItem("title", "a", "b"), "'title' is not an attribute field: Lexical range matching is not"),
         ):
             with pytest.raises(InvalidQuery, match=message):
                 found(item, space)

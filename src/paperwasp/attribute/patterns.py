@@ -78,6 +78,50 @@ class PartPattern(TextPattern):
 
 
 @dataclass(frozen=True, slots=True)
+class OrderPattern(TextPattern):
+    """Strings between two bounds in the order of their characters; None is open.
+
+    Vespa: string_range_search_helper.cpp
+    """
+
+    low: str | None
+    high: str | None
+    low_inclusive: bool
+    high_inclusive: bool
+
+    def fitting(self, text: ScannedText) -> Table:
+        fits = np.ones(len(text.ends), np.bool_)
+        if self.low is not None:
+            fits &= _order(text, self.low) > (-1 if self.low_inclusive else 0)
+        if self.high is not None:
+            fits &= _order(text, self.high) < (1 if self.high_inclusive else 0)
+        return fits.astype(np.uint8)
+
+
+def _order(text: ScannedText, bound: str) -> NDArray[np.int8]:
+    """Of each string -1, 0 or 1: before, at or behind the bound. UTF-8 has the order of characters.
+
+    A step a byte of the bound, over the strings that are as the bound up to there.
+    """
+    wanted = encode(bound if text.cased else fold(bound))
+    ends = text.ends.astype(np.int64)
+    order = np.zeros(len(ends), np.int8)
+    same, at = np.arange(len(ends)), text.starts
+    for byte in wanted:
+        is_over = at >= ends[same]
+        order[same[is_over]] = -1
+        same, at = same[~is_over], at[~is_over]
+        found = text.content[at]
+        order[same[found < byte]] = -1
+        order[same[found > byte]] = 1
+        same, at = same[found == byte], at[found == byte] + 1
+        if not len(same):
+            break
+    order[same] = at < ends[same]
+    return order
+
+
+@dataclass(frozen=True, slots=True)
 class FuzzyPattern(TextPattern):
     """Strings at most `max_edits` insertions, deletions and substitutions of characters away from a word.
 

@@ -1,4 +1,4 @@
-"""Beginnings, ends and parts of strings, regular expressions, and fuzzy: patterns of the values of string attributes.
+"""Beginnings, ends and parts of strings, ranges, regular expressions, fuzzy: patterns of values of string attributes.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains, #matches and #fuzzy
 """
@@ -7,14 +7,31 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, Place, RegexPattern, TextPattern, compiled
+from paperwasp.attribute.patterns import (
+    FuzzyPattern,
+    OrderPattern,
+    PartPattern,
+    Place,
+    RegexPattern,
+    TextPattern,
+    compiled,
+)
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.term import AttributeMatch, IndexMatch
 from paperwasp.operators.text import NOWHERE, part_match, sequence, text_matcher, tokens_in
 from paperwasp.operators.word import fields_of, match_word, term_operator
-from paperwasp.query import FuzzyItem, PrefixItem, RegexItem, SubstringItem, SuffixItem, TermItem, WordItem
+from paperwasp.query import (
+    FuzzyItem,
+    PrefixItem,
+    RegexItem,
+    SubstringItem,
+    SuffixItem,
+    TermItem,
+    TextRangeItem,
+    WordItem,
+)
 from paperwasp.schema.model import Field
 
 WordPartItem = PrefixItem | SuffixItem | SubstringItem
@@ -30,6 +47,8 @@ def pattern_of(item: TermItem) -> TextPattern:
             return PartPattern(_PLACES[type(item)], item.word)
         case FuzzyItem():
             return FuzzyPattern(item.word, item.max_edits, item.prefix_length, item.prefix)
+        case TextRangeItem():
+            return OrderPattern(item.low, item.high, item.low_inclusive, item.high_inclusive)
         case RegexItem():
             compiled(item.expression, cased=True)
             return RegexPattern(item.expression)
@@ -53,7 +72,7 @@ def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatc
     column = space.column(field)
     if column is None:
         return None
-    if not column.is_string and not isinstance(item, FuzzyItem):
+    if not column.is_string and not isinstance(item, FuzzyItem | TextRangeItem):
         # Numbers have no parts: the text is compared as a number, as search contexts of numeric attributes do in Vespa.
         return match_word(WordItem(item.index, _written(item), annotations=item.annotations), field, space)
     if not column.is_string:
@@ -107,6 +126,7 @@ _NAMES: Final[dict[type[TermItem], str]] = {
     SubstringItem: "substring",
     RegexItem: "regular expression",
     FuzzyItem: "fuzzy",
+    TextRangeItem: "lexical range",
 }
 
 

@@ -336,3 +336,13 @@ class RangeItem(TermItem):
     low_inclusive: bool = True
     high_inclusive: bool = True
     hit_limit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TextRangeItem(TermItem):
+    """Texts between two bounds in the order of their characters; None is open."""
+
+    low: str | None
+    high: str | None
+    low_inclusive: bool = True
+    high_inclusive: bool = True

@@ -38,9 +38,12 @@ from paperwasp.yql.lexicon import (
 )
 from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.operators.elements import element_number
+from paperwasp.yql.operators.ranges import text_range
 from paperwasp.yql.parameter_lists import string_values
 from paperwasp.yql.range_texts import NumberRange, parse_range
 
+Compared = Number | NumberRange | str
+"""What a field is compared with: a number, a range of them, or any other string."""
 Bounds = tuple[Number | None, Number | None, bool, bool]
 
 _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
@@ -267,9 +270,15 @@ class ConditionParser(ArgumentReader):
             tokens.fail("expected a string, a number, true or false", start)
         return _literal_text(value), scope
 
-    def _compare(self, field: str, operator: str, value: Number | NumberRange, scope: Scope, start: Token) -> TermItem:
+    def _compare(self, field: str, operator: str, value: Compared, scope: Scope, start: Token) -> TermItem:
         """A comparison with a number; `= true` is with that word, as in Vespa (BoolItem), and there is no `< true`.
-        A text may also hold the whole range."""
+        A text may also hold the whole range; any other is compared by the order of strings."""
+        if isinstance(value, str):
+            if operator == "=":
+                self.tokens.fail(f"'{value}' is not a number", start)
+            is_low, is_inclusive = operator[0] == ">", operator[1:] == "="
+            bounds = (value, None) if is_low else (None, value)
+            return text_range(field, bounds, (is_inclusive or not is_low, is_inclusive or is_low), scope)
         if isinstance(value, NumberRange):
             if operator != "=":
                 self.tokens.fail("a range of numbers can only be compared by '='", start)
@@ -293,8 +302,8 @@ class ConditionParser(ArgumentReader):
         operator = tokens.expect(*_COMPARISONS)
         return self._compare(self.field(), _TURNED[operator.text], value, scope, start)
 
-    def _number(self, scope: Scope) -> tuple[Number | NumberRange, Scope]:
-        """A number, true or false, or a string or parameter that holds one or a range; and its scope."""
+    def _number(self, scope: Scope) -> tuple[Compared, Scope]:
+        """A number, true or false, or a string or parameter, which may hold one or a range; and its scope."""
         tokens = self.tokens
         token = tokens.current
         if token.kind in NUMBERS:
@@ -319,14 +328,16 @@ class ConditionParser(ArgumentReader):
         text = sign + self.text("a number")
         if text in ("true", "false"):
             return text == "true", scope
-        return self._number_of_text(text, token), scope
+        value = self._number_of_text(text)
+        if sign and isinstance(value, str):
+            tokens.fail(f"'{text}' is not a number", token)
+        return value, scope
 
-    def _number_of_text(self, text: str, token: Token) -> Number | NumberRange:
+    @staticmethod
+    def _number_of_text(text: str) -> Compared:
         number = parse_number(text)
         value = parse_range(text) if number is None else number
-        if value is None:
-            self.tokens.fail(f"'{text}' is not a number", token)
-        return value
+        return text if value is None else value
 
     def _in(self, field: str, scope: Scope) -> Item:
         """`field in (1, 2)`, `field in ("a", "b")`, `field in (@values)`: one of them."""

@@ -31,6 +31,7 @@ from paperwasp.query.items import (
     RegexItem,
     SubstringItem,
     SuffixItem,
+    TextRangeItem,
     UriItem,
     WordItem,
 )
@@ -153,6 +154,7 @@ _FILLED: Final[Mapping[type[Item], tuple[str, ...]]] = {
     UriItem: ("text",),
     UserTextItem: ("text",),
     RangeItem: ("low", "high"),
+    TextRangeItem: ("low", "high"),
 }
 """Where slots may be filled, beside the words of phrases: the fields of items that the parser only copies to."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -275,8 +275,14 @@ class _Writer:
         if not isinstance(bounds, dict) or not bounds or not bounds.keys() <= {"=", ">", ">=", "<", "<="}:
             self._fail(f"expected bounds by =, >, >=, <, <=, found {_excerpt(bounds)}", at)
         for sign, bound in bounds.items():
-            if isinstance(bound, bool) or not isinstance(bound, int | float):
+            allowed = int | float if sign == "=" else int | float | str
+            if isinstance(bound, bool) or not isinstance(bound, allowed):
                 self._fail(f"expected a number, found {_excerpt(bound)}", f"{at}.{sign}")
+        if len({isinstance(bound, str) for bound in bounds.values()}) > 1:
+            self._fail("expected two numbers or two strings", at)
+        if isinstance(next(iter(bounds.values())), str):
+            self._text_range(field, bounds, path, at)
+            return
         if len(bounds) == 1:
             ((sign, bound),) = bounds.items()
             self._field(field, path)
@@ -290,6 +296,24 @@ class _Writer:
             self._literal({"bounds": kind}, at)
         numbers = [partial(self._literal, bounds[sign], f"{at}.{sign}") for sign in (low, high)]
         self._in_call("range", [partial(self._field, field, path), *numbers], path)
+
+    def _text_range(self, field: str, bounds: Mapping[str, str], path: str, at: str) -> None:
+        """The same with strings, of which those that are numbers are strings as well."""
+        low = next((sign for sign in (">", ">=") if sign in bounds), None)
+        high = next((sign for sign in ("<", "<=") if sign in bounds), None)
+        if len(bounds) != (low is not None) + (high is not None):
+            self._fail("expected one lower and one upper bound", at)
+        if (kind := _BOUNDS[low or ">=", high or "<="]) is not None:
+            self._literal({"bounds": kind}, at)
+        ends = [
+            partial(self._open_end, signs, at) if sign is None else partial(self._literal, bounds[sign], f"{at}.{sign}")
+            for sign, signs in ((low, ("-", "Infinity")), (high, ("Infinity",)))
+        ]
+        self._in_call("range", [partial(self._field, field, path), *ends], path)
+
+    def _open_end(self, signs: Sequence[str], path: str) -> None:
+        for sign in signs:
+            self._symbol(sign, path)
 
     def _call(self, name: str, children: Any, path: str) -> None:
         """An operator whose arguments are conditions, or a field and literals."""

@@ -37,6 +37,7 @@ from paperwasp.query.items import (
     SubstringItem,
     SuffixItem,
     TermItem,
+    TextRangeItem,
     TrueItem,
     UriItem,
     WandItem,
@@ -228,16 +229,27 @@ def _in(item: InItem) -> str:
     return _annotate(f"{item.index} in ({', '.join(map(_value, item.values))})", item.annotations)
 
 
+_BOUNDS: Final = {(False, False): "open", (False, True): "leftOpen", (True, False): "rightOpen"}
+"""The annotation `bounds` of a range, by whether its low and high ends belong to it."""
+
+
 def _range(item: RangeItem) -> str:
     extra: dict[str, Any] = {"hitLimit": item.hit_limit} if item.hit_limit else {}
     if item.low == item.high and item.low is not None and item.low_inclusive and item.high_inclusive:
         return f"{item.index} = {_annotate(repr(item.low), item.annotations, extra)}"
-    bounds = {(False, False): "open", (False, True): "leftOpen", (True, False): "rightOpen"}
-    kind = bounds.get((item.low_inclusive, item.high_inclusive))
+    kind = _BOUNDS.get((item.low_inclusive, item.high_inclusive))
     if kind is not None:
         extra["bounds"] = kind
     low = "-Infinity" if item.low is None else repr(item.low)
     high = "Infinity" if item.high is None else repr(item.high)
+    return _annotate(f"range({item.index}, {low}, {high})", item.annotations, extra)
+
+
+def _text_range(item: TextRangeItem) -> str:
+    kind = _BOUNDS.get((item.low_inclusive or item.low is None, item.high_inclusive or item.high is None))
+    low = "-Infinity" if item.low is None else _value(item.low)
+    high = "Infinity" if item.high is None else _value(item.high)
+    extra = {"bounds": kind} if kind is not None else {}
     return _annotate(f"range({item.index}, {low}, {high})", item.annotations, extra)
 
 
@@ -355,6 +367,7 @@ _WRITERS: Final[Mapping[type[Item], Callable[[Any], str]]] = {
     RegexItem: _regex,
     InItem: _in,
     RangeItem: _range,
+    TextRangeItem: _text_range,
     WeightedSetItem: _writer_of_weighted("weightedSet"),
     DotProductItem: _writer_of_weighted("dotProduct"),
     WandItem: _writer_of_weighted("wand"),

@@ -1,11 +1,11 @@
-"""`range`: numbers between two bounds."""
+"""`range`: numbers, or strings, between two bounds."""
 
 from __future__ import annotations
 
 from math import inf
 from typing import Final
 
-from paperwasp.query.items import Item, RangeItem
+from paperwasp.query.items import Item, RangeItem, TextRangeItem
 from paperwasp.yql.annotations import Scope
 from paperwasp.yql.arguments import ArgumentReader
 from paperwasp.yql.lexicon import NUMBERS, number_value
@@ -18,6 +18,15 @@ _BOUNDS: Final = {
     "leftOpen": (False, True),
     "rightOpen": (True, False),
 }
+
+
+def text_range(
+    field: str, bounds: tuple[str | None, str | None], inclusive: tuple[bool, bool], scope: Scope
+) -> TextRangeItem:
+    """A range of strings between two bounds, either of which may be open."""
+    if scope.hit_limit():
+        scope.fail("a range of strings has no hitLimit")
+    return TextRangeItem(field, *bounds, *inclusive, annotations=scope.of_term())
 
 
 @condition("range")
@@ -33,6 +42,15 @@ def range_(parser: ArgumentReader, scope: Scope) -> Item:
     if bounds not in _BOUNDS:
         parser.tokens.fail(f"annotation 'bounds' must be open, leftOpen or rightOpen, not '{bounds}'", start)
     low_inclusive, high_inclusive = _BOUNDS[bounds]
+    if isinstance(low, str) or isinstance(high, str):
+        if not (isinstance(low, str) or low == -inf) or not (isinstance(high, str) or high == inf):
+            parser.tokens.fail("the bounds of a range are two numbers or two strings", start)
+        return text_range(
+            field,
+            (low if isinstance(low, str) else None, high if isinstance(high, str) else None),
+            (low_inclusive, high_inclusive),
+            scope,
+        )
     return RangeItem(
         field,
         None if low == -inf else low,
@@ -44,13 +62,15 @@ def range_(parser: ArgumentReader, scope: Scope) -> Item:
     )
 
 
-def _read_bound(parser: ArgumentReader) -> int | float:
+def _read_bound(parser: ArgumentReader) -> int | float | str:
     tokens = parser.tokens
+    if tokens.at_kind("string"):
+        return parser.text("a bound")
     sign = -1 if tokens.accept("-") else 1
     if tokens.at("Infinity"):
         tokens.next()
         return sign * inf
     token = tokens.accept_kind(*NUMBERS)
     if token is None:
-        tokens.fail(f"range takes a number or Infinity, found {tokens.found()}")
+        tokens.fail(f"range takes a number, a string or Infinity, found {tokens.found()}")
     return sign * number_value(tokens, token)
