@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp import limits
 from paperwasp.attribute import Column, ColumnView, create_column
+from paperwasp.attribute import rows as rows_module
+from paperwasp.attribute.array import ArrayView
 from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.attribute.tensor import TensorView
 from paperwasp.document.converters import GeoPosition
@@ -39,6 +43,7 @@ from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, InvalidQuery
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor, TensorBuilder
+from tests.chance import SEED
 
 TENSORS = [
     "tensor()", "tensor(x[3])", "tensor<float>(x[2],y[2])", "tensor<int8>(x[4])", "tensor<bfloat16>(x[2])",
@@ -178,6 +183,53 @@ def test_a_view_keeps_its_rows(history: tuple[DataType, Column, list[Any]], data
     again = create_column(data_type)
     again.load(frozen())
     assert all_same([again.get(lid) for lid in range(again.length)], rows)
+
+
+@pytest.mark.parametrize("data_type", [array_of(STRING), weighted_set_of(STRING), array_of(INT)], ids=str)
+@pytest.mark.parametrize("fast_search", [False, True])
+def test_elements_of_dead_rows_go(data_type: DataType, fast_search: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that die leave no elements and no strings behind, but for less than as many again; the others, and what
+    readers have, stay as they were."""
+    monkeypatch.setattr(limits, "SPARE_STRINGS_LEAST", 50)
+    monkeypatch.setattr(rows_module, "_LEAST_UNUSED", 50)
+    chance = random.Random(SEED)
+    column = create_column(data_type, fast_search=fast_search)
+    is_text = "string" in str(data_type)
+    live: dict[int, Any] = {}
+    views: list[tuple[ColumnView, dict[int, Any]]] = []
+    given_back = 0
+
+    def value(version: int) -> Any:
+        keys = [f"W{version} {number}" if is_text else 1000 * version + number for number in range(chance.randrange(9))]
+        keys = [*keys, "common" if is_text else -1]
+        return dict.fromkeys(keys, version) if isinstance(data_type, WeightedSetType) else keys
+
+    for version in range(400):
+        live[version] = value(version)
+        column.append([live[version]])
+        for lid in chance.sample(sorted(live), version % 3 == 0):
+            live[lid] = value(version + 1000)
+            column.set(lid, live[lid])
+            views = [(view, {**rows, lid: None}) for view, rows in views]  # as it was, or as it is now
+        dead = [lid for lid in sorted(live) if chance.random() < (0.9 if version % 100 == 99 else 0.03)]
+        for lid in dead:
+            del live[lid]
+        given_back += column.settle(np.array(dead, np.uint32))
+        view = column.snapshot()
+        assert isinstance(view, ArrayView)
+        elements = sum(map(len, live.values()))
+        assert len(view.dictionary or ()) <= max(50, elements // 2) + elements + 1, (version, SEED)
+        for sought in ("common", f"w{version} 0") if is_text else (-1, 1000 * version):
+            expected = [lid for lid, row in live.items() if any(str(key).lower() == str(sought) for key in row)]
+            assert [lid for lid in lids_of(view.equal_bitmap(sought)) if lid in live] == sorted(expected), SEED
+        if version % 20 == 0:
+            views.append((view, dict(live)))
+    for view, rows in [*views, (column.snapshot(), live)]:
+        for lid, row in rows.items():
+            assert row is None or same(view.get(lid), row), (lid, SEED)
+    assert (given_back > 1000) == is_text
+    again = restarted(data_type, column)
+    assert all(same(again.get(lid), row) for lid, row in live.items())
 
 
 @given(histories(SETS), st.data())

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import numpy as np
 import orjson
 import pytest
 
@@ -23,6 +24,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
+from paperwasp.store.document_store import DocumentStore, StoredDocument
 from tests.chance import SEED
 from tests.content.nodes import TestNode, put, remove, start, started, update
 
@@ -144,6 +146,91 @@ def test_few_large_values_that_were_replaced_go(
             change(again, version + 1 + further)
             assert strings(again) < 12 * 700
         assert again.get(0)["tags"][0] == f"a tag of version {version + 5} 0000" and again.get(49)["year"] == 49
+
+
+def tags_of(version: int) -> list[str]:
+    return [f"tag {number} of {version}" for number in range(200)]
+
+
+@pytest.fixture
+def few_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that columns go on without 100 strings that no row has any more."""
+    monkeypatch.setattr(limits, "SPARE_STRINGS_LEAST", 100)
+
+
+@pytest.mark.usefixtures("few_strings")
+def test_strings_of_replaced_documents_go_at_once(tmp_path: Path) -> None:
+    """The writer itself goes on without them, so that it makes no more than it takes away; no document gets another
+    row, and no checkpoint is written."""
+    with started(tmp_path) as node:
+        node.apply(*[put(k, title="t", tags=[f"own {k}", "all"]) for k in range(1, 50)])
+        views, own = [], node.node.reader.view().columns["music", "tags"].gather(np.arange(49, dtype=np.uint32))
+        assert ["own 7", "all"] in own
+        for version in range(60):
+            node.apply(put(0, title="t", tags=tags_of(version)))
+            views.append(node.node.reader.view())
+            assert len(views[-1].columns["music", "tags"].dictionary) < 50 + 2 * 200 + 2  # type: ignore[attr-defined]
+        state = node.node._current.state
+        assert state.limit == 49 + 60 and state.dead_bytes >= state.given_back_bytes > 0.9 * state.dead_bytes
+        assert state.dead_bytes > 59 * len(orjson.dumps(tags_of(0)))
+        for version, view in enumerate(views):
+            assert view.columns["music", "tags"].get(49 + version) == tags_of(version)
+            assert view.columns["music", "tags"].gather(np.arange(49, dtype=np.uint32)) == own
+        documents = all_fields(node, range(50))
+        assert documents[0]["tags"] == tags_of(59) and documents[7]["tags"] == ["own 7", "all"]
+        node.node.checkpoint()
+        node.crash()
+    with started(tmp_path) as again:
+        assert all_fields(again, range(50)) == documents
+        assert len(again.node.reader.view().columns["music", "tags"].dictionary) < 50 + 200 + 2  # type: ignore[attr-defined]
+
+
+@pytest.mark.usefixtures("few_strings")
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_document_that_is_replaced_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, removed: bool
+) -> None:
+    """Between the look into the store and that at the columns, which know what was changed in place: the row from
+    before has no values any more."""
+    with started(tmp_path) as node:
+        node.apply(put(1, title="u"))
+        expected = None if removed else {"title": "new", "tags": ["new"]}
+        get, scan = DocumentStore.get, DocumentStore.scan
+        waiting: list[int] = []
+
+        def replace_it() -> None:
+            """Once, with so many new strings that the column goes on without those of `row`."""
+            while waiting:
+                row = waiting.pop()
+                node.apply(remove(0) if removed else put(0, **expected or {}), put(2, tags=tags_of(row)))
+                node.apply(put(2, tags=tags_of(row + 1)))
+                assert node.node.reader.view().columns["music", "tags"].get(row) is None, "it has its values still"
+
+        def get_late(store: DocumentStore, gid: bytes) -> StoredDocument | None:
+            found = get(store, gid)
+            replace_it()
+            return found
+
+        def scan_late(store: DocumentStore, *given: Any, **named: Any) -> Iterator[tuple[bytes, StoredDocument]]:
+            found = list(scan(store, *given, **named))
+            replace_it()
+            yield from found
+
+        for way in ("get", "scan"):
+            node.apply(put(0, title="t"))
+            node.apply(update(0, tags=tags_of(0)))
+            waiting.append(node.node._current.state.limit - 1)
+            with monkeypatch.context() as patch:
+                if way == "get":
+                    patch.setattr(DocumentStore, "get", get_late)
+                    assert node.get(0) == expected
+                else:
+                    patch.setattr(DocumentStore, "scan", scan_late)
+                    store = node.node.reader.view().store
+                    response = visit(store, node.node.reader.view, VisitRequest(("music",)))
+                    seen = [orjson.loads(found.fields or b"") for found in response.documents if found.id[-2:] == ":0"]
+                    assert seen == ([] if expected is None else [expected | {"live": False}])
+            assert not waiting
 
 
 def test_a_checkpoint_without_sizes_of_rows_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

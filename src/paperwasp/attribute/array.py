@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.attribute.bounds import bounds_of
 from paperwasp.attribute.column import (
     NO_WEIGHTS,
@@ -22,6 +23,7 @@ from paperwasp.attribute.column import (
     Number,
     empty_bitmap,
     products_of,
+    spare_of,
 )
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.growable import GrowableArray
@@ -207,6 +209,24 @@ class ArrayColumn(RowColumn):
         if self._posting is not None:
             self._posting.note_change(lid)
 
+    def settle(self, dead: Lids) -> int:
+        """Goes on without the elements, and the strings, that no row has any more, where these are many."""
+        if len(dead):
+            self._store.bury(dead)
+        if self._dictionary is None:
+            if self._store.is_sparse:
+                self._store.compact()
+            return 0
+        used = self._store.elements
+        spare = len(self._dictionary) - 1 - used
+        if spare < max(limits.SPARE_STRINGS_LEAST, used // 2) or used > limits.STRINGS_KEPT_AT_ONCE:
+            return 0
+        before = self._dictionary
+        self._dictionary = kept = before.of_codes(self._store.compact_codes())
+        if self._posting is not None:
+            self._posting = PostingSource()  # the old one has the codes from before
+        return before.json_bytes - kept.json_bytes
+
     def freeze(self) -> Frozen:
         rows = self._store.freeze()
         strings = None if self._dictionary is None else self._dictionary.strings()
@@ -235,7 +255,7 @@ class ArrayColumn(RowColumn):
         return self._store.size_bytes() + strings
 
     def spare_strings(self) -> int:
-        return 0 if self._dictionary is None else max(0, len(self._dictionary) - 1 - self._store.elements)
+        return 0 if self._dictionary is None else spare_of(len(self._dictionary), self._store.elements)
 
     def _posting_of_rows(self) -> RowPosting | None:
         return None if self._posting is None else self._posting.snapshot_of_rows()

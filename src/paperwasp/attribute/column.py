@@ -179,10 +179,11 @@ class Column(ABC):
         """The value of one row; None where unset."""
         return self.snapshot().get(lid)
 
-    def settle(self, dead: Lids) -> None:
+    def settle(self, dead: Lids) -> int:
         """Brings up to date what is derived from the rows, before a batch is published. `dead`: documents that are gone
-        since the last time; rows of other columns may be among them."""
-        return
+        since the last time; rows of other columns may be among them. Returns how many bytes, as JSON, are given back of
+        values that no row has any more."""
+        return 0
 
     @abstractmethod
     def snapshot(self) -> ColumnView:
@@ -200,8 +201,14 @@ class Column(ABC):
     def size_bytes(self) -> int: ...
 
     def spare_strings(self) -> int:
-        """How many strings are kept, at least, that no row has any more: those that were changed in place."""
+        """How many strings are kept, at least, that no row has any more; 0 where these are fewer than the others."""
         return 0
+
+
+def spare_of(strings: int, used: int) -> int:
+    """The spare ones of a dictionary's strings, of which at most `used` are used."""
+    spare = strings - 1 - used
+    return spare if spare >= used else 0
 
 
 def single_elements(values: NDArray[Any], wanted: Wanted) -> Elements:

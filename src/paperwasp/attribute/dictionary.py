@@ -7,13 +7,16 @@ since they only ask for codes that were there when their view was made.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
 from paperwasp.attribute.string_words import WordKeeper, Words
+
+_STRING_BYTES: Final = 200
+"""Of memory for each string beside its text: the string, its place, its entry."""
 
 
 class StringDictionary:
@@ -37,6 +40,11 @@ class StringDictionary:
 
     def __len__(self) -> int:
         return len(self._strings)
+
+    @property
+    def json_bytes(self) -> int:
+        """About the length of all strings in an array of JSON."""
+        return self.size_bytes - (_STRING_BYTES - 3) * (len(self) - 1)
 
     def __getitem__(self, code: int) -> str:
         return self._strings[code]
@@ -82,6 +90,13 @@ class StringDictionary:
         """All strings by code, as they are now."""
         return self._strings[:]
 
+    def of_codes(self, codes: NDArray[np.uint32]) -> StringDictionary:
+        """Another one with the strings of these codes, of which the first is 0, in their order."""
+        made = StringDictionary(cased=self._cased)
+        for value in self.decode(codes[1:].tolist()):
+            made._add(value)
+        return made
+
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         text = arrays["strings"].tobytes()
         start = 0
@@ -100,7 +115,7 @@ class StringDictionary:
                 self._variants.setdefault(folded, []).append(code)
         # Last, since a reader that finds the code must find the string.
         self._codes[value] = code
-        self.size_bytes += 200 + len(value)
+        self.size_bytes += _STRING_BYTES + len(value)
         return code
 
 

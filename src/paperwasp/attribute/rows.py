@@ -35,13 +35,15 @@ Elements = tuple[NDArray[Any], ...]
 class RowStore:
     """The writer's rows and elements. A row without elements has length 0."""
 
-    __slots__ = ("_parts", "_rows", "_unused")
+    __slots__ = ("_dead", "_parts", "_rows", "_unused")
 
     def __init__(self, *parts: GrowableArray) -> None:
         self._rows = GrowableArray(np.uint64)
         self._parts = parts
         self._unused = 0
-        """Elements that belonged to rows which were changed since."""
+        """Elements that belonged to rows which were changed since, or are dead."""
+        self._dead = GrowableArray(np.uint32)
+        """The dead rows that have elements still."""
 
     @property
     def length(self) -> int:
@@ -73,6 +75,13 @@ class RowStore:
         added = self._append(np.array([len(elements[0])], np.uint64), elements)
         self._rows.array[lid] = added[0]
 
+    def bury(self, lids: NDArray[np.uint32]) -> None:
+        """Nobody asks for these rows any more but who reads them already. Their elements stay until `compact`."""
+        lengths = self._rows.array[lids] & np.uint64(LONGEST_ROW)
+        if count := int(lengths.sum()):
+            self._unused += count
+            self._dead.extend(lids[lengths > 0])
+
     @property
     def shown(self) -> int:
         """The number below which the last of the arrays that readers hold has, or will have, the present elements."""
@@ -87,7 +96,7 @@ class RowStore:
     def compact(self) -> NDArray[np.int64]:
         """Goes on in new arrays without unused elements; gives, by new number, the number each element had before.
         Readers keep the old arrays."""
-        places, lengths = places_of(self._rows.view())
+        places, lengths = places_of(self._rows_without_dead())
         parts = tuple(part.empty() for part in self._parts)
         for start in range(0, len(places), _COPIED_ELEMENTS):
             for part, before in zip(parts, self._parts, strict=True):
@@ -95,7 +104,23 @@ class RowStore:
         self._parts = parts
         self._rows = GrowableArray.of(rows_of(np.uint64(0), lengths.astype(np.uint64)))
         self._unused = 0
+        self._dead = GrowableArray(np.uint32)
         return places
+
+    def compact_codes(self) -> NDArray[np.uint32]:
+        """As `compact`, where the first part are codes, which become dense: gives, by new code, the code that each was
+        before. Code 0 stays."""
+        self.compact()
+        codes = self._parts[0].view()
+        used, numbers = np.unique(np.concatenate([np.zeros(1, codes.dtype), codes]), return_inverse=True)
+        codes[:] = numbers[1:]  # nobody reads these arrays yet
+        return used
+
+    def _rows_without_dead(self) -> Rows:
+        """A copy of the rows, where those that are dead have no elements."""
+        rows = self._rows.view().copy()
+        rows[self._dead.view()] = 0
+        return rows
 
     def snapshot(self) -> tuple[Rows, Elements]:
         """The rows and elements that readers keep, without a copy."""
@@ -103,7 +128,7 @@ class RowStore:
 
     def freeze(self) -> Callable[[], tuple[NDArray[Any], ...]]:
         """Gives the lengths and the elements of all rows as they are now, without those no row has any more."""
-        rows, parts = self._rows.view().copy(), tuple(part.array for part in self._parts)
+        rows, parts = self._rows_without_dead(), tuple(part.array for part in self._parts)
         return lambda: used_elements(rows, *parts)
 
     def freeze_whole(self) -> tuple[NDArray[Any], ...]:
@@ -132,6 +157,7 @@ class RowStore:
             part.begin_with(values, place)
         self._parts, self._rows = parts, GrowableArray.of(rows)
         self._unused = max(0, len(elements[0]) - int(lengths.sum()))
+        self._dead = GrowableArray(np.uint32)
 
     def size_bytes(self) -> int:
         return self._rows.size_bytes + sum(part.size_bytes for part in self._parts)

@@ -22,6 +22,7 @@ from paperwasp.attribute.column import (
     as_list,
     products_of,
     single_elements,
+    spare_of,
 )
 from paperwasp.attribute.dictionary import StringDictionary, freeze_strings
 from paperwasp.attribute.growable import GrowableArray
@@ -134,7 +135,7 @@ class StringColumn(Column):
         return self._codes.array.nbytes + self.dictionary.size_bytes
 
     def spare_strings(self) -> int:
-        return max(0, len(self.dictionary) - 1 - self.length)
+        return spare_of(len(self.dictionary), self.length)
 
 
 def strings_wanted(dictionary: StringDictionary, values: Value | Sequence[Value]) -> Wanted:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.array_file import FileArrays
-from paperwasp.attribute.column import Arrays, Frozen, Lids
+from paperwasp.attribute.column import Arrays, Frozen, Lids, spare_of
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.growable import GrowableArray, Large
@@ -144,9 +144,10 @@ class TensorColumn(RowColumn):
         super().set(lid, value)
         self._note(np.array([lid], np.uint32))
 
-    def settle(self, dead: Lids) -> None:
+    def settle(self, dead: Lids) -> int:
         if self.graph is not None:
             self.graph.settle(self._vectors(), dead)
+        return 0
 
     def finish_graph(self, is_live: NDArray[np.bool_]) -> bool:
         """Shows readers the graph that was built, from the next snapshot on; False where that has to begin again."""
@@ -216,7 +217,7 @@ class TensorColumn(RowColumn):
         return self._store.size_bytes() + self._dictionary.size_bytes + graph
 
     def spare_strings(self) -> int:
-        return max(0, len(self._dictionary) - 1 - self._store.elements * len(self._type.mapped))
+        return spare_of(len(self._dictionary), self._store.elements * len(self._type.mapped))
 
     def _encode(self, values: Sequence[Tensor | None]) -> tuple[NDArray[Any], ...]:
         """Lengths of rows, labels, cells."""

@@ -95,8 +95,9 @@ def compact(
 
 
 def _has_dead_bytes(state: NodeState) -> bool:
-    whole = state.live_bytes + state.dead_bytes
-    return state.dead_bytes >= limits.DEAD_BYTES_LEAST and state.dead_bytes > whole * limits.DEAD_ROWS_SHARE
+    """Of what is in memory, or of what may be on the disk, in files of the index and of rows."""
+    dead = state.dead_bytes if state.dead_bytes >= limits.DEAD_BYTES_MOST else state.dead_bytes - state.given_back_bytes
+    return dead >= limits.DEAD_BYTES_LEAST and dead > (state.live_bytes + dead) * limits.DEAD_ROWS_SHARE
 
 
 HandOver = Callable[[NodeState], Future[None]]

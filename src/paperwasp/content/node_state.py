@@ -54,6 +54,8 @@ class NodeState:
         """The sum of those of live rows."""
         self.dead_bytes = 0
         """The sum of those of dead rows, and the sizes of updates in place that left values behind."""
+        self.given_back_bytes = 0
+        """How many of the dead bytes, about, columns have given back by themselves."""
         self._buried: list[NDArray[np.uint32]] = []
         """Rows that died since `settle`."""
         self.conform_below: dict[str, int] = {}
@@ -93,7 +95,7 @@ class NodeState:
         self._buried = []
         for column in self.columns.values():
             column.pad(self.limit)
-            column.settle(dead)
+            self.given_back_bytes += column.settle(dead)
 
     @property
     def live_count(self) -> int:

@@ -35,6 +35,8 @@ class Reader:
         # Of the view after that: a view from before would not know of a change in place that came between.
         if (later := self._view).store is not view.store:
             return self.get(id, fields, tensor_form)
+        if document is not None and later.is_dead(document.lid):  # it was replaced, or removed, in between
+            return self.get(id, fields, tensor_form)
         if document is None or id.document_type not in later.layout.types:
             return None
         return later.shown_fields_of(document, fields, tensor_form)

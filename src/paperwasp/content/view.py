@@ -91,6 +91,11 @@ class View:
         gids: bytes = self.gids[lids].tobytes()
         return [gids[start : start + GID_BYTES] for start in range(0, len(gids), GID_BYTES)]
 
+    def is_dead(self, lid: int) -> bool:
+        """Whether the row is one of a document that was replaced or removed before this view: its values may be gone.
+        Rows that came after the view are not."""
+        return lid < self.limit and not int(self.live[lid >> 6]) >> (lid & 63) & 1
+
     def timestamp_of(self, document: StoredDocument) -> int:
         """When a stored document was changed last, or removed."""
         return int(self.timestamps[document.lid]) if document.lid < self.limit else document.timestamp_us

@@ -50,7 +50,7 @@ def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitReque
         start = max(start, _after(request.token))
     if not request.document_types or (end is not None and start >= end):
         return VisitResponse((), None, 1.0)
-    scan = store.scan(start, end, removes=True)
+    before, scan = view_of(), store.scan(start, end, removes=True)
     first = next(scan, None)
     # Of the view, after the scan began: a view from before would not know of the changes in place that came between.
     view = view_of()
@@ -58,7 +58,19 @@ def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitReque
         return visit(view.store, view_of, request)
     if first is None:
         return VisitResponse((), None, 1.0)
-    return _chunk(chain((first,), scan), view, request)
+    whole = chain((first,), scan)
+    return _chunk(whole if view is before else _as_they_are(whole, view), view, request)
+
+
+def _as_they_are(scan: Iterator[tuple[bytes, StoredDocument]], view: View) -> Iterator[tuple[bytes, StoredDocument]]:
+    """What a scan has that began before the view: documents that were replaced or removed since, as they are now."""
+    for gid, document in scan:
+        if view.is_dead(document.lid):
+            now = next(view.store.scan(gid, removes=True), None)
+            if now is not None and now[0] == gid:
+                yield now
+        else:
+            yield gid, document
 
 
 def _chunk(scan: Iterator[tuple[bytes, StoredDocument]], view: View, request: VisitRequest) -> VisitResponse:

@@ -92,6 +92,12 @@ DEAD_ROWS_SERVED_LEAST: Final = 4096
 writer. Some kilobytes each."""
 DEAD_BYTES_LEAST: Final = 8 * 1024 * 1024
 """Bytes of replaced documents, as JSON, below which that is not done for their size. Memory may be ten times that."""
+DEAD_BYTES_MOST: Final = 256 * 1024 * 1024
+"""Bytes of replaced documents, as JSON, from which that is done also where columns have given their memory back."""
+SPARE_STRINGS_LEAST: Final = 16_384
+"""Strings that no row has any more below which a column of arrays does not go on without them at once. About 4 MB."""
+STRINGS_KEPT_AT_ONCE: Final = 131_072
+"""Above so many elements in use that is left to new rows for all documents: it takes 50 ms, while operations wait."""
 COMPACTION_DOCUMENTS: Final = 256
 """Given new rows at a time, between two pauses as long as they took."""
 REINDEX_DOCUMENTS: Final = 512
