@@ -14,6 +14,8 @@ INDEXING_CHARACTERS: Final = 64 * 1024 * 1024
 """The most characters of the texts that indexing scripts put together for one document."""
 INDEXING_ELEMENTS: Final = 1_000_000
 """The most elements of the collections that indexing scripts make for one document."""
+REPLACEMENT_CHARACTERS: Final = 5000
+"""U+FFFD in one text that is tokenized, where they are more than a quarter of it."""
 INDEXING_PATTERN_BYTES: Final = 1024 * 1024
 """Memory of the compiled regular expression of a `split`."""
 DATA_TYPE_DEPTH: Final = 30

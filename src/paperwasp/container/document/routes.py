@@ -30,6 +30,7 @@ from paperwasp.document.written_numbers import SentFields
 from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
+from paperwasp.indexing.binary_texts import check_put, check_updates, tokenized_fields
 from paperwasp.indexing.context import TimeLeft, no_end
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
@@ -61,6 +62,8 @@ class Route:
     """Whether there is one that does not take all operations."""
     processor: Processor | None = None
     """The scripts that make fields outside the document; None: there are none."""
+    tokenized: frozenset[str] = frozenset()
+    """The fields whose texts are tokenized."""
 
     @property
     def is_slow(self) -> bool:
@@ -78,7 +81,10 @@ class Route:
         Errors: InvalidInput that names document and field; Overload, Timeout, Unavailable of a component.
         """
         values = self.reader.read_put(fields, id.text)
-        return values if self.processor is None else self.processor.put(id, values, time_left)
+        if self.processor is not None:
+            values = self.processor.put(id, values, time_left)
+        check_put(id, self.tokenized, values)
+        return values
 
     def read_update(
         self, id: DocumentId, fields: Mapping[str, object], time_left: TimeLeft = no_end
@@ -90,7 +96,10 @@ class Route:
         self, id: DocumentId, updates: tuple[FieldUpdate, ...], time_left: TimeLeft = no_end
     ) -> tuple[FieldUpdate, ...]:
         """Adds to updates those that indexing makes of them. Errors: as `read_put`."""
-        return updates if self.processor is None else self.processor.update(id, updates, time_left)
+        if self.processor is not None:
+            updates = self.processor.update(id, updates, time_left)
+        check_updates(id, self.tokenized, updates)
+        return updates
 
     def accepting(self, operation: Operation) -> tuple[Target, ...]:
         """The clusters that take the operation."""
@@ -128,7 +137,9 @@ class Routes:
             )
             is_selective = any(target.accepts for target in targets)
             processor = processor_of(schema, components_of(schema))
-            route = Route(document, DocumentReader(document), targets, is_selective, processor)
+            route = Route(
+                document, DocumentReader(document), targets, is_selective, processor, tokenized_fields(schema)
+            )
             self._routes[document.name] = route
             if route.is_slow:
                 self.slow_types.add(document.name)
