@@ -232,6 +232,34 @@ def test_elements_of_dead_rows_go(data_type: DataType, fast_search: bool, monkey
     assert all(same(again.get(lid), row) for lid, row in live.items())
 
 
+@pytest.mark.parametrize("kind", ["tensor(m{})", "tensor<int8>(m{},n{})"])
+def test_labels_of_dead_rows_go(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "SPARE_STRINGS_LEAST", 50)
+    parsed = TensorType.parse(kind)
+
+    def value(version: int) -> Tensor:
+        builder = TensorBuilder(parsed)
+        for number in range(40):
+            builder.subspace(tuple(f"{m} {number} of {version}" for m in parsed.mapped), [number])
+        return builder.build()
+
+    column = create_column(tensor_field(parsed))
+    column.append([value(0), None, TensorBuilder(parsed).build()])
+    views, given_back = [], 0
+    for version in range(1, 30):
+        column.append([value(version)])
+        given_back += column.settle(np.array([version + 1 if version > 1 else 0], np.uint32))
+        views.append(column.snapshot())
+        dictionary = views[-1].dictionary  # type: ignore[attr-defined]
+        assert len(dictionary) < 3 * 40 * len(parsed.mapped) + 2
+        assert same(column.get(version + 2), value(version)) and column.get(1) is None
+    assert given_back > 25 * 40 * len(parsed.mapped) * 12
+    for version, view in enumerate(views, 1):
+        assert same(view.get(version + 2), value(version))
+    again = restarted(tensor_field(parsed), column)
+    assert same(again.get(31), value(29)) and again.get(5) is None
+
+
 @given(histories(SETS), st.data())
 def test_weighted_sets_match_any_key(history: tuple[DataType, Column, list[Any]], data: st.DataObject) -> None:
     data_type, column, rows = history

@@ -9,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp import limits
 from paperwasp.attribute.bounds import bounds_of
 from paperwasp.attribute.column import (
     NO_WEIGHTS,
@@ -21,6 +20,7 @@ from paperwasp.attribute.column import (
     Frozen,
     Lids,
     Number,
+    are_many_spare,
     empty_bitmap,
     products_of,
     spare_of,
@@ -217,9 +217,7 @@ class ArrayColumn(RowColumn):
             if self._store.is_sparse:
                 self._store.compact()
             return 0
-        used = self._store.elements
-        spare = len(self._dictionary) - 1 - used
-        if spare < max(limits.SPARE_STRINGS_LEAST, used // 2) or used > limits.STRINGS_KEPT_AT_ONCE:
+        if not are_many_spare(len(self._dictionary), self._store.elements):
             return 0
         before = self._dictionary
         self._dictionary = kept = before.of_codes(self._store.compact_codes())

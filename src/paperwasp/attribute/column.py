@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.wanted import NOTHING, Tokens, Wanted
 from paperwasp.core import _core
@@ -203,6 +204,12 @@ class Column(ABC):
     def spare_strings(self) -> int:
         """How many strings are kept, at least, that no row has any more; 0 where these are fewer than the others."""
         return 0
+
+
+def are_many_spare(strings: int, used: int) -> bool:
+    """Whether a column of rows is to go on at once without the spare ones of its strings."""
+    is_quick = used <= limits.STRINGS_KEPT_AT_ONCE
+    return is_quick and strings - 1 - used >= max(limits.SPARE_STRINGS_LEAST, used // 2)
 
 
 def spare_of(strings: int, used: int) -> int:

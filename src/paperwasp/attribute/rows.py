@@ -22,6 +22,7 @@ from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.errors import InvalidInput
 
 LONGEST_ROW: Final = (1 << ROW_LENGTH_BITS) - 1
+NO_CODE: Final = 2**32 - 1
 _LEAST_UNUSED: Final = 65_536
 """Unused elements that are never worth removing."""
 _COPIED_ELEMENTS: Final = 16_384
@@ -109,11 +110,14 @@ class RowStore:
 
     def compact_codes(self) -> NDArray[np.uint32]:
         """As `compact`, where the first part are codes, which become dense: gives, by new code, the code that each was
-        before. Code 0 stays."""
+        before. Code 0 stays, and the highest number, which is none."""
         self.compact()
         codes = self._parts[0].view()
-        used, numbers = np.unique(np.concatenate([np.zeros(1, codes.dtype), codes]), return_inverse=True)
-        codes[:] = numbers[1:]  # nobody reads these arrays yet
+        used, numbers = np.unique(np.append(np.zeros(1, codes.dtype), codes), return_inverse=True)
+        if used[-1] == NO_CODE:
+            numbers[numbers == len(used) - 1] = NO_CODE
+            used = used[:-1]
+        codes[:] = numbers[1:].reshape(codes.shape)  # nobody reads these arrays yet
         return used
 
     def _rows_without_dead(self) -> Rows:
@@ -133,7 +137,7 @@ class RowStore:
 
     def freeze_whole(self) -> tuple[NDArray[Any], ...]:
         """The rows and the elements as they are now, also those that no row has any more. Elements are not copied."""
-        return self._rows.view().copy(), *(part.view() for part in self._parts)
+        return self._rows_without_dead(), *(part.view() for part in self._parts)
 
     def load(self, lengths: NDArray[Any], *elements: NDArray[Any]) -> None:
         """Goes on with these rows in new arrays; readers keep the old ones. Errors: ValueError."""

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.array_file import FileArrays
-from paperwasp.attribute.column import Arrays, Frozen, Lids, spare_of
+from paperwasp.attribute.column import Arrays, Frozen, Lids, are_many_spare, spare_of
 from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.growable import GrowableArray, Large
@@ -36,6 +36,8 @@ from paperwasp.tensor.value import DTYPES, Tensor
 __all__ = ["NO_LABEL", "TensorColumn", "TensorView", "cells_at", "cells_of", "unset_tensors"]
 
 _BFLOAT16: Final = "bfloat16"
+_CELL_BYTES: Final = 8
+"""Of JSON beside a label, about."""
 _COMPARED_VECTORS: Final = 4096
 """How many are compared at once."""
 
@@ -147,7 +149,18 @@ class TensorColumn(RowColumn):
     def settle(self, dead: Lids) -> int:
         if self.graph is not None:
             self.graph.settle(self._vectors(), dead)
-        return 0
+        if not self._type.mapped or self._type.shape:
+            return 0
+        self._store.bury(dead)  # there is no graph: that takes an indexed dimension
+        return self._drop_labels()
+
+    def _drop_labels(self) -> int:
+        """Goes on without the cells, and the labels, that no row has any more, where these are many."""
+        before, used = self._dictionary, self._store.elements * len(self._type.mapped)
+        if not are_many_spare(len(before), used):
+            return 0
+        self._dictionary = kept = before.of_codes(self._store.compact_codes())
+        return before.json_bytes - kept.json_bytes + _CELL_BYTES * (len(before) - len(kept))
 
     def finish_graph(self, is_live: NDArray[np.bool_]) -> bool:
         """Shows readers the graph that was built, from the next snapshot on; False where that has to begin again."""
