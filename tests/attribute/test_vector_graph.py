@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from functools import cache
 from threading import Event, Thread
 from typing import Any
 
@@ -31,22 +33,28 @@ def few_unused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows_module, "_LEAST_UNUSED", 6)
 
 
+@cache
 def cells_of(kind: TensorType) -> st.SearchStrategy[list[float]]:
-    """Few different vectors, so that some are the same; few odd ones."""
-    number = st.integers(-3, 3).map(float)
-    if kind.cell_type != "int8":
-        number = st.one_of(number, number, number, number, number, st.sampled_from(ODD))
-    return st.lists(number, min_size=kind.shape[0], max_size=kind.shape[0])
+    """Few different vectors, so that some are the same; few odd ones. Of a fixed pool: to draw each cell by itself took
+    most of the time."""
+    chance = random.Random(SEED)
+
+    def cell() -> float:
+        is_odd = kind.cell_type != "int8" and chance.random() < 0.17
+        return chance.choice(ODD) if is_odd else float(chance.randint(-3, 3))
+
+    return st.sampled_from([[cell() for _ in range(kind.shape[0])] for _ in range(200)])
 
 
-@st.composite
-def tensors(draw: st.DrawFn, kind: TensorType) -> Tensor:
-    builder = TensorBuilder(kind)
-    if not kind.mapped:
-        builder.subspace((), draw(cells_of(kind)))
-    for number in range(draw(st.integers(0, 4)) if kind.mapped else 0):
-        builder.subspace((str(number),) * len(kind.mapped), draw(cells_of(kind)))
-    return builder.build()
+@cache
+def tensors(kind: TensorType) -> st.SearchStrategy[Tensor]:
+    def built(vectors: list[list[float]]) -> Tensor:
+        builder = TensorBuilder(kind)
+        for number, vector in enumerate(vectors):
+            builder.subspace((str(number),) * len(kind.mapped), vector)
+        return builder.build()
+
+    return st.lists(cells_of(kind), min_size=0 if kind.mapped else 1, max_size=4 if kind.mapped else 1).map(built)
 
 
 class History:
