@@ -300,6 +300,8 @@ class ConditionParser(ArgumentReader):
         start = tokens.current
         value, scope = self._number(scope)
         operator = tokens.expect(*_COMPARISONS)
+        if isinstance(value, str) and operator.text == "=":
+            tokens.fail(f"'{value}' is not a number", start)
         return self._compare(self.field(), _TURNED[operator.text], value, scope, start)
 
     def _number(self, scope: Scope) -> tuple[Compared, Scope]:
