@@ -101,9 +101,9 @@ def test_all_schemas_with_the_profile_are_looked_at(package: Path) -> None:
         1,
         [
             "schema book, rank-profile p: wrong",
-            "expression:2:3: error: rank feature 'attribute': schema 'book' has no field 'price'",
+            "expression:2:13: error: rank feature 'attribute': schema 'book' has no field 'price'",
             "  attribute(price))",
-            "  ^",
+            "            ^",
             "schema music, rank-profile p: a number",
             "  reads: attribute(price)",
             "  may stand in: first-phase, second-phase, global-phase",

@@ -148,12 +148,14 @@ def test_attributes(expression: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("expression", "name"),
-    [("absent", "absent"), ("text", "text"), ("t", "t"), ("scores.absent", "scores.absent"), ("n_zcurve", "n_zcurve"),
-     ('a{"k"}', "a.key"), ("strcat(a, attribute(no))", "no"), ("array.at(no, 0)", "no")],
+    ("expression", "name", "near"),
+    [("absent", "absent", ""), ("text", "text", ""), ("t", "t", ""), ("scores.absent", "scores.absent", ""),
+     ("n_zcurve", "n_zcurve", "place_zcurve"), ('a{"k"}', "a.key", ""), ("strcat(a, attribute(no))", "no", "n"),
+     ("array.at(no, 0)", "no", "n")],
 )  # fmt: skip
-def test_what_is_no_attribute(expression: str, name: str) -> None:
-    expected = f"Grouping request references attribute '{name}' which is not available in cluster 'c'."
+def test_what_is_no_attribute(expression: str, name: str, near: str) -> None:
+    hint = f" Did you mean '{near}'?" if near else ""
+    expected = f"Grouping request references attribute '{name}' which is not available in cluster 'c'.{hint}"
     assert refused(f"all(group({expression}) each(output(count())))") == expected
     assert refused(f"all(group(a) filter(regex('x', {expression})) each(output(count())))") == expected
 

@@ -19,6 +19,7 @@ from paperwasp.container.app import ContainerApp
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.visit_parameters import Parameters
 from paperwasp.container.search.parameter_table import PARAMETERS, set_parameter
+from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.description import FOLDER, PATH
@@ -33,6 +34,7 @@ from tools.openapi.description import descriptions, written
 
 PORTS = pytest.mark.parametrize("port", ["container", "configserver"])
 NOT_OF_THE_ROUTER = ("/document/v1/", "/search/", "/model-evaluation/v1")
+FORMATS = ("presentation.format", "format", "template")
 SAMPLES = {"number": "7", "documentType": "music"}
 
 
@@ -145,6 +147,8 @@ def outside(schema: dict[str, Any]) -> Iterator[str]:
 
 def set_alone(name: str, value: str) -> None:
     set_parameter(SearchParameters(), name, value)
+    if name in FORMATS:  # which are looked for once it is known which one is used
+        read_parameters([(name, value)])
 
 
 @pytest.mark.parametrize(("name", "schema"), search_rows(), ids=[name for name, _ in search_rows()])

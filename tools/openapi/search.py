@@ -58,6 +58,7 @@ TYPES: Final[Mapping[Callable[..., Any], Json]] = {
     values.freshness: {**STRING, "pattern": r"^(now)?\s*(-?\s*[0-9]{0,15})?$"},
     values.from_one: {**NUMBER, "minimum": 1},
     values.hits_of_window: _COUNT,
+    values.items: _COUNT,
     values.integer: {"type": "integer", "minimum": -INT_MAX, "maximum": INT_MAX},
     values.language_tag: {**STRING, "pattern": "^([A-Za-z]{1,8}([-_][A-Za-z0-9]{1,8}){0,8})?$"},
     values.level: {"type": "integer", "minimum": 0, "maximum": 9},
