@@ -73,6 +73,9 @@ MATCHES: list[Row] = [
     (WORDS, {"a": 1}, {"f": {"match": {"element": "a", "decrement": 1}}}, {"a": 0}),
     (TAG, None, {"f": {"match": {"element": "b", "increment": 4}}}, {"b": 4}),
     (TAG, {"a": 1}, {"f": {"match": {"element": "a", "decrement": 1}}}, {}),
+    # The set is made before the weight goes: fieldupdate.cpp, mapvalueupdate.cpp
+    (TAG, None, {"f": {"match": {"element": "b", "increment": 0}}}, {}),
+    (TAG, {"a": 1}, {"f": {"match": {"element": "b", "increment": 0}}}, {"a": 1}),
     (TAG_KEPT, None, {"f": {"match": {"element": "a", "multiply": 2}}}, {"a": 0}),
     (WORDS, {"a": 1}, {"f": {"match": {"element": "a", "assign": None}}}, {}),
     (array_of(INT), [1, 2], {"f": {"match": {"element": 1, "multiply": 5}}}, [1, 10]),

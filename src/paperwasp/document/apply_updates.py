@@ -193,11 +193,11 @@ def _into_bound(change: _Change, value: Any, step: Each, steps: Steps, data_type
 def _into_match(change: _Change, value: Any, step: Match, steps: Steps, data_type: DataType) -> Value | None:
     if not isinstance(data_type, WeightedSetType):
         return _into_element(change, value, step, step.element, steps, data_type)
-    weights = value or {}
+    weights = {} if value is None else value
     if step.element not in weights and not data_type.create_if_nonexistent:
         return value
     weight = change.beyond(step, weights.get(step.element, 0), steps, data_type)
-    return _with_entry(change, value, step.element, None if weight == 0 and data_type.remove_if_zero else weight)
+    return _with_entry(change, weights, step.element, None if weight == 0 and data_type.remove_if_zero else weight)
 
 
 _STEPS: Final[Mapping[type[Step], Callable[..., Value | None]]] = {
