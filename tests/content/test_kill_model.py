@@ -23,9 +23,10 @@ from tests.content.document_checks import (
     check_searches,
     check_stored,
     shown_of,
+    stored_of,
 )
-from tests.content.document_model import Fields
-from tests.content.document_schemas import variant_schema
+from tests.content.document_model import Fields, shown
+from tests.content.document_schemas import attributes_of, variant_schema
 from tests.content.killed_modeler import DOCUMENTS, IN_FLIGHT, attributes_at, deed_of, set_limits, variant_of
 from tests.content.nodes import TestNode, start
 from tests.content.row_checks import check_rows, fill_rows
@@ -63,7 +64,11 @@ def test_no_operation_is_lost_or_done_by_half(tmp_path: Path, monkeypatch: pytes
         first = submitted
         node.node.configure(first, {"thing": variant_schema(variant_of(first))})
         for _ in range(2):
-            assert {name: shown_of(node, name) for name in documents} == documents, f"seed {SEED}, {first} operations"
+            assert {name: stored_of(node, name) for name in documents} == documents, f"seed {SEED}, {first} operations"
+            attributes = attributes_of(variant_of(first))
+            assert {name: shown_of(node, name) for name in documents} == {
+                name: None if fields is None else shown(fields, attributes) for name, fields in documents.items()
+            }, f"seed {SEED}, {first} operations"
             check_columns(node.node.reader.view(), documents)
             check_stored(node.node.reader.view(), documents)
             build_graphs(node)
@@ -100,7 +105,7 @@ def work_and_kill(path: Path, first: int, acknowledgements: int) -> set[int]:
 
 
 def check(node: TestNode, before: Documents, first: int, acknowledged: set[int], submitted: int) -> Documents:
-    """What is there now: each document as its operations left it up to some point, and no acknowledged one beyond."""
+    """What is stored now: each document as its operations left it up to some point, and no acknowledged one beyond."""
     possible: dict[int, list[Fields | None]] = {name: [fields] for name, fields in before.items()}
     latest = dict(before)
     for number in range(first, submitted):
@@ -109,7 +114,7 @@ def check(node: TestNode, before: Documents, first: int, acknowledged: set[int],
         if number in acknowledged:
             possible[deed.name] = []
         possible[deed.name].append(latest[deed.name])
-    found = {name: shown_of(node, name) for name in before}
+    found = {name: stored_of(node, name) for name in before}
     lost = {name: (fields, possible[name]) for name, fields in found.items() if fields not in possible[name]}
     assert not lost, f"seed {SEED}, {first}..{submitted}: documents in none of the states they may be in: {lost}"
     return found

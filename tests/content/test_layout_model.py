@@ -132,13 +132,24 @@ class Kind:
 
     def write(self, seen: Fields) -> Document:
         """A document put under this layout."""
-        kept = {name: value for name, value in seen.items() if value not in (None, "", [], {})}
+        kept = {name: value for name, value in seen.items() if value is not None}
         profiles = {name: profile for name in kept if (profile := self.profile(name)) is not None}
-        return Document({name: self.shown(name, value) for name, value in kept.items()}, kept, False, profiles)
+        return Document({name: self.rendered(name, value) for name, value in kept.items()}, kept, False, profiles)
 
-    def shown(self, name: str, value: Any) -> Any:
+    def rendered(self, name: str, value: Any) -> Any:
+        """The JSON of a value."""
         render = render_of(self.fields[name].type)
         return orjson.loads(orjson.dumps(render(value) if render else value, option=orjson.OPT_SERIALIZE_NUMPY))
+
+    def shown(self, seen: Fields) -> Fields:
+        """What document/v1 shows: no empty text, array or map, but an empty struct; and an unset attribute of type bool
+        as false."""
+        there = {name: value for name, value in seen.items() if value not in ("", [], {}) or self.is_struct(name)}
+        bools = {name: False for name in self.in_place if self.fields[name].type == BOOL}
+        return bools | {name: self.rendered(name, value) for name, value in there.items()}
+
+    def is_struct(self, name: str) -> bool:
+        return self.fields[name].type in (PAIR, SHORT_PAIR)
 
     def read(self, name: str, stored: Any) -> Any:
         data_type = self.fields[name].type
@@ -164,11 +175,16 @@ class Kind:
                 value = seen.get(name)
             else:
                 value = self.read(name, document.stored[name]) if name in document.stored else None
-            if value not in (None, "", [], {}):
+            if value is not None:
                 document.seen[name] = value
         if document.indexed is not None:
             there = {name for name in document.indexed if self.profile(name) is not None and name not in retyped}
             document.indexed = {name: profile for name, profile in document.indexed.items() if name in there}
+
+
+def of_column(value: Any) -> Any:
+    """What a column has of a value: an empty one is none to it."""
+    return None if value in ("", []) else value
 
 
 def with_texts(stored: Any) -> Any:
@@ -181,10 +197,10 @@ def with_texts(stored: Any) -> Any:
 
 
 def write_back(document: Document, kind: Kind) -> None:
+    """What columns have replaces what is stored. Where they have nothing, it stays: only a put takes values away."""
     for name in kind.in_place:
-        document.stored.pop(name, None)
-        if name in document.seen:
-            document.stored[name] = kind.shown(name, document.seen[name])
+        if (value := of_column(document.seen.get(name))) is not None:
+            document.stored[name] = kind.rendered(name, value)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -289,8 +305,8 @@ class LayoutModel(RuleBasedStateMachine):
         if document is None:
             return
         seen = document.seen | values
-        if values.keys() <= layout.in_place:
-            document.seen = {name: value for name, value in seen.items() if value not in (None, "", [], {})}
+        if values.keys() <= layout.in_place and all(of_column(value) is not None for value in values.values()):
+            document.seen = seen
             document.changed = True
         else:
             self.documents[kind, name] = layout.write(seen)
@@ -364,15 +380,21 @@ class LayoutModel(RuleBasedStateMachine):
     # ----------------------------------------------------------------------------------------------- what holds
 
     @invariant()
-    def shows_the_documents(self) -> None:
+    def has_and_shows_the_documents(self) -> None:
+        view = self.node.node.reader.view()
         for kind in KINDS:
             for name in range(DOCUMENTS):
                 document = self.documents.get((kind, name))
-                layout = self.kinds.get(kind)
-                shown = None
-                if document is not None and layout is not None:
-                    shown = {key: layout.shown(key, value) for key, value in document.seen.items()}
-                assert self.node.get(name, kind) == shown
+                found = self.node.node.reader.get(doc_id(name, kind))
+                kept = view.store.get(doc_id(name, kind).gid)
+                if document is None:
+                    assert found is None and kept is None
+                    continue
+                layout = self.kinds[kind]
+                assert kept is not None and found is not None
+                rendered = {key: layout.rendered(key, value) for key, value in document.seen.items()}
+                assert orjson.loads(view.fields_of(kept)) == rendered
+                assert orjson.loads(found) == layout.shown(document.seen)
 
     @invariant()
     def has_them_in_columns(self) -> None:
@@ -385,7 +407,7 @@ class LayoutModel(RuleBasedStateMachine):
             assert view.live_counts[kind] == len(by_lid)
             column = view.columns[kind, name]
             for lid, document in by_lid.items():
-                assert column.get(lid) == document.seen.get(name)
+                assert column.get(lid) == of_column(document.seen.get(name))
             numbers = (document.seen.get(name) for document in by_lid.values())
             for value in {number for number in numbers if type(number) is int}:
                 found = set(lids_of(column.equal_bitmap(value, view.limit)).tolist()) & by_lid.keys()

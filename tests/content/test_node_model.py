@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -75,10 +76,11 @@ class NodeModel(RuleBasedStateMachine):
         name = int(operation.id.user_specified)
         existed = name in self.documents
         if isinstance(operation, Put):
-            self.documents[name] = shown(dict(operation.fields))
+            self.documents[name] = dict(operation.fields)
         elif isinstance(operation, Update):
             if existed or operation.create:
-                self.documents[name] = shown(self.documents.get(name, {}) | assigned(operation))
+                changed = self.documents.get(name, {}) | assigned(operation)
+                self.documents[name] = {field: value for field, value in changed.items() if value is not None}
         else:
             self.documents.pop(name, None)
         return existed
@@ -105,9 +107,12 @@ class NodeModel(RuleBasedStateMachine):
     def holds_the_documents(self) -> None:
         if not hasattr(self, "node"):
             return
-        found = {name: self.node.get(name) for name in range(6)}
-        assert found == {name: as_json(self.documents.get(name)) for name in range(6)}
         view = self.node.node.reader.view()
+        for name in range(6):
+            fields = as_json(self.documents.get(name))
+            document, found = view.store.get(doc_id(name).gid), self.node.node.reader.get(doc_id(name))
+            assert (document and orjson.loads(view.fields_of(document))) == fields
+            assert (found and orjson.loads(found)) == (None if fields is None else shown(fields))
         live = np.flatnonzero(np.unpackbits(view.live.view(np.uint8), bitorder="little")).astype(np.uint32)
         assert view.live_count == view.live_counts["music"] == len(live) == len(self.documents)
         by_gid = {doc_id(name).gid: fields for name, fields in self.documents.items()}
@@ -115,9 +120,8 @@ class NodeModel(RuleBasedStateMachine):
         check_rows(view)
         for field in MUSIC_FIELDS:
             if field.attribute:
-                missing = False if field.type == BOOL else None
-                values = view.columns["music", field.name].gather(live)
-                assert values == [fields.get(field.name, missing) for fields in documents]
+                expected = [column_value(field.type, fields.get(field.name)) for fields in documents]
+                assert view.columns["music", field.name].gather(live) == expected
 
     def teardown(self) -> None:
         if hasattr(self, "node"):
@@ -126,11 +130,19 @@ class NodeModel(RuleBasedStateMachine):
 
 
 def shown(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and value != "" and value != []}
+    """What document/v1 shows of JSON: no empty texts and arrays, and an unset bool as false."""
+    return {"live": False} | {name: value for name, value in fields.items() if value not in ("", [])}
+
+
+def column_value(data_type: DataType, value: Any) -> Any:
+    """What a column gathers of a value: it keeps empty ones as none, and a bool is never unset."""
+    if data_type == BOOL:
+        return bool(value)
+    return None if value in ("", []) else value
 
 
 def as_json(fields: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Floats as document JSON shows them: the shortest text of 32 bits."""
+    """Floats as the JSON of documents has them: the shortest text of 32 bits."""
     if fields is None:
         return None
     single = {"score": fields.get("score"), "numbers": fields.get("numbers")}

@@ -16,6 +16,7 @@ import pytest
 import paperwasp
 from paperwasp.client.sources.python_values import json_of, plain_value
 from paperwasp.document.ids import DocumentId
+from paperwasp.embedded.calls import get_call
 from paperwasp.embedded.frames import arrow_table
 from paperwasp.embedded.requests import RequestFailed
 from paperwasp.embedded.results import QueryResult
@@ -142,8 +143,10 @@ def test_fields_named_like_what_a_hit_has_are_shown_besides(service: paperwasp.S
 def test_none_is_only_a_document_that_is_not_there(service: paperwasp.Service) -> None:
     assert service.get("none") is None
     with paperwasp.Service({"schemas/m.sd": SCHEMA, "services.xml": NO_DOCUMENTS_HERE}) as other:
+        assert other.get("1") is None
+        call = get_call(other.named("1", None, None), {})
         with pytest.raises(RequestFailed, match="No binding") as raised:
-            other.get("1")
+            call.read(other.request(call.request, "q"))
         assert raised.value.status == 404
 
 
