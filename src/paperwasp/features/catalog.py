@@ -117,7 +117,7 @@ class Catalog:
         )
 
 
-_SEARCHED: Final = frozenset({"attribute", "field", "index", "single-index"})
+_SEARCHED: Final = frozenset({"attribute", "any-field", "field", "index", "single-index"})
 """The kinds of arguments that are fields whose terms a feature looks at."""
 
 
