@@ -121,7 +121,9 @@ def _feed(console: Console, service: Service, package: NewPackage, reading: Read
     console.print(f"Fed {fed.ok} documents{rate}", markup=False)
     refused = [*unreadable, *(f"{each.id}: {each.message}" for each in fed.problems)]
     if failed := len(unreadable) + fed.failed:
-        console.print(f"{failed} rows were refused; the first: {refused[0]}", style="red", markup=False, soft_wrap=True)
+        console.print(
+            f"{_counted(failed, 'row')} refused; the first: {refused[0]}", style="red", markup=False, soft_wrap=True
+        )
 
 
 def _telling_word(sample: Sample, package: NewPackage) -> str:

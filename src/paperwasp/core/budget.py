@@ -1,7 +1,7 @@
 """The memory that one unit of work may take: counted before it is allocated, given back at its end.
 
 A unit is a query on a content node, the reading of one, an evaluation of a model, a deployment. Whoever begins one says
-how much it may take; what computes with arrays counts them. A thread that says nothing has all the memory there is.
+how much it may take; what computes with arrays counts them. A thread without a budget may take any amount.
 The time of the work is that of `core.clock`.
 """
 

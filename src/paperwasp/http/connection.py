@@ -262,8 +262,8 @@ class Connection(asyncio.BufferedProtocol):
                 self.transport.resume_reading()
 
     def end_writing(self) -> bool:
-        """Ends this side of the connection after what was written. Returns False where that cannot be: over TLS, or
-        since the client has reset the connection, of which nobody has told yet."""
+        """Ends this side of the connection after what was written. Returns False where that is impossible: over
+        TLS, or when the client has reset the connection and the event loop has not reported it yet."""
         if self.transport is None or self.transport.is_closing() or not self.transport.can_write_eof():
             return False
         try:

@@ -97,7 +97,7 @@ DEAD_BYTES_MOST: Final = 256 * 1024 * 1024
 SPARE_STRINGS_LEAST: Final = 16_384
 """Strings that no row has any more below which a column of arrays does not go on without them at once. About 4 MB."""
 STRINGS_KEPT_AT_ONCE: Final = 131_072
-"""Above so many elements in use that is left to new rows for all documents: it takes 50 ms, while operations wait."""
+"""Columns with more live elements wait for the compaction of all documents: this one takes 50 ms, while writes wait."""
 COMPACTION_DOCUMENTS: Final = 256
 """Given new rows at a time, between two pauses as long as they took."""
 REINDEX_DOCUMENTS: Final = 512

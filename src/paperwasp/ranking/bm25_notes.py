@@ -1,4 +1,4 @@
-"""What to tell of rank profiles whose bm25 says less than it could: it is no error, and scores are 0 or all alike."""
+"""Warnings of rank profiles whose bm25 cannot score: they are valid, and their scores are 0 or all alike."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def _ranked_in_time(bound: BoundQuery, wanted: int | None) -> RankedHits:
 
 
 def _doubts(bound: BoundQuery) -> Iterator[str]:
-    """What a trace tells of a query that is right, and finds or scores less than may be meant."""
+    """Warnings, for a trace, of a valid query that may find or score less than its author means."""
     space = bound.setting.space
     for item in bound.query.match.tree.walk():
         if isinstance(item, RegexItem) and not space.streamed:

@@ -116,7 +116,7 @@ class TensorBuilder:
         self._rows[labels][int(np.ravel_multi_index(indexes, self.type.shape))] = value
 
     def _set(self, labels: Labels, values: Sequence[float] | NDArray[np.float64] | None) -> None:
-        """Cells are made only where there may be so many. `values` None: zeros."""
+        """The number of cells is checked before any is made. `values` None: zeros."""
         kept: Mapping[Labels, object] = self._numbers if self.subspace_cells == 1 else self._rows
         if (len(kept) + (labels not in kept)) * self.subspace_cells > limits.TENSOR_CELLS:
             self._refuse()

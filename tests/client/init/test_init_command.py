@@ -29,7 +29,7 @@ def test_from_a_file_to_the_first_hits() -> None:
     ran = run_command("init", "books.csv", "--query", "blue")
     assert ran.code == 0, ran.err
     assert "Fed 4 documents" in ran.out
-    assert "1 rows were refused; the first: books.csv, line 6: 8 cells, and there are 7 columns" in ran.out
+    assert "1 row refused; the first: books.csv, line 6: 8 cells, and there are 7 columns" in ran.out
     assert "Query: blue   (2 documents found, in books)" in ran.out
     assert ran.out.index("Blue Trains") < ran.out.index("Kind of Blue"), "the shorter text is the better one"
     assert "paperwasp serve books\n" in ran.out

@@ -74,7 +74,7 @@ def _distance_km(latitude: Doubles, longitude: Doubles, other_latitude: Doubles,
 
 
 def _least(distances: Doubles, lengths: Numbers) -> Doubles:
-    """The least of each row, which has so many; infinity where it has none."""
+    """The least value of each row, given the number of values of each; infinity for a row without values."""
     found = np.full(len(lengths), np.inf)
     is_there = lengths > 0
     if is_there.any():
