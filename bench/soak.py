@@ -36,6 +36,16 @@ DEPLOY_SECONDS: Final = 60
 _SHARES: Final[tuple[tuple[str, float], ...]] = (
     ("put", 0.40), ("update", 0.20), ("grow", 0.05), ("remove", 0.08), ("search", 0.24), ("get", 0.02), ("visit", 0.01),
 )  # fmt: skip
+_NEAREST: Final = "{targetHits:10}nearestNeighbor(vector, near)"
+_CONDITIONS: Final = (
+    "userQuery()",
+    "userQuery() and year > 1000",
+    "tags contains 'tag 1' or userQuery()",
+    "true order by year",
+    _NEAREST,
+    f"{_NEAREST} and year > 1000",
+    f"userQuery() or {_NEAREST}",
+)
 
 
 @dataclass(frozen=True)
@@ -265,12 +275,11 @@ class _Client:
 
     def _search(self) -> None:
         words = self._words(self._chance.randrange(1, 4))
-        yql = self._chance.choice(
-            ("userQuery()", "userQuery() and year > 1000", "tags contains 'tag 1' or userQuery()", "true order by year")
-        )
+        yql = self._chance.choice(_CONDITIONS)
         profile = self._chance.choice(("default", "text", "closest"))
         query: dict[str, Any] = {"yql": f"select * from item where {yql}", "query": words, "ranking.profile": profile}
-        self._ask("POST", "/search/", {**query, "input.query(near)": [0.5] * 16, "timeout": "20s", "hits": 10})
+        near = [round(self._chance.random(), 4) for _ in range(16)]
+        self._ask("POST", "/search/", {**query, "input.query(near)": near, "timeout": "20s", "hits": 10})
 
     def _visit(self) -> None:
         self._ask("GET", "/document/v1/soak/item/docid/?cluster=items&wantedDocumentCount=200")
@@ -295,13 +304,14 @@ def _files(version: int) -> dict[str, str]:
     field year type int {{ indexing: attribute | summary
       attribute: fast-search }}
     field tags type array<string> {{ indexing: attribute | summary }}
-    field vector type tensor<float>(x[16]) {{ indexing: attribute | summary }}
+    field vector type tensor<float>(x[16]) {{ indexing: attribute | index | summary
+      attribute {{ distance-metric: angular }} }}
     {more}
   }}
   fieldset default {{ fields: title, body }}
-  rank-profile text {{ first-phase {{ expression: bm25(title) + {version + 1} * bm25(body) }} }}
-  rank-profile closest {{
-    inputs {{ query(near) tensor<float>(x[16]) }}
+  rank-profile default {{ inputs {{ query(near) tensor<float>(x[16]) }} }}
+  rank-profile text inherits default {{ first-phase {{ expression: bm25(title) + {version + 1} * bm25(body) }} }}
+  rank-profile closest inherits default {{
     first-phase {{ expression: sum(query(near) * attribute(vector)) }}
   }}
 }}
