@@ -12,6 +12,7 @@ from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Node, Rows
 from paperwasp.grouping.request import Filter
 from paperwasp.grouping.values import Kind, ListTable, Values
+from tests.grouping.oracle import OracleHit
 
 DTYPES = {Kind.LONG: np.int64, Kind.DOUBLE: np.float64, Kind.BOOL: np.bool_}
 Column = Sequence[Any]
@@ -19,15 +20,20 @@ Column = Sequence[Any]
 
 
 class ColumnNode(Node):
-    """Reads a column."""
+    """Reads a column. `is_bound`: whether of a list the one value that a row is about."""
 
-    def __init__(self, kind: Kind, column: Column) -> None:
+    def __init__(self, name: str, kind: Kind, column: Column, *, is_bound: bool = False) -> None:
         self.kind = kind
+        self._name = name
         self._column = column
-        self.is_multi = any(isinstance(value, list) for value in column)
+        self._is_bound = is_bound
+        self.is_multi = not is_bound and any(isinstance(value, list) for value in column)
+        self.arrays = frozenset({name} if self.is_multi else ())
 
     def values(self, rows: Rows) -> Values:
         found = [self._column[lid] for lid in rows.lids.tolist()]
+        if self._is_bound:
+            found = [each[number] for each, number in zip(found, rows.elements[self._name].tolist(), strict=True)]
         flat = [value for values in found for value in values] if self.is_multi else found
         offsets = None
         if self.is_multi:
@@ -52,8 +58,9 @@ class _Combined(Node):
         return Values(self.kind, np.asarray(total, DTYPES[self.kind]))
 
 
-def binding_of(columns: Mapping[str, tuple[Kind, Column]]) -> Binding:
-    """Binds attributes to columns of these names, and add and neg over them or over aggregates."""
+def binding_of(columns: Mapping[str, tuple[Kind, Column]], bound: frozenset[str] = frozenset()) -> Binding:
+    """Binds attributes to columns of these names, and add and neg over them or over aggregates. `bound`: the columns of
+    which rows are about one value."""
 
     def node(expression: Expression, given: Given) -> Node:
         if expression in given:
@@ -61,7 +68,8 @@ def binding_of(columns: Mapping[str, tuple[Kind, Column]]) -> Binding:
         if expression.function in ("add", "neg"):
             nodes = [node(each, given) for each in expression.arguments if isinstance(each, Expression)]
             return _Combined(nodes, -1 if expression.function == "neg" else 1)
-        return ColumnNode(*columns[str(expression.arguments[0])])
+        name = str(expression.arguments[0])
+        return ColumnNode(name, *columns[name], is_bound=name in bound)
 
     def accept(wanted: Filter) -> Accept:
         """Accepts what has a value that is in `settings`."""
@@ -69,7 +77,7 @@ def binding_of(columns: Mapping[str, tuple[Kind, Column]]) -> Binding:
         column = columns[str(wanted.expression.arguments[0])][1]
         return lambda rows: np.array([column[lid] in wanted.settings for lid in rows.lids.tolist()], np.bool_)
 
-    return Binding(node, accept)
+    return Binding(node, accept, lambda name: binding_of(columns, bound | {name}))
 
 
 def attribute(name: str) -> Expression:
@@ -83,12 +91,20 @@ class ColumnSource:
     def __init__(self, columns: Mapping[str, tuple[Kind, Column]]) -> None:
         self._columns = columns
 
-    def values(self, expression: Expression, lid: int) -> list[Any]:
-        value = self._columns[str(expression.arguments[0])][1][lid]
-        return value if isinstance(value, list) else [value]
+    def array(self, expression: Expression, hit: OracleHit) -> str | None:
+        name = str(expression.arguments[0])
+        return name if self.is_multi(expression, hit) else None
+
+    def values(self, expression: Expression, hit: OracleHit) -> list[Any]:
+        name = str(expression.arguments[0])
+        value = self._columns[name][1][hit.lid]
+        if not isinstance(value, list):
+            return [value]
+        return [value[hit.elements[name]]] if name in hit.elements else value
 
     def kind(self, expression: Expression) -> Kind:
         return self._columns[str(expression.arguments[0])][0]
 
-    def is_multi(self, expression: Expression) -> bool:
-        return any(isinstance(value, list) for value in self._columns[str(expression.arguments[0])][1])
+    def is_multi(self, expression: Expression, hit: OracleHit) -> bool:
+        name = str(expression.arguments[0])
+        return name not in hit.elements and any(isinstance(value, list) for value in self._columns[name][1])

@@ -6,8 +6,8 @@ import functools
 import math
 import operator
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol
@@ -23,13 +23,16 @@ from paperwasp.grouping.values import Kind, Null
 class Source(Protocol):
     """What expressions are of hits."""
 
-    def values(self, expression: Expression, lid: int) -> list[Any]:
-        """The values of an expression for a lid."""
+    def array(self, expression: Expression, hit: OracleHit) -> str | None:
+        """The array whose elements these are, if the hit is about none of them yet."""
+
+    def values(self, expression: Expression, hit: OracleHit) -> list[Any]:
+        """The values of an expression for a hit."""
 
     def kind(self, expression: Expression) -> Kind:
         """Their type."""
 
-    def is_multi(self, expression: Expression) -> bool:
+    def is_multi(self, expression: Expression, hit: OracleHit) -> bool:
         """Whether a hit has a list of them."""
 
 
@@ -39,11 +42,13 @@ GREATEST_DOUBLE = 1.7976931348623157e308
 
 @dataclass(frozen=True)
 class OracleHit:
-    """A hit as the oracle sees it. `place`: in the order of hits."""
+    """A hit as the oracle sees it. `place`: in the order of hits. `elements`: of arrays by which it is grouped, the
+    number of the element that it is about."""
 
     lid: int
     relevance: float
     place: int
+    elements: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -82,8 +87,10 @@ def _groups(levels: Sequence[Level], hits: Sequence[OracleHit], source: Source, 
     level = levels[0]
     members: dict[Any, list[OracleHit]] = {}
     for hit in hits:
-        for value in source.values(level.expression, hit.lid):
-            members.setdefault(_identity(value), []).append(hit)
+        array = source.array(level.expression, hit)
+        for number, value in enumerate(source.values(level.expression, hit)):
+            member = hit if array is None else replace(hit, elements={**hit.elements, array: number})
+            members.setdefault(_identity(value), []).append(member)
 
     def relevance(identity: Any) -> float:
         return max(hit.relevance for hit in members[identity])
@@ -146,7 +153,7 @@ def aggregate(aggregation: Aggregation, hits: Sequence[OracleHit], source: Sourc
     assert isinstance(argument, Expression)
     if expression.function in PICKED:
         return PICKED[expression.function](expression, hits, source)
-    values = [value for hit in sorted(hits, key=lambda hit: hit.lid) for value in source.values(argument, hit.lid)]
+    values = [value for hit in sorted(hits, key=lambda hit: hit.lid) for value in source.values(argument, hit)]
     if expression.function in ("min", "max") and not values:
         return EXTREMES[expression.function, source.kind(argument)]
     if expression.function == "quantiles":
@@ -188,19 +195,22 @@ def _quantiles(values: list[Any], wanted: Sequence[Any]) -> list[dict[str, float
 def _first(expression: Expression, hits: Sequence[OracleHit], source: Source) -> Any:
     argument = expression.arguments[0]
     assert isinstance(argument, Expression)
-    found = [(-hit.relevance, hit.lid) for hit in hits if source.values(argument, hit.lid)]
-    return source.values(argument, min(found)[1])[0] if found else EMPTY[source.kind(argument)]
+    found = [hit for hit in hits if source.values(argument, hit)]
+    if not found:
+        return EMPTY[source.kind(argument)]
+    return source.values(argument, min(found, key=lambda hit: (-hit.relevance, hit.lid)))[0]
 
 
 def _argmin(expression: Expression, hits: Sequence[OracleHit], source: Source) -> Any:
     key, value = expression.arguments
     assert isinstance(key, Expression)
     assert isinstance(value, Expression)
-    found = [(min(keys), hit.lid) for hit in hits if (keys := source.values(key, hit.lid))]
+    found = [hit for hit in hits if source.values(key, hit)]
     if not found:
         return Null.NULL
-    values = source.values(value, min(found)[1])
-    return values if source.is_multi(value) else values[0]
+    picked = min(found, key=lambda hit: (min(source.values(key, hit)), hit.lid))
+    values = source.values(value, picked)
+    return values if source.is_multi(value, picked) else values[0]
 
 
 EMPTY = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: ""}

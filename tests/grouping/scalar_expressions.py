@@ -93,7 +93,7 @@ class Evaluator:
 
     def _attribute(self, arguments: Sequence[Any], row: Row) -> Result:
         (name,) = arguments
-        array = name.rpartition(".")[0]
+        array = name.rpartition(".")[0] or name
         column = self._columns[name]
         return column.at(row.lid, row.elements[array]) if array in self._bound else column.of(row.lid)
 

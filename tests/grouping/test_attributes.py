@@ -75,7 +75,7 @@ def test_unset_numbers_with_a_fraction() -> None:
 def test_several_values(data_type: DataType, values: list[Any], kind: Kind, expected: list[Any]) -> None:
     scope = scope_of({"a": column(data_type, values)})
     node = bind(attribute("a"), scope)
-    assert (node.kind, node.is_multi, node.array) == (kind, True, None)
+    assert (node.kind, node.is_multi, node.array) == (kind, True, "a")
     assert evaluated(attribute("a"), scope, rows_of(len(values))) == expected
 
 

@@ -277,7 +277,7 @@ _OFFSETS = st.sampled_from([0, 3600, -45_000])
 
 @given(_cases(_EXPRESSIONS), _OFFSETS, st.booleans())
 def test_expressions(case: tuple[Data, Expression], offset: int, is_bound: bool) -> None:
-    _compare(*case, offset=offset, bound=frozenset({"m", "n"}) if is_bound else frozenset())
+    _compare(*case, offset=offset, bound=frozenset({"m", "n", "a_i32", "a_s", "w_s"}) if is_bound else frozenset())
 
 
 @pytest.mark.parametrize("function", _FUNCTIONS)

@@ -161,7 +161,7 @@ def test_estimates() -> None:
 
 
 def counted(values: list[Any], parts: int = 1) -> int:
-    node, count = ColumnNode(Kind.LONG, values), len(values)
+    node, count = ColumnNode("x", Kind.LONG, values), len(values)
     bounds = np.linspace(0, count, parts + 1).astype(int)
     states = []
     for low, high in itertools.pairwise(bounds):
@@ -193,7 +193,7 @@ def test_groups_of_many_and_of_few_stand_beside_each_other() -> None:
     values = [*range(1000), *range(10), *range(1000)]
     groups = np.array([0] * 1000 + [1] * 10 + [2] * 1000, np.uint32)
     lids = np.arange(len(values), dtype=np.uint32)
-    state = CountGroups(ColumnNode(Kind.LONG, values)).collect(Rows(lids, np.zeros(len(lids))), groups, 4)
+    state = CountGroups(ColumnNode("x", Kind.LONG, values)).collect(Rows(lids, np.zeros(len(lids))), groups, 4)
     alone = counted(list(range(1000)))
     assert state.shown() == [alone, 10, alone, 0]
     assert state.selected(np.array([3, 2, 1])).shown() == [0, alone, 10]
@@ -214,7 +214,7 @@ def test_buckets_are_those_of_each_hash_alone(most: int, monkeypatch: pytest.Mon
     chance.shuffle(pairs)
     values, groups = [value for _, value in pairs], np.array([group for group, _ in pairs], np.uint32)
     lids = np.arange(len(values), dtype=np.uint32)
-    state = CountGroups(ColumnNode(Kind.LONG, values)).collect(Rows(lids, np.zeros(len(lids))), groups, len(sizes))
+    state = CountGroups(ColumnNode("x", Kind.LONG, values)).collect(Rows(lids, np.zeros(len(lids))), groups, len(sizes))
     hashes = hashes_of(Values(Kind.LONG, np.array(values))).tolist()
     for group in range(len(sizes)):
         own = sorted({found for found, of in zip(hashes, groups.tolist(), strict=True) if of == group})

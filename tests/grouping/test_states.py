@@ -39,7 +39,7 @@ SUMMARY = Expression("summary", ("short",))
 def state_of(expression: Expression, max_hits: int | None = None) -> State:
     rows = Rows(np.arange(4, dtype=np.uint32), np.array([0.5, 3.0, 2.0, 2.0]))
     aggregator = aggregator_of(
-        Aggregation(0, expression, max_hits), lambda each: ColumnNode(*COLUMNS[str(each.arguments[0])])
+        Aggregation(0, expression, max_hits), lambda each: ColumnNode("x", *COLUMNS[str(each.arguments[0])])
     )
     return aggregator.collect(rows, np.array([0, 1, 1, 1], np.uint32), 2)
 
@@ -95,7 +95,7 @@ def test_picked_hits_of_other_types_are_merged() -> None:
     rows, one = Rows(np.arange(2, dtype=np.uint32), np.zeros(2)), np.zeros(2, np.uint32)
     states = []
     for key, value in ((COLUMNS["long"], COLUMNS["many"]), (COLUMNS["double"], COLUMNS["text"])):
-        nodes = {"key": ColumnNode(*key), "value": ColumnNode(*value)}
+        nodes = {"key": ColumnNode("key", *key), "value": ColumnNode("value", *value)}
         expression = Expression("argmin", (attribute("key"), attribute("value")))
         aggregator = aggregator_of(Aggregation(0, expression), lambda each, of=nodes: of[str(each.arguments[0])])  # type: ignore[misc]
         states.append(aggregator.collect(rows, one, 1))
@@ -111,9 +111,9 @@ def test_picked_hits_of_other_types_are_merged() -> None:
 
 def test_what_an_unset_key_is_depends_on_the_size_of_its_type() -> None:
     rows, one = Rows(np.arange(3, dtype=np.uint32), np.zeros(3)), np.zeros(3, np.uint32)
-    key = ColumnNode(Kind.LONG, [-(1 << 31), 5, -128])
+    key = ColumnNode("x", Kind.LONG, [-(1 << 31), 5, -128])
     expression = Expression("argmin", (attribute("key"), attribute("value")))
-    value = ColumnNode(Kind.LONG, [0, 1, 2])
+    value = ColumnNode("x", Kind.LONG, [0, 1, 2])
     for size_bytes, wanted in ((8, 0), (4, 2), (1, 0)):
         key.size_bytes = size_bytes
         aggregator = aggregator_of(
@@ -183,7 +183,7 @@ def test_an_extreme_of_nothing_is_what_any_value_replaces() -> None:
         (Kind.STRING, "", "\ufffd"),
         (Kind.RAW, b"", b"\xff"),
     ):
-        node = ColumnNode(kind, empty)
+        node = ColumnNode("x", kind, empty)
         for function, wanted in (("max", least), ("min", greatest)):
             found = extreme_of_nothing(function, node, rows)
             assert list(found) == [wanted]

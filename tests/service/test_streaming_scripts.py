@@ -9,6 +9,7 @@ import pytest
 
 from tests.service.in_process import Deployed, deployed_service
 from tests.service.query_scripts import deploy_and_feed, in_short, run
+from tests.service.test_grouping_scripts import grouped
 
 SCRIPTS = Path(__file__).parent / "streaming_scripts"
 
@@ -22,7 +23,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
 
 @pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
 def test_script(service: Deployed, script: Path) -> None:
-    run(service, script, lambda url, *lines: in_short(url, *lines, "streaming.groupname=a"))
+    run(service, script, _asked)
+
+
+def _asked(url: str, statement: str, *parameters: str) -> str:
+    """The answer to the rest of a query's YQL, or to a statement of grouping."""
+    if statement.startswith("all("):
+        return grouped(url, f"select * from music where true | {statement}", *parameters, "streaming.groupname=a")
+    return in_short(url, statement, *parameters, "streaming.groupname=a")
 
 
 @pytest.mark.parametrize("match", ["substring", "prefix", "suffix"])

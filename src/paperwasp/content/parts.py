@@ -28,11 +28,17 @@ def streamed_part_reader(data_type: DataType, path: str) -> Callable[[Value], Va
     """As `part_reader`, for parts of any type: of a single struct the member itself, or None; of elements that have
     several values each, those of all elements."""
     names = path.split(".")[1:]
-    if isinstance(data_type, ArrayType | MapType) and part_of_element(data_type, ".".join(names)) in _SINGLE:
+    if is_one_of_each(data_type, path):
         return part_reader(data_type, path)
     if _is_single(data_type, names):
         return lambda value: next(_values(data_type, value, names), None)
     return lambda value: list(_values(data_type, value, names))
+
+
+def is_one_of_each(data_type: DataType, path: str) -> bool:
+    """Whether each element of an array or a map has at most one value of the part."""
+    part = path.partition(".")[2]
+    return isinstance(data_type, ArrayType | MapType) and part_of_element(data_type, part) in _SINGLE
 
 
 def _is_single(type_: DataType, names: Sequence[str]) -> bool:
@@ -67,18 +73,23 @@ def _values(type_: DataType, value: Any, names: Sequence[str]) -> Iterator[Value
 
 def part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value]]:
     """Makes a function that reads the values of a part from a value of the field. `path` has the field's name."""
+    unset = _unset_element(part_of(data_type, path.partition(".")[2]))
+    read = set_part_reader(data_type, path)
+    return lambda value: [unset if each is None else each for each in read(value)]
+
+
+def set_part_reader(data_type: DataType, path: str) -> Callable[[Value], list[Value | None]]:
+    """As `part_reader`, with None for what is not set."""
     names = path.split(".")[1:]
-    part = part_of(data_type, ".".join(names))
-    unset: Any = _unset_element(part)
     elements: Callable[[Any], Iterable[Any]] = iter
     if isinstance(data_type, MapType):
         elements = dict.keys if names.pop(0) == "key" else dict.values
 
-    def read(value: Value) -> list[Value]:
+    def read(value: Value) -> list[Value | None]:
         found: list[Any] = list(elements(value))
         for name in names:
             found = [None if struct is None else struct.get(name) for struct in found]
-        return [unset if each is None else each for each in found] if names else found
+        return found
 
     return read
 

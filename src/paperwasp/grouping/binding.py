@@ -140,21 +140,18 @@ def unlabeled(expression: Expression) -> Expression:
 
 
 def _bound_levels(levels: Sequence[Level], binding: Binding) -> Iterator[BoundLevel]:
-    """Where a level groups by elements of an array of structs or a map, its filter, its aggregates and all below it are
-    of one element; where it groups by those of an attribute, its filter alone is.
+    """Where a level groups by one array, map or weighted set, its filter, its aggregates and all below it read one
+    element of it.
 
-    Vespa: grouping.cpp (`configureStaticStuff`), current_index_setup.cpp
+    Vespa: grouping.cpp (`configureStaticStuff`), groupinglevel.cpp (`wire_current_index`), current_index_setup.cpp
     """
     for level in levels:
         order = order_of(level)
         node = binding.of_hits(level.expression)
         if node.array is not None and binding.within is not None:
             binding = binding.within(node.array)
-        filtering = binding
-        if node.attribute is not None and binding.within is not None:
-            filtering = binding.within(node.attribute)
         aggregators_ = _aggregators(order.aggregations, binding)
-        yield BoundLevel(level, node, _accept(level.filter, filtering), aggregators_, order)
+        yield BoundLevel(level, node, _accept(level.filter, binding), aggregators_, order)
 
 
 def _accept(wanted: Filter | None, binding: Binding) -> Accept | None:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.array import ArrayView
 from paperwasp.attribute.column import ColumnView
-from paperwasp.attribute.elements import own_rows
+from paperwasp.attribute.elements import numbers_within, own_rows
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.numeric import NumericView
+from paperwasp.attribute.part import PartView
 from paperwasp.attribute.position import PositionView
 from paperwasp.attribute.raw import RawView
 from paperwasp.attribute.rows import split, spread
@@ -49,6 +50,7 @@ class AttributeColumn:
         self.undefined: Any = 0
         self.table: Table | None = None
         self._raw: InternedTable | None = None
+        self._is_set = inner.is_set if isinstance(inner, PartView) else None
         if isinstance(inner, StringView | ArrayView) and inner.dictionary is not None:
             self.table = StringTable(inner.dictionary)
         elif isinstance(inner, RawView):
@@ -75,9 +77,21 @@ class AttributeColumn:
         return Values(self.kind, data, self.table)
 
     def elements(self, lids: Lids) -> Values:
-        """All elements of each row."""
+        """All elements of each row that are set."""
         starts, lengths = self.runs(lids)
-        return Values(self.kind, self.at(spread(starts, lengths)), self.table, offsets_of(lengths))
+        places = spread(starts, lengths)
+        if (is_set := self._is_set) is not None:
+            kept = is_set[places]
+            lengths = np.bincount(np.repeat(np.arange(len(lids)), lengths)[kept], minlength=len(lids))
+            places = places[kept]
+        return Values(self.kind, self.at(places), self.table, offsets_of(lengths))
+
+    def numbers_of_set(self, lids: Lids) -> NDArray[np.int64] | None:
+        """The numbers, in their rows, of all elements that are set; None: all are."""
+        if self._is_set is None:
+            return None
+        starts, lengths = self.runs(lids)
+        return numbers_within(lengths)[self._is_set[spread(starts, lengths)]]
 
     def runs(self, lids: Lids) -> tuple[Lengths, Lengths]:
         """Where the elements of each row stand, and how many there are."""
@@ -86,6 +100,10 @@ class AttributeColumn:
         assert isinstance(self._inner, ArrayView)
         starts[is_there], lengths[is_there] = split(self._inner.rows[rows])
         return starts, lengths
+
+    def are_set(self, places: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether the elements that stand at these places have a value at all."""
+        return np.ones(len(places), np.bool_) if self._is_set is None else self._is_set[places]
 
     def at(self, places: NDArray[np.int64]) -> NDArray[Any]:
         """The elements that stand at these places."""

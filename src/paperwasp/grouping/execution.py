@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.elements import numbers_within
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
@@ -65,6 +64,11 @@ class _Grouped:
     def at(self, chosen: NDArray[Any]) -> _Grouped:
         places = None if self.places is None else self.places[chosen]
         return _Grouped(self.rows.at(chosen), self.groups[chosen], places, self.relevance)
+
+    def about(self, array: str, numbers: NDArray[np.uint32]) -> _Grouped:
+        """The same rows, each about the element of this number of an array."""
+        rows = self.rows
+        return replace(self, rows=Rows(rows.lids, rows.relevances, {**rows.elements, array: numbers}))
 
     def best(self, first: NDArray[np.uint32]) -> tuple[NDArray[np.float64], NDArray[np.uint32]]:
         """The relevance of the best hit of each group, and the first row of those that have it. `first`: the first row
@@ -210,20 +214,19 @@ def _first(
 
 
 def _values(level: BoundLevel, found: _Grouped) -> tuple[_Grouped, Values]:
-    """One value a row: a row with several values becomes as many."""
-    values = level.node.values(found.rows)
+    """One value a row: a row with several values becomes as many, each about one element. Of one value that is
+    computed of several, the row is about the first element (Vespa: groupinglevel.cpp, whose single value sets no
+    element)."""
+    node = level.node
+    values = node.values(found.rows)
     if values.offsets is None:
+        if node.array is not None:
+            found = found.about(node.array, np.zeros(len(found.groups), np.uint32))
         return found, values
+    numbers = None if node.array is None else node.element_numbers(found.rows, values.offsets)
     found = found.at(np.repeat(np.arange(len(found.groups)), lengths_of(values.offsets)))
-    name = level.node.array
-    if name in found.rows.elements:
-        name = None
-    if level.accepts is not None and level.node.attribute is not None:
-        name = level.node.attribute
-    if name is not None:
-        elements = {**found.rows.elements, name: numbers_within(lengths_of(values.offsets)).astype(np.uint32)}
-        rows = Rows(found.rows.lids, found.rows.relevances, elements)
-        found = replace(found, rows=rows)
+    if node.array is not None and numbers is not None:
+        found = found.about(node.array, numbers.astype(np.uint32))
     start, end = int(values.offsets[0]), int(values.offsets[-1])
     return found, Values(values.kind, values.data[start:end], values.table)
 

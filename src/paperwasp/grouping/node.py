@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
+from paperwasp.attribute.elements import numbers_within
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Constant, Expression
 from paperwasp.grouping.memory import TextMemory
+from paperwasp.grouping.ragged import lengths_of
 from paperwasp.grouping.values import Kind, Values
 from paperwasp.records import dataclass
 
@@ -32,9 +34,8 @@ class Rows:
     lids: Lids
     relevances: NDArray[np.float64]
     elements: Mapping[str, NDArray[np.uint32]] = field(default_factory=dict)
-    """Name of an array of structs or a map → which of its elements a row is about, where a level above has grouped by a
-    member of it: other members of it are then read of this element alone. And name of another attribute of several
-    values → the same, where this level groups by it and has a filter."""
+    """Name of an array of structs, a map, or another attribute of several values → which of its elements a row is
+    about, where its level or one above groups by it: it is then read of this element alone."""
 
     def at(self, places: NDArray[Any]) -> Rows:
         """The rows at these places, or those where a mask is true."""
@@ -51,25 +52,20 @@ class Node(ABC):
     size_bytes: int = 8
     """Of a LONG: how many bytes it has in a binary form (`cat`, `md5`, `xorbit`): those of the attribute's type."""
     arrays: frozenset[str] = frozenset()
-    """The arrays of structs, and maps, whose elements it reads all of."""
-    attributes: frozenset[str] = frozenset()
-    """The other attributes of several values whose elements it reads all of."""
+    """The arrays of structs, maps and other attributes of several values whose elements it reads all of."""
 
     @property
     def array(self) -> str | None:
-        """The array of structs, or map, whose elements its values are of, one for one; levels below read these."""
-        return next(iter(self.arrays)) if self.is_multi and len(self.arrays) == 1 else None
-
-    @property
-    def attribute(self) -> str | None:
-        """The array or weighted set of single values whose elements its values are of, one for one: the filter of a
-        level reads these."""
-        is_one = self.is_multi and not self.arrays and len(self.attributes) == 1
-        return next(iter(self.attributes)) if is_one else None
+        """The only one of `arrays`: a level that groups by the node, and those below it, read one element of it."""
+        return next(iter(self.arrays)) if len(self.arrays) == 1 else None
 
     @abstractmethod
     def values(self, rows: Rows) -> Values:
         """The values of all rows at once. Errors: OutOfTime."""
+
+    def element_numbers(self, rows: Rows, offsets: NDArray[np.uint32]) -> NDArray[Any]:
+        """Of which element of `array` each value is, where `offsets` say how many each of these rows has."""
+        return numbers_within(lengths_of(offsets))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,8 +77,7 @@ class Scope:
     time_offset_seconds: int = 0
     now_seconds: int = 0
     bound_arrays: frozenset[str] = frozenset()
-    """The arrays of structs, maps and attributes of which each row is about one element: `Rows.elements` has its
-    number."""
+    """The names of which each row is about one element: `Rows.elements` has its number."""
     given: Mapping[Expression, Node] = field(default_factory=dict)
     """Expressions that are bound already: aggregates, where groups are ordered by them."""
     document_ids: Callable[[Lids], Sequence[str]] | None = None
@@ -172,7 +167,6 @@ class Computed(Node):
         self.is_multi = is_multi
         self.size_bytes = size_bytes
         self.arrays = frozenset().union(*(each.arrays for each in arguments))
-        self.attributes = frozenset().union(*(each.attributes for each in arguments))
         self._arguments = tuple(arguments)
         self._compute = compute
 

@@ -20,10 +20,12 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
+from paperwasp.attribute.array import ArrayView
+from paperwasp.attribute.part import PartView
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
 from paperwasp.content.messages import VisitRequest
-from paperwasp.content.parts import streamed_part_reader
+from paperwasp.content.parts import is_one_of_each, set_part_reader, streamed_part_reader
 from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span
 from paperwasp.document.types import BOOL, NumericType
@@ -50,6 +52,9 @@ class StreamedType:
     kind: TypeLayout
     parts: tuple[tuple[str, str, Callable[[Any], Any]], ...]
     """The name of each part, the field that it is a part of, and what reads its values in one of the field."""
+    elements: Mapping[str, tuple[str, Callable[[Any], list[Any]]]]
+    """By name of a part that each element of an array or a map may have once: the field, and what reads the parts of
+    its elements, None where one has none."""
 
     @classmethod
     def of(cls, schema: Schema) -> StreamedType:
@@ -60,7 +65,12 @@ class StreamedType:
             for part in schema.fields.values()
             if is_streamed_part(part)
         )
-        return cls(schema, EMPTY.changed(0, [schema], {name: INDEX_MODE}).types[name], parts)
+        elements = {
+            part: (outer, set_part_reader(schema.fields[outer].type, part))
+            for part, outer, _ in parts
+            if is_one_of_each(schema.fields[outer].type, part)
+        }
+        return cls(schema, EMPTY.changed(0, [schema], {name: INDEX_MODE}).types[name], parts, elements)
 
     def with_parts(self, document: dict[str, Any]) -> dict[str, Any]:
         """A document with the values of its parts."""
@@ -188,7 +198,7 @@ class _Gathered:
             live_counts={name: count},
             index=_index_of(kind, values),
             columns=columns,
-            grouped=GroupedColumns(kind, values, columns),
+            grouped=GroupedColumns(self._streamed, values, columns),
             document_types=np.full(count, kind.number, np.uint16),
             gids=np.frombuffer(b"".join(self._gids), np.uint8).reshape(-1, GID_BYTES),
             changed=np.zeros(count, np.uint8),
@@ -221,32 +231,47 @@ def _columns_of(kind: TypeLayout, values: Sequence[dict[str, Any]]) -> dict[tupl
 
 
 class GroupedColumns(Mapping[str, ColumnView]):
-    """What documents that are read for one query are grouped by: their columns, by name, but with 0 for single numbers
-    that are not set. These are made when they are asked for.
+    """What documents that are read for one query are grouped by: their columns, by name, but with 0 for single
+    integers that are not set, and with the knowledge which elements of arrays of structs and of maps have a part. These
+    are made when they are asked for.
 
-    Vespa: searchlib/expression/documentfieldnode.cpp (`SingleHandler`); such documents have no attributes, which would
-    have the least number there.
+    Vespa: searchlib/expression/documentfieldnode.cpp (`SingleHandler`, `MultiHandler`); such documents have no
+    attributes, which would have the least number there. Numbers with a fraction are NaN (its pull request 37892).
     """
 
     def __init__(
         self,
-        kind: TypeLayout,
+        streamed: StreamedType,
         documents: Sequence[dict[str, Any]],
         columns: Mapping[tuple[str, str], ColumnView],
     ) -> None:
         self._columns = {name: column for (_, name), column in columns.items()}
         self._documents = documents
-        self._numbers = {source.name: source for source in kind.columns if _is_number(source)}
-        """Those that are not made yet."""
+        self._integers = {source.name: source for source in streamed.kind.columns if _is_integer(source)}
+        self._elements = streamed.elements
+        self._made = set[str]()
 
     def __getitem__(self, name: str) -> ColumnView:
-        source = self._numbers.pop(name, None)
-        if source is not None:
-            values = [0 if value is None else value for value in source.values(self._documents)]
-            column = source.field.create_column()
-            column.append(values)
-            self._columns[name] = column.snapshot()
+        if name not in self._made:
+            self._made.add(name)
+            if (source := self._integers.get(name)) is not None:
+                self._columns[name] = self._filled(source)
+            elif name in self._elements and name in self._columns:
+                self._columns[name] = self._part(name)
         return self._columns[name]
+
+    def _filled(self, source: ColumnSource) -> ColumnView:
+        column = source.field.create_column()
+        column.append([0 if value is None else value for value in source.values(self._documents)])
+        return column.snapshot()
+
+    def _part(self, name: str) -> ColumnView:
+        outer, read = self._elements[name]
+        values = [read(value) if value else [] for value in (document.get(outer) for document in self._documents)]
+        is_set = np.array([each is not None for found in values for each in found], np.bool_)
+        view = self._columns[name]
+        assert isinstance(view, ArrayView)
+        return view if is_set.all() else PartView(view, is_set)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)
@@ -255,8 +280,9 @@ class GroupedColumns(Mapping[str, ColumnView]):
         return len(self._columns)
 
 
-def _is_number(source: ColumnSource) -> bool:
-    return source.read is None and isinstance(source.field.type, NumericType) and source.field.type != BOOL
+def _is_integer(source: ColumnSource) -> bool:
+    type_ = source.field.type
+    return source.read is None and isinstance(type_, NumericType) and type_ != BOOL and type_.low is not None
 
 
 class _BatchStore:

@@ -1,15 +1,21 @@
 """attribute(name), or its name alone: the value or values of an attribute.
 
-In a level below one that groups by a part of an array of structs or of a map, other parts are read of the element that
-the row is about: `group(persons.name) each(group(persons.age) …)`. The filter of a level that groups by an array or a
-weighted set reads the element that the row is about: `group(tags) filter(regex("a.*", tags))` leaves other tags out.
-Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes
+In a level that groups by an array, a map or a weighted set, and in those below it, this is read of the element that the
+row is about: `group(persons.name) each(group(persons.age) …)`, `group(tags) filter(regex("a.*", tags))` and
+`group(numbers) each(output(sum(numbers)))`.
+Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#multivalue-attributes;
+current_index_setup.cpp, attributenode.cpp (`onExecute`)
 """
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.columns import AttributeColumn, column_of
+from paperwasp.grouping.columns import Z_CURVE_SUFFIX, AttributeColumn, column_of
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.node import Node, Rows, Scope, inner_constant, register
 from paperwasp.grouping.values import Values
@@ -29,7 +35,7 @@ class Single(Node):
 
 class AllElements(Node):
     """An array or a weighted set: all its elements, or keys. `array`: the one of structs, or the map, that it is a part
-    of; empty where it is none."""
+    of, or its own name."""
 
     is_multi = True
 
@@ -37,17 +43,18 @@ class AllElements(Node):
         self._column = column
         self.kind = column.kind
         self.size_bytes = column.size_bytes
-        if array:
-            self.arrays = frozenset((array,))
-        else:
-            self.attributes = frozenset((column.name,))
+        self.arrays = frozenset((array,))
 
     def values(self, rows: Rows) -> Values:
         return self._column.elements(rows.lids)
 
+    def element_numbers(self, rows: Rows, offsets: NDArray[np.uint32]) -> NDArray[Any]:
+        found = self._column.numbers_of_set(rows.lids)
+        return super().element_numbers(rows, offsets) if found is None else found
+
 
 class OneElement(Node):
-    """The element that a row is about, or its part where `array` is an array of structs or a map."""
+    """The element of `array` that a row is about, or its part."""
 
     def __init__(self, column: AttributeColumn, array: str) -> None:
         self._column = column
@@ -80,6 +87,5 @@ def attribute_node(name: str, scope: Scope) -> Node:
     column = column_of(name, scope)
     if not column.is_multi:
         return Single(column)
-    array = name.rpartition(".")[0]
-    bound = array or name
-    return OneElement(column, bound) if bound in scope.bound_arrays else AllElements(column, array)
+    array = name.rpartition(".")[0] or name.removesuffix(Z_CURVE_SUFFIX)
+    return OneElement(column, array) if array in scope.bound_arrays else AllElements(column, array)

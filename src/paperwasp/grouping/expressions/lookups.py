@@ -35,7 +35,6 @@ class ElementAt(Node):
         self.kind = column.kind
         self.size_bytes = column.size_bytes
         self.arrays = number.arrays
-        self.attributes = number.attributes
 
     def values(self, rows: Rows) -> Values:
         numbers = first_longs(self._number.values(rows))
@@ -51,7 +50,6 @@ class Interpolated(Node):
         self._column = column
         self._number = number
         self.arrays = number.arrays
-        self.attributes = number.attributes
 
     def values(self, rows: Rows) -> Values:
         column = self._column

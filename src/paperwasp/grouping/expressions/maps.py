@@ -83,7 +83,11 @@ class MapLookup(Node):
         starts, lengths = column.runs(rows.lids)
         has = numbers < lengths[found]
         found, numbers = found[has], numbers[has]
-        data = column.at(starts[found] + numbers)
+        places = starts[found] + numbers
+        if self.is_multi:
+            has = column.are_set(places)
+            found, places = found[has], places[has]
+        data = column.at(places)
         offsets = None
         if self.is_multi:
             offsets = np.searchsorted(found, np.arange(len(rows.lids) + 1)).astype(np.uint32)

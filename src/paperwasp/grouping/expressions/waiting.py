@@ -27,7 +27,6 @@ class Delayed(Node):
         self.is_multi = node.is_multi
         self.size_bytes = node.size_bytes
         self.arrays = node.arrays
-        self.attributes = node.attributes
 
     def values(self, rows: Rows) -> Values:
         wait(min(self._seconds * len(rows.lids), WAIT_SECONDS), is_busy=self._is_busy)
