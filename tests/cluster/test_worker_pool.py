@@ -144,3 +144,56 @@ def test_what_was_answered_makes_room() -> None:
         gate.through.release()
         assert answers.get(timeout=WAIT_SECONDS) == message
     pool.close()
+
+
+def test_short_work_does_not_wait_for_long_work() -> None:
+    """While both threads are busy and more waits; one of its own does all of it, in order."""
+    pool, gate = WorkerPool("test", threads=2), Gate()
+    answers, reply = replies()
+    for number in range(4):
+        pool.submit(gate, number, reply)
+    assert {gate.entered.get(timeout=WAIT_SECONDS) for _ in range(2)} == {0, 1}
+    short, short_reply = replies()
+    for number in range(10, 20):
+        pool.submit_short(lambda message: message, number, short_reply)
+    assert [short.get(timeout=WAIT_SECONDS) for _ in range(10)] == list(range(10, 20))
+    assert gate.most_inside == 2 and answers.empty() and pool.waiting() == 2
+    gate.through.release(4)
+    assert {answers.get(timeout=WAIT_SECONDS) for _ in range(4)} == {0, 1, 2, 3}
+    pool.close()
+    with pytest.raises(Overload, match="stopping"):
+        pool.submit_short(gate, 0, reply)
+
+
+def test_threads_help_with_short_work_that_waits() -> None:
+    """Where the one thread for it is held up, those for all work do one before each of the others."""
+    pool, gate, held = WorkerPool("test", threads=1), Gate(), Gate()
+    answers, reply = replies()
+    for message in ("long", "longer"):
+        pool.submit(gate, message, reply)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == "long"
+    for message in ("held", "first", "second"):
+        pool.submit_short(held, message, reply, time.monotonic_ns() + 3600 * 10**9)
+    pool.submit_short(held, "late", reply, time.monotonic_ns() + 1)
+    assert held.entered.get(timeout=WAIT_SECONDS) == "held"
+    assert isinstance(answers.get(timeout=WAIT_SECONDS), Timeout)
+    assert pool.waiting() == 3, "the longer one, the first and the second"
+    gate.through.release()
+    assert answers.get(timeout=WAIT_SECONDS) == "long"
+    assert held.entered.get(timeout=WAIT_SECONDS) == "first"
+    assert gate.entered.empty()
+    held.through.release(2)
+    gate.through.release()
+    assert {answers.get(timeout=WAIT_SECONDS) for _ in range(2)} <= {"held", "first", "second", "longer"}
+    held.through.release()
+    assert {answers.get(timeout=WAIT_SECONDS) for _ in range(2)} <= {"held", "first", "second", "longer"}
+    pool.close()
+    assert pool.waiting() == 0
+
+
+def test_short_work_takes_a_free_thread() -> None:
+    pool = WorkerPool("test", threads=1)
+    answers, reply = replies()
+    pool.submit_short(lambda _: threading.current_thread().name, None, reply)
+    assert answers.get(timeout=WAIT_SECONDS) == "test-0"
+    pool.close()

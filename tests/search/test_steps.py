@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +14,12 @@ from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.query import FuzzyItem, Item, NearestNeighborItem, OrItem, TrueItem, WordItem
+from paperwasp.query import FuzzyItem, Item, NearestNeighborItem, OrItem, PhraseItem, TrueItem, WordItem
+from paperwasp.query.items import WordAlternativesItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
-from paperwasp.search.cost import is_plain
+from paperwasp.search.cost import WORD_CHARACTERS, is_plain
 from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.served import ServedSchemas
@@ -123,6 +125,43 @@ def test_short_queries_are_answered_on_the_asking_thread(
     assert threads[1].startswith("worker"), "a service that is closed answers nothing on the asking thread"
 
 
+@pytest.mark.parametrize(
+    ("query", "short_ns", "lane"),
+    [
+        (query_of(WORDS, rank_profile="sum"), limits.SHORT_QUERY_NS, "short"),
+        (query_of(WORDS, rank_profile="sum"), 0, "all"),
+        (query_of(FuzzyItem("cat", "cs"), rank_profile="sum"), limits.SHORT_QUERY_NS, "all"),
+    ],
+)
+def test_what_is_expected_to_take_little_time_does_not_wait_for_the_rest(
+    query: Query, short_ns: int, lane: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries that are too long for the asking thread; those whose planning may take long are not known to be short."""
+    monkeypatch.setattr(limits, "INLINE_QUERY_NS", 0)
+    monkeypatch.setattr(limits, "SHORT_QUERY_NS", short_ns)
+    taken: list[str] = []
+    pool = WorkerPool("worker")
+    submit = pool.submit
+
+    def noted(lane: str) -> Callable[..., None]:
+        def run(*given: Any) -> None:
+            taken.append(lane)
+            submit(*given)
+
+        return run
+
+    monkeypatch.setattr(pool, "submit", noted("all"))
+    monkeypatch.setattr(pool, "submit_short", noted("short"))
+    replied = threading.Event()
+    try:
+        with node_with(*EXAMPLES) as node:
+            ContentService(node.node, pool, PROFILES).handle(query, lambda _: replied.set())
+            assert replied.wait(20)
+    finally:
+        pool.close()
+    assert taken == [lane]
+
+
 def test_costs_are_learned() -> None:
     cost = RankCost(100.0)
     cost.ranked(10, 3_000)
@@ -136,6 +175,18 @@ def test_costs_are_learned() -> None:
 def test_large_trees_are_not_planned_on_the_asking_thread() -> None:
     tree = OrItem(tuple(WordItem("body", str(number)) for number in range(limits.INLINE_QUERY_ITEMS // 2)))
     assert is_plain(tree, 1) and not is_plain(tree, 2)
+
+
+def test_words_in_an_item_count_and_so_do_long_ones() -> None:
+    words = ("a",) * limits.INLINE_QUERY_ITEMS
+    alternatives = tuple((word, 1.0) for word in words)
+    assert is_plain(PhraseItem("body", words), 1) and not is_plain(PhraseItem("body", (*words, "more")), 1)
+    assert is_plain(WordAlternativesItem("body", alternatives), 1)
+    assert not is_plain(WordAlternativesItem("body", (*alternatives, ("more", 1.0))), 1)
+    characters = limits.INLINE_QUERY_ITEMS * WORD_CHARACTERS
+    for item in (WordItem("body", "a" * characters), PhraseItem("body", ("a" * characters,))):
+        assert not is_plain(item, 1)
+    assert is_plain(WordItem("body", "a" * (characters - 1)), 1)
 
 
 def test_searches_of_vectors_are_planned_where_they_are_asked() -> None:

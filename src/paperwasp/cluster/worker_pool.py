@@ -2,6 +2,8 @@
 
 What has a deadline is answered with Timeout when it is over, also while it waits: where no thread is free, one more
 thread looks at the deadlines of what waits. A task is done by who claims it first, a worker or that thread.
+
+Short work does not wait for long work: where no thread is free, one more thread does short work, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from threading import Condition, Lock, Thread
 from typing import Any
 
@@ -22,6 +24,7 @@ Work = Callable[[Any], object]
 """From a message to its answer; raises to answer with an error."""
 _Reply = Callable[[object], None]
 _Task = tuple[Work, Any, _Reply]
+_Queued = tuple[Work, Any, list[_Reply]]
 
 
 class _Deadlines:
@@ -92,7 +95,11 @@ class WorkerPool:
     def __init__(
         self, name: str, threads: int = limits.QUERY_THREADS, queue_length: int = limits.QUERY_QUEUE_LENGTH
     ) -> None:
-        self._queue: SimpleQueue[tuple[Work, Any, list[_Reply]] | None] = SimpleQueue()
+        self._name = name
+        self._short: WorkerPool | None = None
+        """For short work alone. It begins with the first that has to wait."""
+        self._short_lock = Lock()
+        self._queue: SimpleQueue[_Queued | None] = SimpleQueue()
         self._idle = deque(range(threads))
         """One for each thread that waits for work."""
         self._deadlines = _Deadlines(name)
@@ -114,13 +121,31 @@ class WorkerPool:
         if deadline_ns > 0 and self._queue.qsize() >= len(self._idle):  # it may have to wait
             self._deadlines.add(deadline_ns, claim)
 
+    def submit_short(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
+        """As `submit`, for work that takes little time: it waits for other short work alone. Errors: Overload."""
+        pool = self
+        if self._queue.qsize() >= len(self._idle):  # it might wait for long work
+            pool = self._short_pool() or self
+        pool.submit(work, message, reply, deadline_ns)
+
     def waiting(self) -> int:
         """How many tasks wait for a thread."""
-        return max(0, self._queue.qsize() - self._deadlines.expired)
+        short = self._short
+        return max(0, self._queue.qsize() - self._deadlines.expired) + (0 if short is None else short.waiting())
+
+    def _short_pool(self) -> WorkerPool | None:
+        with self._short_lock:
+            if self._short is None and not self._closed:
+                self._short = WorkerPool(f"{self._name}-short", threads=1, queue_length=self._queue_length)
+            return self._short
 
     def close(self) -> None:
         """Works off what is queued, then ends the threads."""
-        self._closed = True
+        with self._short_lock:
+            self._closed = True
+            short = self._short
+        if short is not None:
+            short.close()
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
@@ -129,20 +154,41 @@ class WorkerPool:
 
     def _run(self) -> None:
         while (task := self._queue.get()) is not None:
-            work, message, claim = task
-            reply = _take_reply(claim)
-            if reply is None:
-                self._deadlines.skip()
-                continue
-            token = self._idle.popleft()
-            try:
-                answer = work(message)
-            except Exception as error:
-                answer = error
-            self._idle.append(token)
-            reply(answer)
+            self._do(task)
             # Nothing of the last query stays alive while the thread waits for the next.
-            del task, work, message, claim, reply, answer
+            del task
+            short = self._short
+            if short is not None:
+                self._help(short)
+
+    def _help(self, short: WorkerPool) -> None:
+        """Does one of the short tasks that wait; all of them where nothing else waits."""
+        while True:
+            try:
+                task = short._queue.get_nowait()
+            except Empty:
+                return
+            if task is None:  # which ends the other thread
+                short._queue.put(None)
+                return
+            self._do(task, short)
+            del task
+            if not self._queue.empty():
+                return
+
+    def _do(self, task: _Queued, of: WorkerPool | None = None) -> None:
+        work, message, claim = task
+        reply = _take_reply(claim)
+        if reply is None:
+            (of or self)._deadlines.skip()
+            return
+        token = self._idle.popleft()
+        try:
+            answer = work(message)
+        except Exception as error:
+            answer = error
+        self._idle.append(token)
+        reply(answer)
 
 
 class PoolShare:

@@ -135,10 +135,14 @@ class Http1Line:
 
     def flush(self) -> None:
         if self._out:
-            data = self._out[0] if len(self._out) == 1 else b"".join(self._out)
+            if len(self._out) == 1 or self._out_bytes > limits.HTTP_JOINED_BYTES:
+                parts = self._out.copy()
+            else:
+                parts = [b"".join(self._out)]
             self._out.clear()
             self._out_bytes = 0
-            self._connection.write(data)
+            for data in parts:
+                self._connection.write(data)
         if self._ends:
             self._ends = False
             self._end()

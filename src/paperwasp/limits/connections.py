@@ -62,6 +62,8 @@ HTTP_STREAMED_ANSWERS_MOST: Final = 1024
 """Of one port with those that wait for their clients: for one more the longest unread is broken off."""
 HTTP_WRITE_BUFFER_BYTES: Final = 64 * 1024
 """When a connection has more than this to send, no request is taken from it and no chunk of a stream is asked for."""
+HTTP_JOINED_BYTES: Final = 1024 * 1024
+"""Of bodies that are put together with their heads, to be sent in one piece."""
 HTTP_SOCKET_UNSENT_BYTES: Final = 128 * 1024
 """Of answers that the system keeps for a client beyond what is on its way (Linux: TCP_NOTSENT_LOWAT). Without it these
 are megabytes, and a client that does not read has many requests answered before anybody notices."""

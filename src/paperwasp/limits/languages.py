@@ -74,8 +74,23 @@ INLINE_RANKED_HITS: Final = 1000
 """Hits that it finds for a global phase, without writing them."""
 INLINE_TENSOR_CELLS: Final = 1 << 15
 """Of the tensors that an answer shows: larger answers are written on a thread."""
+INLINE_FEATURES: Final = 4096
+"""Rank features that all hits of an answer show."""
+INLINE_EXPLANATIONS: Final = 10
+"""Hits of an answer that are shown with their explanations."""
+INLINE_JSON_BYTES: Final = 4 * 1024 * 1024
+"""What hits of an answer as JSON show of documents: it is copied."""
+INLINE_XML_BYTES: Final = 128 * 1024
+"""The same of an answer in another format: it is read, and written again."""
+INLINE_GROUPS: Final = 4096
+"""Groups, with their values, that are put together and written on the event loop."""
+GROUPING_AS_GROUPS: Final = 32
+"""One grouping counts as so many groups, however few it has."""
 INLINE_QUERY_NS: Final = 1_000_000
 """Queries that are expected to take longer are answered on a worker thread. A hand-off costs up to 0.7 ms."""
+SHORT_QUERY_NS: Final = 20_000_000
+"""Queries that are expected to take no longer do not wait for others that take longer: where both threads for queries
+are at work, one more thread takes them."""
 QUERY_INLINE_BYTES: Final = 16 * 1024
 """Larger requests are read and planned outside the event loop, one at a time."""
 QUERY_ITEMS: Final = 10_000

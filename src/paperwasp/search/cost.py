@@ -52,6 +52,8 @@ PLAIN_ITEMS: Final = frozenset(
     }
 )
 """Items whose planning looks words up, and reads nothing."""
+WORD_CHARACTERS: Final = 100
+"""A text of more counts as several words."""
 POSTING_NS: Final = 1
 """Of one posting that is read, or one row of a column that is looked at."""
 POSITION_NS: Final = 20
@@ -64,11 +66,25 @@ def is_plain(tree: Item, types_count: int) -> bool:
     left = limits.INLINE_QUERY_ITEMS // max(1, types_count)
     while waiting:
         item = waiting.pop()
-        left -= 1
-        if left < 0 or type(item) not in PLAIN_ITEMS:
+        kind = type(item)
+        if kind is WordItem:
+            left -= 1 + len(item.word) // WORD_CHARACTERS  # type: ignore[attr-defined]
+        else:
+            left -= _weight(item) if kind is PhraseItem or kind is WordAlternativesItem else 1
+        if left < 0 or kind not in PLAIN_ITEMS:
             return False
         waiting.extend(item.children_of())
     return True
+
+
+def _weight(item: Item) -> int:
+    """How many words an item of several has; a long one counts as several."""
+    if isinstance(item, PhraseItem):
+        words = [word if isinstance(word, str) else "" for word in item.words]
+    else:
+        assert isinstance(item, WordAlternativesItem)
+        words = [word for word, _ in item.alternatives]
+    return len(words) + sum(map(len, words)) // WORD_CHARACTERS
 
 
 def estimate_ns(bound: BoundQuery, hits: int) -> float:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, repeat
+from math import inf
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -89,16 +90,12 @@ class BoundSearch:
             return None
         return cls(view, query, served)
 
-    @property
-    def is_short(self) -> bool:
-        """Whether the answer is expected to take less time than a hand-off to another thread is worth."""
+    def expected_ns(self) -> float:
+        """About how long the answer will take, rather too long than too short."""
         if self._streamed:
-            return False
+            return inf
         hits = _written_hits(self._query)
-        left_ns = float(limits.INLINE_QUERY_NS)
-        for bound in self._indexed:
-            left_ns -= estimate_ns(bound, hits)
-        return left_ns >= 0
+        return sum(estimate_ns(bound, hits) for bound in self._indexed)
 
     def answer(self) -> SearchResponse:
         """Return the hits. Errors: Timeout."""

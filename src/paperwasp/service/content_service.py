@@ -1,7 +1,8 @@
 """A content node at its address: which message goes where.
 
 Operations go past the gate of feeding to the node's queue and are answered by its writer; short queries are answered on
-the thread that asks; everything else runs on the worker pool, visits on a share of it. Reindexing begins on the pool,
+the thread that asks; everything else runs on the worker pool, where what takes little time does not wait for what takes
+long, visits on a share of it. Reindexing begins on the pool,
 which finds the documents, and is answered by the writer.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 from threading import Lock
 from typing import Any
 
@@ -82,7 +84,7 @@ class ContentService:
             self._queries += 1
             self._search(message, reply)
         else:
-            self._pool.submit(self._answer, message, reply)
+            self._pool.submit_short(self._answer, message, reply)
 
     def handle_all(self, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         """The handler of messages that come together: the writer is woken once for all operations among them."""
@@ -107,17 +109,21 @@ class ContentService:
     def _search(self, query: Query, reply: Reply) -> None:
         """Answer a short query here, since a hand-off takes longer than it does, and others on the pool."""
         work: Callable[[Query], SearchResponse] = self._answer_query
+        submit = self._pool.submit
         if self._inline_lock.acquire(blocking=False):
             try:
                 bound = BoundSearch.if_short(self._node.reader.view(), query, self._served)
-                if bound is not None and bound.is_short:
+                expected_ns = inf if bound is None else bound.expected_ns()
+                if bound is not None and expected_ns <= limits.INLINE_QUERY_NS:
                     self._reply(bound.answer(), reply)
                     return
             finally:
                 self._inline_lock.release()
             if bound is not None:
                 work = partial(_answer_bound, bound)
-        self._pool.submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
+            if expected_ns <= limits.SHORT_QUERY_NS:
+                submit = self._pool.submit_short
+        submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)

@@ -23,6 +23,7 @@ from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.kept_queries import KeptQueries
+from paperwasp.container.search.large_answers import has_many_groups, is_large, yielding
 from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.plan import SearchPlan
@@ -136,10 +137,8 @@ class SearchHandler:
         if plan.embeddings:
             plan = await self._embed(plan, started_ns)
         result, answers = await self._search(plan, parameters, started_ns)
-        first = result.hits[0][1] if result.hits else None
-        shows = first is not None and (first.match_features or first.summary_features or first.rank_features)
-        if shows and result.tensor_cells > limits.INLINE_TENSOR_CELLS:
-            response = await asyncio.to_thread(_response, result, shown.format, shown.callback, config)
+        if is_large(result, is_json=shown.format in ("", "json")):
+            response = await asyncio.to_thread(yielding(_response), result, shown.format, shown.callback, config)
         else:
             response = _response(result, shown.format, shown.callback, config)
         if _may_be_kept(plan, parameters, result):
@@ -279,7 +278,7 @@ class SearchHandler:
             result, answers = await self._collapse(plan, parameters)
         else:
             answers = await self._ask_all(plan)
-            result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
+            result = await self._merged(plan, answers, parameters)
         result.tensor_form = parameters.presentation.tensor_form
         result.encoding = parameters.text.encoding
         if plan.answering.rules is not None and plan.answering.rules.trace:
@@ -291,6 +290,12 @@ class SearchHandler:
             if parameters.trace.level:
                 result.trace = trace_of(plan, parameters, answers, result, elapsed_ns // 1_000_000)
         return result, answers
+
+    async def _merged(self, plan: SearchPlan, answers: Sequence[Answer], parameters: SearchParameters) -> SearchResult:
+        if plan.layouts and has_many_groups(answers):
+            merge = yielding(merged)
+            return await asyncio.to_thread(merge, plan, answers, soft_timeout=parameters.soft_timeout)
+        return merged(plan, answers, soft_timeout=parameters.soft_timeout)
 
     async def _collapse(self, plan: SearchPlan, parameters: SearchParameters) -> tuple[SearchResult, Sequence[Answer]]:
         """The page that is left when hits are collapsed. Totals are of all hits."""
@@ -305,7 +310,7 @@ class SearchHandler:
             batch = plan.window(start, count)
             asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
             answers = await self._ask_all(asked)
-            result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
+            result = await self._merged(asked, answers, parameters)
             entries.extend(result.hits)
             if plan.layouts:  # groups are of all hits, whatever is shown
                 groups, plan = result.groups, plan.without_groups()

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from itertools import chain
 from math import isfinite
 from typing import Any, Final
 
@@ -120,13 +119,6 @@ class SearchResult:
     @property
     def hit_count(self) -> int:
         return len(self.hits if self.page is None else self.page)
-
-    @property
-    def tensor_cells(self) -> int:
-        """The cells of all tensors among the features of hits."""
-        kinds = (kind for _, hit in self.hits for kind in (hit.match_features, hit.summary_features, hit.rank_features))
-        values = chain.from_iterable(kind.values() for kind in kinds if kind)
-        return sum(value.cells.size for value in values if isinstance(value, Tensor))
 
 
 def accepted_format(request: Request) -> str:
