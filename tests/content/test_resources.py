@@ -27,7 +27,7 @@ from paperwasp.document.updates import (
     RemoveCells,
     Take,
 )
-from paperwasp.errors import NoSpace
+from paperwasp.errors import InvalidInput, NoSpace
 
 GIB = 1 << 30
 ID = DocumentId.parse("id:ns:music::1")
@@ -46,6 +46,21 @@ def is_open(gate: FeedGate) -> bool:
     except NoSpace:
         return False
     return True
+
+
+def test_what_is_larger_than_the_cluster_takes_is_refused() -> None:
+    """Vespa: its pull request 33609 checks puts and updates alone."""
+    gate = FeedGate("example")
+    update = Update(ID, (FieldUpdate("a", Assign(1)),))
+    gate.check(PUT, limits.DOCUMENT_BYTES)
+    with pytest.raises(InvalidInput, match=str(limits.DOCUMENT_BYTES + 1)):
+        gate.check(PUT, limits.DOCUMENT_BYTES + 1)
+    gate.configure(limits_of({}, 10_000))
+    gate.check(update, 10_000)
+    gate.check(Remove(ID), 10_001)
+    for operation in (PUT, update):
+        with pytest.raises(InvalidInput, match="10001 bytes, more than the 10000 that content cluster 'example' takes"):
+            gate.check(operation, 10_001)
 
 
 def test_full_disk_closes_and_a_little_less_opens() -> None:

@@ -58,6 +58,7 @@ def _read(root: Element, hosts: Hosts, findings: Findings) -> Services:
     clusters = [read_content(element, hosts, findings, configured) for element in root.all("content")]
     _check_ids(containers, clusters, findings)
     _check_references(root, containers, clusters, findings)
+    _check_document_sizes(containers, clusters, findings)
     _check_legacy(root, findings)
     return Services(_with_free_ports(containers, findings), tuple(clusters))
 
@@ -96,6 +97,17 @@ def _check_references(
                 findings.error(message, cluster.position)
             else:
                 findings.warning(f"document processing chain '{chain}' is not executed yet", cluster.position)
+
+
+def _check_document_sizes(containers: Sequence[Container], clusters: Sequence[Content], findings: Findings) -> None:
+    """That what a container takes is not too large for a content cluster. Vespa warns, too (pull request 36391)."""
+    for container in containers:
+        taken = container.max_document_size_bytes
+        for cluster in clusters if taken is not None else ():
+            most = cluster.max_document_size_bytes
+            if taken is not None and taken > most:
+                message = f"max-document-size of container '{container.id}' is more than the {most} bytes"
+                findings.warning(f"{message} that content cluster '{cluster.id}' takes", container.position)
 
 
 def _check_legacy(root: Element, findings: Findings) -> None:

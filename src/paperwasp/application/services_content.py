@@ -7,13 +7,14 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final, cast
 
+from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import Rule, Use
 from paperwasp.application.hosts import Hosts
 from paperwasp.application.services_config import JuniperConfig
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
 from paperwasp.application.tables import RULES
-from paperwasp.application.values import boolean, integer
+from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
@@ -23,6 +24,7 @@ _MODES: Final = ("index", "streaming", "store-only")
 _TUNING: Final = ("search", "tuning", "engine")
 _KEPT: Final = (Use.USED, Use.PENDING)
 _SEARCHABLE_COPIES: Final = "engine/proton/searchable-copies"
+_DOCUMENT_SIZE: Final = "tuning/max-document-size"
 _NODE_LIMITS: Final = "engine/proton/resource-limits/"
 _GARBAGE_COLLECTION_S: Final = 3600
 
@@ -57,10 +59,20 @@ def read_content(element: Element, hosts: Hosts, findings: Findings, configured:
         nodes=tuple(nodes.found),
         groups=nodes.groups,
         tuning=MappingProxyType(tuning),
+        max_document_size_bytes=_document_bytes(tuning.get(_DOCUMENT_SIZE, ""), findings, element),
         processing_cluster=processing.attributes.get("cluster", "") if processing is not None else "",
         processing_chain=processing.attributes.get("chain", "") if processing is not None else "",
         position=element.position,
     )
+
+
+def _document_bytes(text: str, findings: Findings, element: Element) -> int:
+    """The most bytes of an operation. Vespa warns above its default, too (pull request 34608)."""
+    most = size_bytes(text) or limits.DOCUMENT_BYTES
+    if most > limits.DOCUMENT_BYTES:
+        message = f"max-document-size {text} is more than {limits.DOCUMENT_BYTES >> 20} MiB"
+        findings.warning(f"{message}: large documents take much memory and time", element.position)
+    return most
 
 
 def _documents(documents: Element, findings: Findings, configured: JuniperConfig) -> tuple[ContentDocument, ...]:

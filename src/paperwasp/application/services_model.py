@@ -165,6 +165,8 @@ class Content:
     groups: int = 1
     tuning: Mapping[str, str] = field(default_factory=_empty)
     """Path below the cluster (`tuning/resource-limits/disk`, `search/query-timeout`) → text, for what has an effect."""
+    max_document_size_bytes: int = limits.DOCUMENT_BYTES
+    """Of the body of a put or an update."""
     processing_cluster: str = ""
     processing_chain: str = ""
     position: Position | None = None

@@ -26,7 +26,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.document.operations import Operation, Put, Update
 from paperwasp.document.updates import Add, AddCells, Assign, FieldUpdate, ModifyCells
-from paperwasp.errors import NoSpace
+from paperwasp.errors import InvalidInput, NoSpace
 from paperwasp.records import dataclass
 
 _LOG: Final = logging.getLogger("paperwasp.content")
@@ -64,19 +64,24 @@ Probe = Callable[[], Usage]
 
 @dataclass(frozen=True, slots=True)
 class ResourceLimits:
-    """The shares from which on feeding is blocked."""
+    """The shares from which on feeding is blocked, and the most bytes of a put or an update."""
 
     disk: float = limits.DISK_LIMIT
     memory: float = limits.MEMORY_LIMIT
+    document_bytes: int = limits.DOCUMENT_BYTES
 
 
-def limits_of(tuning: Mapping[str, str]) -> ResourceLimits:
+def limits_of(tuning: Mapping[str, str], document_bytes: int = limits.DOCUMENT_BYTES) -> ResourceLimits:
     """The limits that the tuning of a content cluster says (`services_model.Content.tuning`).
 
     Vespa has a limit for the cluster and one for the node, which blocks by itself. One node is the cluster here, so
     that the lower one counts.
     """
-    return ResourceLimits(_limit(tuning, "disk", limits.DISK_LIMIT), _limit(tuning, "memory", limits.MEMORY_LIMIT))
+    return ResourceLimits(
+        _limit(tuning, "disk", limits.DISK_LIMIT),
+        _limit(tuning, "memory", limits.MEMORY_LIMIT),
+        document_bytes,
+    )
 
 
 def _limit(tuning: Mapping[str, str], resource: str, default: float) -> float:
@@ -87,7 +92,7 @@ def _limit(tuning: Mapping[str, str], resource: str, default: float) -> float:
 
 
 class FeedGate:
-    """Lets operations through to a content node, but not those that need room where there is none."""
+    """Lets operations through to a content node, but not those that need room where there is none, or are too large."""
 
     def __init__(self, cluster_id: str) -> None:
         self._cluster_id = cluster_id
@@ -103,10 +108,19 @@ class FeedGate:
         """Why feeding is blocked; None: it is not."""
         return self._reason
 
-    def check(self, operation: Operation) -> None:
-        """Errors: NoSpace."""
+    def check(self, operation: Operation, size_bytes: int = 0) -> None:
+        """Check an operation that came in a body of this size. Errors: NoSpace; InvalidInput for one that is too large.
+
+        Vespa: the distributor looks at the size of the message of a put or an update before anything is written, and
+        its error says not to try again (pull request 33609).
+        """
         if self._reason is not None and _can_grow(operation):
             raise NoSpace(self._reason)
+        if size_bytes > self._limits.document_bytes and isinstance(operation, Put | Update):
+            raise InvalidInput(
+                f"The operation has {size_bytes} bytes, more than the {self._limits.document_bytes} that content "
+                f"cluster '{self._cluster_id}' takes (max-document-size)"
+            )
 
     def check_any(self) -> None:
         """Checks that documents may be indexed again. Errors: NoSpace."""

@@ -74,6 +74,8 @@ COLLECT_ANSWER_SECONDS: Final = 60.0
 DISK_LIMIT: Final = 0.75
 """Share of disk from which on feeding is blocked, unless services.xml says another."""
 MEMORY_LIMIT: Final = 0.8
+DOCUMENT_BYTES: Final = 128 * 1024 * 1024
+"""Of a put or an update, unless services.xml says another size for the content cluster."""
 DISK_RESERVE_BYTES: Final = 256 * 1024 * 1024
 """Free disk below which feeding is blocked, whoever uses the rest."""
 MEMORY_ARENAS: Final = 1

@@ -97,7 +97,9 @@ class RunningCluster:
         self._housekeeping.stop()
         declared = cluster.declared
         node = _node_of(cluster)
-        self._gate.configure(limits_of(declared.tuning), node.host, node.distribution_key)
+        self._gate.configure(
+            limits_of(declared.tuning, declared.max_document_size_bytes), node.host, node.distribution_key
+        )
         self._housekeeping = Housekeeping(list(self._chores(cluster)))
         self._measure()
         self._housekeeping.start()

@@ -66,7 +66,7 @@ class ContentService:
     def handle(self, message: Request | Query, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
-            self._gate.check(message.operation)
+            self._gate.check(message.operation, message.size_bytes)
             self._node.operations.submit(message.operation, reply, message.size_bytes)
         elif type(message) is ReindexRequest:
             self._gate.check_any()
@@ -94,7 +94,7 @@ class ContentService:
             check = self._gate.check
             for number, (message, reply) in enumerate(zip(messages, replies, strict=True)):
                 try:
-                    check(message.operation)
+                    check(message.operation, message.size_bytes)
                     add(message.operation, reply, message.size_bytes)
                 except Overload:
                     return number

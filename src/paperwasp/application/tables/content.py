@@ -132,7 +132,7 @@ content-tuning  used
         thread  noted lowest-priority count:integer
     min-node-ratio-per-group?  noted = ratio -- there is one node
     resource-limits@resource-limits?
-    max-document-size?  pending = size
+    max-document-size?  used = size
 content  used version!:1.0 id:name ~distributor-base-port:port
     documents@documents!
     redundancy?  used ~reply-after:count = copies
