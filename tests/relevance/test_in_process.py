@@ -11,10 +11,12 @@ import pytest
 import paperwasp
 from paperwasp.errors import InvalidInput
 from paperwasp.relevance import evaluate
+from paperwasp.relevance.asking import ask_service
 from paperwasp.relevance.collection import BadCollection
 from paperwasp.relevance.evaluation import evaluate as evaluate_rankings
 from paperwasp.relevance.measuring import NoMeasures
-from paperwasp.relevance.rankings import Ranking
+from paperwasp.relevance.rankings import YQL, Ranking
+from paperwasp.relevance.report import means_html
 from tests.relevance.test_commands import DOCUMENTS, SCHEMA
 
 QUERIES = {"q1": "blue", "q2": "giant steps", "q3": "nothing judged"}
@@ -128,3 +130,31 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     with pytest.raises(error, match=message):
         evaluate(service, queries, judgments, RANKINGS, measures)
+
+
+def test_a_ranking_that_cannot_score_is_told() -> None:
+    """As traces of its queries tell it, where those of the first queries all do."""
+    schema = SCHEMA.replace("index: enable-bm25", "match: text").replace(
+        "expression: bm25(title)", "expression: bm25(title) + bm25(note)"
+    )
+    field = "field note type string { indexing: index\nindex: enable-bm25 }\n        field votes"
+    rankings = [Ranking(name, parameters) for name, parameters in RANKINGS.items()]
+    with paperwasp.Service(schema.replace("field votes", field)) as service:
+        service.feed(DOCUMENTS)
+        found = evaluate_rankings(
+            ask_service(service),
+            QUERIES,
+            {"q1": {"b": 1}, "q2": {"c": 1}},
+            ["q1", "q2"],
+            rankings,
+            ["RR@10"],
+            {"yql": YQL},
+        )
+    assert found.measured[0].notes == [
+        "bm25(note) is 0 in all hits: no term of the query searches field note",
+        "bm25(title) takes each match for one in a text of average length, as Vespa does: field title has no 'index: "
+        "enable-bm25'",
+    ]
+    assert not found.measured[1].notes
+    assert found.to_json()["rankings"][0]["notes"] == found.measured[0].notes
+    assert "no term of the query searches field note" in means_html(found)

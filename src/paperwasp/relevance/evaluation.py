@@ -12,7 +12,7 @@ from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Judgments, Queries
 from paperwasp.relevance.measuring import Difference, Estimate, check_measures, compare, estimate, measure
-from paperwasp.relevance.rankings import Ask, RankedDocument, Ranking, Run, ask_all
+from paperwasp.relevance.rankings import Ask, RankedDocument, Ranking, Run, ask_all, notes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class Measured:
     run: Run
     values: Mapping[str, NDArray[np.float64]]
     """Measure → its value for each query."""
+    notes: Sequence[str] = ()
+    """Why it may score less than its author means."""
 
     def estimate(self, measure: str) -> Estimate:
         return estimate(self.values[measure])
@@ -104,6 +106,8 @@ class Evaluation:
         for each in self.measured:
             means = {name: _shown(each.estimate(name)) for name in self.measures}
             shown: dict[str, Any] = {"name": each.ranking.name, "measures": means}
+            if each.notes:
+                shown["notes"] = list(each.notes)
             if each is not self.measured[0]:
                 shown["against first"] = {name: _difference(self.difference(each, name)) for name in self.measures}
             shown["queries"] = {
@@ -130,7 +134,8 @@ def evaluate(
     measured = []
     for ranking in rankings:
         run = ask_all(ask, queries, judged, ranking, parameters, id_field, report)
-        measured.append(Measured(ranking, run, measure(run, judgments, judged, measures)))
+        values = measure(run, judgments, judged, measures)
+        measured.append(Measured(ranking, run, values, notes_of(ask, queries, judged, ranking, parameters)))
     return Evaluation(queries, judged, judgments, measures, measured)
 
 

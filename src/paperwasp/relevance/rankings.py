@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Protocol
 
@@ -13,6 +13,11 @@ from paperwasp.relevance.collection import Queries
 YQL: Final = 'select * from sources * where {grammar: "tokenize"}userInput(@query)'
 """All words of the query count, and none is needed: a weakAnd. Quotes, hyphens and signs mean nothing: the queries of
 collections are texts, in which quoted and hyphenated words would have to match as phrases."""
+
+
+_TRACED: Final[Mapping[str, object]] = {"trace.level": 1, "hits": 1}
+_TRACED_ONES: Final = 3
+"""How many queries are traced: a field that none of them searches is hardly searched by others."""
 
 
 class Ask(Protocol):
@@ -39,6 +44,28 @@ class RankedDocument:
 
 Run = Mapping[str, Sequence[RankedDocument]]
 """Query → its documents, best first, each once."""
+
+
+def notes_of(
+    ask: Ask, queries: Queries, wanted: Sequence[str], ranking: Ranking, parameters: Mapping[str, object]
+) -> list[str]:
+    """What the traces of the first queries all say of a ranking that cannot score. Errors: those of asking."""
+    asked = (
+        {**parameters, **ranking.parameters, **_TRACED, "query": queries[query]} for query in wanted[:_TRACED_ONES]
+    )
+    found = [dict.fromkeys(_notes_in(ask(each).get("trace"))) for each in asked]
+    return [note for note in found[0] if all(note in others for others in found)] if found else []
+
+
+def _notes_in(trace: object) -> Iterator[str]:
+    if isinstance(trace, list):
+        for each in trace:
+            yield from _notes_in(each)
+    elif isinstance(trace, dict):
+        if trace.get("tag") == "warning":
+            yield str(trace.get("message"))
+        for member in ("children", "message", "traces"):
+            yield from _notes_in(trace.get(member))
 
 
 def ask_all(

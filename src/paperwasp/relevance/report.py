@@ -44,13 +44,16 @@ def _parts(evaluation: Evaluation, changes: int, explain: Explain) -> Iterator[s
 
 
 def means_html(evaluation: Evaluation) -> str:
-    """A table of all rankings by all measures, with what the others win and lose against the first one."""
+    """A table of all rankings by all measures, with what the others win and lose against the first one; and below it
+    why they may score less than is meant."""
     head = "".join(f"<th>{escape(name)}</th>" for name in evaluation.measures)
     rows = []
     for each in evaluation.measured:
         cells = "".join(f"<td>{_mean(evaluation, each, name)}</td>" for name in evaluation.measures)
         rows.append(f"<tr><td>{escape(each.ranking.name)}</td>{cells}</tr>")
-    return f"<table><tr><th>Ranking</th>{head}</tr>{''.join(rows)}</table>"
+    notes = [f"{each.ranking.name}: {note}" for each in evaluation.measured for note in each.notes]
+    told = "".join(f"<p class=bad>{escape(note)}</p>" for note in notes)
+    return f"<table><tr><th>Ranking</th>{head}</tr>{''.join(rows)}</table>{told}"
 
 
 def _mean(evaluation: Evaluation, measured: Measured, name: str) -> str:

@@ -27,6 +27,8 @@ def _parts(evaluation: Evaluation, changes: int) -> Iterator[RenderableType]:
     yield _means(evaluation)
     if doubt := evaluation.doubt():
         yield Text(f"\n{doubt}", "yellow")
+    for each in evaluation.measured:
+        yield from (Text(f"\n{each.ranking.name}: {note}", "yellow") for note in each.notes)
     first = evaluation.measured[0]
     for each in evaluation.measured[1:]:
         yield _plot(evaluation, each)

@@ -23,7 +23,7 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
 from paperwasp.query.items import RegexItem
-from paperwasp.ranking.bm25_notes import unsearched
+from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, is_plain
@@ -296,6 +296,7 @@ def _doubts(bound: BoundQuery) -> Iterator[str]:
                     yield f"matches takes the expression for a word of field {field.name}, which has an index"
     searched = {match.field for term in bound.setting.terms for match in term.matches}
     yield from unsearched(bound.profile, searched)
+    yield from coarse(space.schema, [field for field in fields_of_profile(bound.profile) if field in searched])
 
 
 def _rendered_by(page: Sequence[bytes | None]) -> str:
