@@ -102,3 +102,12 @@ def unused_bytes() -> int:
         return 0
     mallinfo.restype = _Mallinfo
     return int(mallinfo().fordblks)
+
+
+def anonymous_bytes() -> int:
+    """The memory of this process that is of no file (Linux); 0: unknown. Takes some 20 µs."""
+    try:
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+    except (OSError, ValueError):
+        return 0
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")

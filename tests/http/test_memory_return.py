@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from paperwasp import limits
-from paperwasp.env import release_memory, unused_bytes
+from paperwasp.env import anonymous_bytes, release_memory, unused_bytes
 from paperwasp.http.memory_return import MemoryReturn
 
 MUCH = limits.MEMORY_FREED_BYTES
@@ -28,13 +29,48 @@ def test_it_is_given_back_when_much_has_been_freed(free: list[int], releases: in
     now, released = [free[0]], []
     loop = asyncio.new_event_loop()
     try:
-        memory = MemoryReturn(loop, lambda: now[0], lambda: released.append(now[0]))
+        memory = MemoryReturn(loop, lambda: now[0], lambda: released.append(now[0]), lambda: 0)
         for bytes_now in free[1:]:
             now[0] = bytes_now
             memory.return_freed()
     finally:
         loop.close()
     assert len(released) == releases
+
+
+@pytest.mark.parametrize(
+    ("resident", "unused", "releases"),
+    [
+        ([0, MUCH - 1], MUCH, 0),
+        ([0, MUCH], MUCH, 1),
+        ([0, MUCH], MUCH - 1, 0),  # what has grown is used
+        ([0, MUCH, MUCH + 10, 2 * MUCH + 10], MUCH, 2),
+        ([9 * MUCH, MUCH, 2 * MUCH], MUCH, 1),  # since it was least
+        ([64 * MUCH, 66 * MUCH], 9 * MUCH, 0),  # a sixteenth of a large process is more
+        ([64 * MUCH, 69 * MUCH], 9 * MUCH, 1),
+    ],
+)
+def test_it_is_given_back_when_the_process_has_grown_although_much_is_free(
+    resident: list[int], unused: int, releases: int
+) -> None:
+    """What was given back counts as free still: work that takes it again frees nothing by that count."""
+    now, released = [resident[0]], []
+    loop = asyncio.new_event_loop()
+    try:
+        memory = MemoryReturn(loop, lambda: unused, lambda: released.append(now[0]), lambda: now[0])
+        for bytes_now in resident[1:]:
+            now[0] = bytes_now
+            memory.return_freed()
+    finally:
+        loop.close()
+    assert len(released) == releases
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="of Linux")
+def test_the_system_says_what_is_of_no_file() -> None:
+    before = anonymous_bytes()
+    kept = b"x" * 64_000_000
+    assert len(kept) * 0.9 < anonymous_bytes() - before < len(kept) * 1.1
 
 
 def test_it_is_done_on_a_thread_and_once_at_a_time() -> None:

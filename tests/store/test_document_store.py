@@ -279,3 +279,22 @@ def test_a_store_opens_on_a_full_disk_with_the_room_that_was_kept(
 
 def refuse() -> Any:
     raise Exception("IO error: No space left on device")
+
+
+def test_large_documents_do_not_stay_in_memory_until_small_ones_have_filled_it(tmp_path: Path) -> None:
+    """Of one that is replaced again and again each version would."""
+    store = DocumentStore(tmp_path)
+    for number in range(1000):
+        put(store, number, b"x" * 100)
+    assert store.memory_bytes() < 2_000_000 and not list(tmp_path.glob("*.sst"))
+    most = 0
+    for version in range(40):
+        put(store, 2000, bytes([97 + version]) * (limits.STORE_BLOB_BYTES + 400_000))
+        most = max(most, store.memory_bytes())
+    assert most < 2.5 * limits.STORE_LARGE_BUFFER_BYTES, "what is being written is there beside what comes meanwhile"
+    store.flush()
+    assert store.memory_bytes() < 1_000_000
+    kept = store.get(gid(2000))
+    assert kept is not None and kept.fields[:1] == bytes([97 + 39])
+    assert store.get(gid(7)) == StoredDocument("id:n:t::7", 1, 7, b"x" * 100)
+    store.close()

@@ -7,13 +7,14 @@ from collections.abc import Callable
 from threading import Lock
 
 from paperwasp import limits
-from paperwasp.env import release_memory, unused_bytes
+from paperwasp.env import anonymous_bytes, release_memory, unused_bytes
 
 
 class MemoryReturn:
     """Gives free memory back after large requests, when no other comes meanwhile, and when much has been freed.
 
-    A small request may take much: what counts there is by how much the free memory has grown since it was least.
+    A small request may take much: what counts there is by how much the free memory has grown since it was least, and
+    the process since then: what was given back counts as free still, and work takes it again.
     """
 
     def __init__(
@@ -21,14 +22,18 @@ class MemoryReturn:
         loop: asyncio.AbstractEventLoop,
         unused: Callable[[], int] = unused_bytes,
         release: Callable[[], None] = release_memory,
+        resident: Callable[[], int] = anonymous_bytes,
     ) -> None:
         self._loop = loop
         self._unused = unused
         self._release = release
+        self._resident = resident
         self._timer: asyncio.TimerHandle | None = None
         self._looking: asyncio.Future[None] | None = None
         self._least = unused()
         """Free bytes after the last release, or the fewest that were seen since."""
+        self._least_resident = resident()
+        """The same of the memory of the process."""
         self._lock = Lock()
         """Of what is done on threads."""
 
@@ -46,12 +51,13 @@ class MemoryReturn:
     def return_freed(self) -> None:
         """Gives back what has been freed, if it is much. Any thread."""
         with self._lock:
-            unused = self._unused()
-            if unused - self._least >= limits.MEMORY_FREED_BYTES:
+            unused, resident = self._unused(), self._resident()
+            much = max(limits.MEMORY_FREED_BYTES, int(resident * limits.MEMORY_FREED_SHARE))
+            if unused >= much and max(unused - self._least, resident - self._least_resident) >= much:
                 self._release()
-                unused = self._unused()
-                self._least = unused
+                self._least, self._least_resident = self._unused(), self._resident()
             self._least = min(self._least, unused)
+            self._least_resident = min(self._least_resident, resident)
 
     def _return(self) -> None:
         self._loop.run_in_executor(None, self._release)

@@ -9,6 +9,9 @@ STORE_CACHE_BYTES: Final = 8 * 1024 * 1024
 STORE_BLOB_BYTES: Final = 256 * 1024
 """Documents of this size and more stand in files of their own kind: in a block of a table, all that is read from the
 same block would be decompressed with them."""
+STORE_LARGE_BUFFER_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of such documents that are kept in memory before they are written to files: where one of them is replaced again
+and again, each of its versions would be there. Small documents wait for `STORE_WRITE_BUFFER_BYTES`."""
 STORE_RESERVE_BYTES: Final = 1024 * 1024
 """Of the disk, kept for a start when it is full: RocksDB writes about 40 KB to open a store."""
 STORE_REMOVALS_BUFFER_BYTES: Final = 1024 * 1024

@@ -32,9 +32,11 @@ HTTP_DISCARD_SECONDS: Final = 2.0
 """How long that may take."""
 MEMORY_RETURN_SECONDS: Final = 2.0
 """How long after the answer to a large request free memory is given back to the system."""
-MEMORY_FREED_BYTES: Final = 64 * 1024 * 1024
-"""How much more memory may be free than there was least before it is given back to the system, whatever has freed it:
-that is looked at once a second."""
+MEMORY_FREED_BYTES: Final = 8 * 1024 * 1024
+"""How much more memory may be free than there was least, or used by the process, before what is free is given back to
+the system, whatever has freed it: that is looked at once a second."""
+MEMORY_FREED_SHARE: Final = 1 / 16
+"""Of the memory of the process, where that is more."""
 GARBAGE_OBJECTS: Final = 10_000
 """How many more objects that may be parts of cycles are made than freed before those that came last are looked through
 for garbage: about half a millisecond's work."""

@@ -89,10 +89,12 @@ class StoredDocument(NamedTuple):
 class StoreWrites:
     """Puts and removes that are to be written together, in order."""
 
-    __slots__ = ("_batch", "_removals")
+    __slots__ = ("_batch", "_large_bytes", "_removals")
 
     def __init__(self) -> None:
         self._batch = WriteBatch(raw_mode=True)
+        self._large_bytes = 0
+        """Of values that go to files of their own kind."""
         self._removals: list[bytes] = []
 
     def __bool__(self) -> bool:
@@ -101,7 +103,10 @@ class StoreWrites:
 
     def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes, form: StoredForm = _WHOLE) -> None:
         id_bytes = id.encode()
-        self._batch[gid] = _HEADER.pack(form, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
+        value = _HEADER.pack(form, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
+        self._batch[gid] = value
+        if len(value) >= limits.STORE_BLOB_BYTES:
+            self._large_bytes += len(value)
 
     def remove(self, gid: bytes, id: str, timestamp_us: int) -> None:
         """Leaves a tombstone, which says when."""
@@ -140,12 +145,25 @@ class DocumentStore:
         self._removal_family = self._database.get_column_family_handle(_REMOVALS)
         self._write_options = WriteOptions()
         self._write_options.disable_wal = True  # type: ignore[method-assign, assignment]  # an attribute, in truth
+        self._large_bytes = 0
+        """Of large values, about, that are in memory still."""
 
     def write(self, writes: StoreWrites) -> None:
         """All of them, visible at once."""
         for key in writes._removals:
             writes._batch.put(key, b"", self._removal_family)
         self._write(writes._batch)
+        self._large_bytes += writes._large_bytes
+        if self._large_bytes >= limits.STORE_LARGE_BUFFER_BYTES:
+            self._begin_flush()
+
+    def _begin_flush(self) -> None:
+        """Has what is in memory written to files by another thread. Errors: NoSpace, InternalError."""
+        try:
+            self._database.flush(wait=False)
+        except Exception as error:
+            raise _sorted_error(self._directory, error) from error
+        self._large_bytes = 0
 
     def _write(self, batch: WriteBatch) -> None:
         try:
@@ -230,6 +248,7 @@ class DocumentStore:
                 family.flush()
         except Exception as error:
             raise _sorted_error(self._directory, error) from error
+        self._large_bytes = 0
 
     def checkpoint(self, directory: Path) -> None:
         """Makes `directory` (which must not exist) a durable copy of the present state, by hard links where it can."""
@@ -238,6 +257,10 @@ class DocumentStore:
             Checkpoint(self._database).create_checkpoint(str(directory))
         except Exception as error:
             raise _sorted_error(self._directory, error) from error
+
+    def memory_bytes(self) -> int:
+        """Of documents that are not in files yet."""
+        return self._database.property_int_value("rocksdb.size-all-mem-tables") or 0
 
     def size_bytes(self) -> int:
         """On disk, about."""
