@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Each process of the tests would compile our modules for itself: half the time of those that start services.
+unexport PYTHONDONTWRITEBYTECODE
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
 .PHONY: demo minilm test check bench build durations sanitize wheel wheels image clean

@@ -12,4 +12,7 @@ exec 9> "$bin/.build-lock"
 if command -v flock > /dev/null; then flock 9; fi
 "$bin/python" -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')" |
     "$bin/python" -m pip install --quiet --requirement /dev/stdin
+# Bytecode as an installed wheel has it, also for whoever has it not written (PYTHONDONTWRITEBYTECODE): a start takes
+# half as long.
+"$bin/python" -m compileall -q src/paperwasp
 exec "$bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .

@@ -13,7 +13,7 @@ import sys
 import sysconfig
 import tokenize
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,11 +43,13 @@ def installation_roots() -> list[Root]:
     return [Root(folder, package) for folder, package in roots.items() if folder.is_dir()]
 
 
-def documents(roots: list[Root]) -> Iterator[Document]:
-    """The documents of all sources below the roots, each id once."""
+def documents(roots: list[Root], packages: Collection[str] = ()) -> Iterator[Document]:
+    """The documents of all sources below the roots, each id once; of these packages alone, if any are named."""
     seen: set[str] = set()
     for root in roots:
         for path in source_files(root.folder):
+            if packages and (root.package or path.relative_to(root.folder).with_suffix("").parts[0]) not in packages:
+                continue
             for document in documents_of(root, path):
                 if document["fields"]["qualified_name"] not in seen:
                     seen.add(document["fields"]["qualified_name"])
@@ -151,7 +153,5 @@ def clean(text: str) -> str:
 
 
 if __name__ == "__main__":
-    wanted = sys.argv[1:]
-    for found in documents(installation_roots()):
-        if not wanted or found["fields"]["package"] in wanted:
-            sys.stdout.write(json.dumps(found) + "\n")
+    for found in documents(installation_roots(), sys.argv[1:]):
+        sys.stdout.write(json.dumps(found) + "\n")

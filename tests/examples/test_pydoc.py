@@ -70,6 +70,17 @@ def test_what_is_no_python_is_skipped(tmp_path: Path) -> None:
     }
 
 
+def test_named_packages_alone_are_read(tmp_path: Path) -> None:
+    for name in ("one/__init__.py", "one/part.py", "other/__init__.py", "single.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    roots = [Root(tmp_path, None)]
+    read_names = [document["fields"]["qualified_name"] for document in documents(roots, ["one", "single"])]
+    assert read_names == ["one", "one.part", "single"]
+    assert not list(documents([Root(tmp_path, "python")], ["one"])), "the distribution's name is its package"
+    assert len(list(documents([Root(tmp_path, "python")], ["python"]))) == 4
+
+
 def test_the_installation_has_much_to_say() -> None:
     assert any((root.folder / "json" / "__init__.py").exists() for root in installation_roots())
 
