@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import os
@@ -253,6 +254,28 @@ def test_equal_files_of_an_earlier_backup_are_linked(tmp_path: Path) -> None:
     assert contents(tmp_path / "next" / DATA) == now
     linked = {name for name in now if (tmp_path / "next" / DATA / name).stat().st_nlink > 1}
     assert linked == {"config/keys/a", "content/x/log/1.log", "content/x/empty", "content/y"}
+
+
+def test_equal_files_are_copied_and_synced_where_there_are_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    earlier, synced = write(tmp_path, "folder", SOME), set[int]()
+
+    def no_link(*_: object) -> None:
+        raise OSError(errno.EPERM, "no links here")
+
+    def fsync(descriptor: int, fsync: Callable[[int], None] = os.fsync) -> None:
+        fsync(descriptor)
+        synced.add(os.fstat(descriptor).st_ino)
+
+    monkeypatch.setattr(os, "link", no_link)
+    monkeypatch.setattr(os, "fsync", fsync)
+    known = known_files(earlier)
+    stream = b"".join(packed([held(name, content) for name, content in SOME.items()], frozenset(known)))
+    write_backup(io.BytesIO(stream), tmp_path / "next", known)
+    verify_backup(tmp_path / "next")
+    assert contents(tmp_path / "next" / DATA) == SOME
+    assert {path.stat().st_ino for path in (tmp_path / "next").rglob("*")} <= synced
 
 
 def test_damage_to_an_earlier_backup_is_not_taken_over(tmp_path: Path) -> None:

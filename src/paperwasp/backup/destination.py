@@ -155,7 +155,10 @@ def _link(earlier: Path, path: Path, file: BackedUp) -> None:
     try:
         os.link(earlier, path)
     except OSError:
-        shutil.copyfile(earlier, path)
+        with earlier.open("rb") as content, _open_private(path, os.O_EXCL) as copy:
+            shutil.copyfileobj(content, copy)
+            copy.flush()
+            os.fsync(copy.fileno())
 
 
 @contextmanager

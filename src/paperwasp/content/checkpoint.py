@@ -33,6 +33,7 @@ from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
+from paperwasp.env import sync_directory
 from paperwasp.errors import Corruption, InternalError, OtherVersion
 from paperwasp.index.text_index import FrozenIndex, TextIndex
 from paperwasp.linguistics.versions import describe_changes, versions
@@ -131,6 +132,8 @@ class Checkpoints:
         }
         content = orjson.dumps(manifest)
         REAL_DISK.write_whole(frozen.directory / _MANIFEST, b"%08x\n" % crc32(content) + content)
+        for directory in (self._data, self._directory):
+            sync_directory(directory)  # the names of the folders of index and checkpoint, before they are counted on
         REAL_DISK.write_whole(self._directory / _CURRENT, frozen.directory.name.encode())
         index.keep_last()
         self._remove_others(frozen.directory, frozen.index_directory)

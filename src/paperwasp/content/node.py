@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.operation_log import FileOperationLog, OperationLog
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, IndexFactory, Since
@@ -53,7 +54,7 @@ class ContentNode:
         repair: bool = False,
         environment: Environment = SYSTEM,
     ) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        REAL_DISK.make_directory(directory)
         self._log = log
         self._lock = lock_directory(directory)
         try:

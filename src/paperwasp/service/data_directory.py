@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp.backup.placing import finish_restore
+from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.errors import Conflict, NotFound
 from paperwasp.service.data_version import check_version, write_version
 
@@ -46,7 +47,7 @@ class DataDirectory:
         self.path = path
         check_version(path)
         try:
-            path.mkdir(parents=True, exist_ok=True)
+            REAL_DISK.make_directory(path)
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise UnusableData(f"The data directory '{path}' cannot be used: {error.strerror}") from None
