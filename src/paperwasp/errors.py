@@ -341,3 +341,19 @@ def _is_for_want_of_space(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+def without_frames(error: BaseException) -> BaseException:
+    """The error, and what it was raised because of, without the frames that it went through.
+
+    An error that is kept, as by a future that a frame of its own knows, would keep all that these frames hold until
+    garbage is collected: the tensors of a query that ran out of time. For errors that are raised on purpose: nobody
+    asks where.
+    """
+    inner: BaseException | None = error
+    while inner is not None:
+        inner.__traceback__ = None
+        cause = inner.__cause__ or inner.__context__
+        inner.__cause__ = inner.__context__ = None
+        inner = cause
+    return error

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 
@@ -197,3 +199,33 @@ def test_short_work_takes_a_free_thread() -> None:
     pool.submit_short(lambda _: threading.current_thread().name, None, reply)
     assert answers.get(timeout=WAIT_SECONDS) == "test-0"
     pool.close()
+
+
+class Large:
+    """What a weak reference sees the end of."""
+
+
+def test_an_error_keeps_nothing_of_what_it_was_raised_in() -> None:
+    """Without any collection of garbage, and though the error is kept."""
+    seen: list[weakref.ref[Large]] = []
+
+    def fail(message: object) -> None:
+        large = Large()
+        seen.append(weakref.ref(large))
+        try:
+            raise ValueError(message)
+        except ValueError:
+            raise Timeout("late") from None
+
+    pool = WorkerPool("test", threads=1)
+    answers, reply = replies()
+    gc.disable()
+    try:
+        for number in range(2):
+            pool.submit(fail, number, reply)
+        kept = [answers.get(timeout=WAIT_SECONDS) for _ in range(2)]
+        assert [str(error) for error in kept] == ["late", "late"]
+        assert [reference() for reference in seen] == [None, None]
+    finally:
+        gc.enable()
+        pool.close()

@@ -18,7 +18,7 @@ from threading import Condition, Lock, Thread
 from typing import Any
 
 from paperwasp import limits
-from paperwasp.errors import Overload, Timeout
+from paperwasp.errors import Overload, PaperwaspError, Timeout, without_frames
 
 Work = Callable[[Any], object]
 """From a message to its answer; raises to answer with an error."""
@@ -185,10 +185,13 @@ class WorkerPool:
         token = self._idle.popleft()
         try:
             answer = work(message)
+        except PaperwaspError as error:
+            answer = without_frames(error)
         except Exception as error:
             answer = error
         self._idle.append(token)
         reply(answer)
+        del answer  # of which this frame would be a part, where it is an error
 
 
 class PoolShare:

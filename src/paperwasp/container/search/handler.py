@@ -40,7 +40,7 @@ from paperwasp.content.messages import StampRequest
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.errors import PaperwaspError, Timeout
+from paperwasp.errors import PaperwaspError, Timeout, without_frames
 from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.messages import Request, Response
 from paperwasp.patterns import compile_later
@@ -349,6 +349,7 @@ class SearchHandler:
         except TimeoutError:
             return cluster, SearchError(TIMED_OUT, f"Timed out after {timeout_ms:g} ms", cluster)
         except PaperwaspError as error:
+            without_frames(error)  # which have the answer, and so itself
             return cluster, SearchError.of(error, cluster)
         except Exception as error:
             _LOG.exception("cluster %s failed", cluster)
