@@ -7,6 +7,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -65,20 +66,26 @@ _M_ARENA_MAX: Final = -8
 """The parameter of `mallopt`, in glibc's malloc.h."""
 
 
+@cache
+def _c_library() -> ctypes.CDLL:
+    """To load it makes a class, which is garbage afterwards: it is loaded once."""
+    return ctypes.CDLL(None)
+
+
 def limit_arenas(count: int) -> None:
     """Lets the C library divide its memory into at most `count` arenas (glibc); to be called before threads begin.
 
     It would make one for each thread that allocates while another does, up to eight for each processor, and what is
     free in one is of no use to the others: that grows for as long as threads come and go.
     """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = getattr(_c_library(), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, count)
 
 
 def release_memory() -> None:
     """Gives free memory back to the system where the C library would keep it for itself (glibc). Takes milliseconds."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = getattr(_c_library(), "malloc_trim", None)
     if trim is not None:
         trim(0)
 
@@ -97,7 +104,7 @@ class _Mallinfo(ctypes.Structure):
 def unused_bytes() -> int:
     """What the C library has of the system and nobody uses, given back already or not (glibc since 2.33); 0: unknown.
     Takes as long as there are pieces of it, mostly less than a millisecond."""
-    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    mallinfo = getattr(_c_library(), "mallinfo2", None)
     if mallinfo is None:
         return 0
     mallinfo.restype = _Mallinfo

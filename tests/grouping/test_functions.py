@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +16,9 @@ from paperwasp.document.types import BOOL, BYTE, DOUBLE, INT, LONG, RAW, STRING,
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.expressions import Scope, bind
+from paperwasp.grouping.node import Computed
+from paperwasp.grouping.values import Kind, Values
+from paperwasp.limits import grouping as grouping_limits
 from tests.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of
 
 _LEAST = -(2**63)
@@ -197,9 +200,9 @@ def test_values_of_many_elements_are_joined_in_their_order() -> None:
     ("expression", "is_too_much"),
     [
         (of("strcat", S, S), False),
-        (of("strcat", *[S] * 60), True),
+        (of("strcat", *[S] * 70), True),
         (of("cat", of("strcat", *[S] * 30), of("strcat", S, *["xy"] * 15)), True),
-        (of("md5", of("strcat", *[S] * 60), 8), True),
+        (of("md5", of("strcat", *[S] * 70), 8), True),
         (of("strcat", attribute("as"), "y" * 300), False),
         (of("strcat", attribute("as"), "y" * 1100), True),
         (of("tostring", of("toraw", S)), False),
@@ -216,3 +219,37 @@ def test_texts_that_functions_make_have_a_limit(
             node.values(rows_of(2))
     else:
         node.values(rows_of(2))
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        of("add", N, 1, D, N, N),
+        of("add", AI, AB, N, 1, 2),
+        of("mul", AI, 1, 2, AB, N),
+        of("max", S, R, S, S, "q"),
+        of("and", N, 3, L, N, 7),
+        of("strcat", S, N, attribute("as"), S, D),
+        of("cat", S, N, attribute("as"), R, D),
+    ],
+)
+def test_many_arguments_are_computed_for_some_rows_at_a_time(
+    expression: Expression, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = evaluated(expression, scope, rows_of(2))
+    monkeypatch.setattr(grouping_limits, "ARGUMENT_VALUES", 1)
+    assert evaluated(expression, scope, rows_of(2)) == whole
+
+
+def test_the_values_of_all_arguments_at_a_time_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping_limits, "ARGUMENT_VALUES", 1000)
+    sizes: list[tuple[int, int]] = []
+
+    def compute(values: Sequence[Values]) -> Values:
+        sizes.append((len(values), len(values[0].data)))
+        return values[0]
+
+    scope = scope_of({"i": column(INT, list(range(100)))})
+    node = Computed(Kind.LONG, [bind(N, scope)] * 64, compute)
+    assert node.values(rows_of(100)).data.tolist() == list(range(100))
+    assert sizes == [(64, 15)] * 6 + [(64, 10)]

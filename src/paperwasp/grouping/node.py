@@ -20,11 +20,14 @@ from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.expression import Bucket, Constant, Expression
 from paperwasp.grouping.memory import TextMemory
-from paperwasp.grouping.ragged import lengths_of
+from paperwasp.grouping.ragged import lengths_of, offsets_of
 from paperwasp.grouping.values import Kind, Values
+from paperwasp.limits import grouping as limits
 from paperwasp.records import dataclass
 
 Lids = NDArray[np.uint32]
+_FEW_ARGUMENTS: Final = 4
+"""So few are computed of all rows at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +40,7 @@ class Rows:
     """Name of an array of structs, a map, or another attribute of several values → which of its elements a row is
     about, where its level or one above groups by it: it is then read of this element alone."""
 
-    def at(self, places: NDArray[Any]) -> Rows:
+    def at(self, places: NDArray[Any] | slice) -> Rows:
         """The rows at these places, or those where a mask is true."""
         elements = {name: numbers[places] for name, numbers in self.elements.items()}
         return Rows(self.lids[places], self.relevances[places], elements)
@@ -152,7 +155,12 @@ def inner_constant(expression: Expression, number: int) -> Constant:
 
 
 class Computed(Node):
-    """A function of the values of other nodes. The time of the query is looked at before each."""
+    """A function of the values of other nodes. The time of the query is looked at before each.
+
+    Where a function has so many arguments, or so many rows, that all their values together would be more than
+    ARGUMENT_VALUES, they are computed for some rows after the other. So what a function makes of a row must not depend
+    on other rows, and its codes must always be of the same table.
+    """
 
     def __init__(
         self,
@@ -172,4 +180,18 @@ class Computed(Node):
 
     def values(self, rows: Rows) -> Values:
         check_time()
-        return self._compute([each.values(rows) for each in self._arguments])
+        count, arguments = len(rows.lids), len(self._arguments)
+        step = max(1, limits.ARGUMENT_VALUES // max(1, arguments))
+        if arguments <= _FEW_ARGUMENTS or count <= step:
+            return self._compute([each.values(rows) for each in self._arguments])
+        pieces = (rows.at(slice(start, start + step)) for start in range(0, count, step))
+        return _below_each_other([self.values(piece) for piece in pieces])
+
+
+def _below_each_other(pieces: Sequence[Values]) -> Values:
+    """The values of rows of which each piece has some."""
+    data = np.concatenate([piece.data for piece in pieces])
+    if pieces[0].offsets is None:
+        return replace(pieces[0], data=data)
+    lengths = [lengths_of(piece.offsets) for piece in pieces if piece.offsets is not None]
+    return replace(pieces[0], data=data, offsets=offsets_of(np.concatenate(lengths)).astype(np.uint32))

@@ -144,9 +144,11 @@ def distinct(codes: NDArray[Any]) -> tuple[NDArray[Any], Places]:
 
 
 def distinct_rows(columns: Sequence[NDArray[Any]]) -> tuple[Places, Places]:
-    """The distinct rows of columns of one length: where each stands first, and the place of each given row."""
+    """The distinct rows of columns of one length: where each stands first, and the place of each given row.
+    Errors: OutOfTime."""
     places = np.zeros(len(columns[0]), np.intp)
     for column in columns:
+        check_time()
         found, inner = distinct(column)
         _, places = distinct(places * max(1, len(found)) + inner)
     count = int(places.max()) + 1 if len(places) else 0

@@ -20,5 +20,8 @@ WAIT_SECONDS: Final = 60.0
 """The longest that debugwait waits for the rows of a level."""
 MEMORY_BYTES: Final = 1 << 30
 """What all groups of a query may take on one content node, with their aggregates, hits and sketches."""
+ARGUMENT_VALUES: Final = 1 << 21
+"""Values of all arguments of a function that are computed at a time, 4 or 8 bytes each: of more rows one part after the
+other."""
 TEXT_BYTES: Final = 1 << 28
 """What the functions of a query's groupings may make of texts and raw values, of the documents of one type."""

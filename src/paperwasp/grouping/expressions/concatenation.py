@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.conversion import BUCKETS, TEXTS, constant_bytes, double_text
 from paperwasp.grouping.expression import Expression
@@ -84,13 +85,13 @@ def _joined(arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], For
     """What `finish` makes of the forms of all values of all arguments, joined."""
     forms = [form_of(each) for each in arguments]
     memory = scope.texts
-    parts = [InternedTable((b"",), memory) for _ in arguments]
+    parts = InternedTable((b"",), memory)
     made = (TextTable if kind == Kind.STRING else InternedTable)(memory=memory)
 
     def compute(values: Sequence[Values]) -> Values:
-        columns = [_codes(each, form, table, memory) for each, form, table in zip(values, forms, parts, strict=True)]
+        columns = [_codes(each, form, parts, memory) for each, form in zip(values, forms, strict=True)]
         first, places = distinct_rows(columns)
-        texts = [table.values_of(column[first]) for column, table in zip(columns, parts, strict=True)]
+        texts = [parts.values_of(column[first]) for column in columns]
         memory.check(sum(sum(map(len, column)) for column in texts))
         found = made.codes_of([finish(b"".join(row)) for row in in_pieces(list(zip(*texts, strict=True)))])
         return Values(kind, found[places], made)
@@ -99,7 +100,8 @@ def _joined(arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], For
 
 
 def _codes(values: Values, form: Form, table: InternedTable, memory: TextMemory) -> NDArray[np.uint32]:
-    """For each row the code in `table` of the joined forms of its values."""
+    """For each row the code in `table` of the joined forms of its values. Errors: OutOfTime."""
+    check_time()
     if values.kind in TEXTS:
         found, places = distinct(values.data)
         given: Sequence[Any] = bytes_of(values.table, found)
