@@ -24,6 +24,7 @@ from paperwasp.document.predicate import (
     Truth,
     parse_predicate,
 )
+from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate
 from paperwasp.errors import IllegalQuery
 from paperwasp.query import Item, PredicateItem, WordItem
 from paperwasp.schema import parse_schemas
@@ -51,6 +52,7 @@ def schemas(column: bool = True) -> dict[str, Schema]:
 
 
 SCHEMAS = schemas()
+INDEX = PredicateIndex(8, -100, 200)
 
 
 def holds(predicate: Predicate, features: set[tuple[str, str]], ranges: set[tuple[str, int]]) -> bool:
@@ -151,7 +153,8 @@ def test_random_predicates_through_updates_and_restarts(tmp_path: Path, seed: in
                 if text and matching(parse_predicate(text), item.attributes, item.ranges)
             }
             assert found(node, item) == wanted, f"seed {seed}, step {step}: {item}"
-        assert {name: (node.get(name, "ad") or {}).get("target", "") for name in targets} == targets
+        shown = {name: shown_predicate(text, INDEX) if text else "" for name, text in targets.items()}
+        assert {name: (node.get(name, "ad") or {}).get("target", "") for name in targets} == shown
         node.crash() if chance.random() < 0.5 else node.close()
         node = start(tmp_path, SCHEMAS)
     node.close()

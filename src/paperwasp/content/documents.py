@@ -215,7 +215,13 @@ def _shown_fields(layout: TypeLayout) -> ShownFields:
         if (value := unset_value(data_type)) is not None:
             render = render_of(data_type)
             unset[name] = value if render is None else render(value)
-    return ShownFields(layout.types, unset, [name for name in layout.in_place if layout.types[name] == BOOL])
+    predicates = {
+        field.name: field.column.predicate
+        for field in layout.attributes
+        if field.column is not None and field.column.predicate is not None
+    }
+    bools = [name for name in layout.in_place if layout.types[name] == BOOL]
+    return ShownFields(layout.types, unset, bools, predicates)
 
 
 def _empty_value(data_type: DataType) -> Value | None:

@@ -24,7 +24,9 @@ from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value
 from paperwasp.document.parts import is_uri
+from paperwasp.document.predicate_shown import PredicateIndex
 from paperwasp.document.types import (
+    PREDICATE,
     RAW,
     ArrayType,
     DataType,
@@ -61,6 +63,8 @@ class ColumnSettings:
     """Whether the cells of its tensors need not be in memory."""
     graph: GraphSettings | None = None
     """Of what kind the graph over its vectors is."""
+    predicate: PredicateIndex | None = None
+    """How Vespa cuts the ranges of its predicates, which are shown so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,8 +288,16 @@ def _field_layout(field: Field) -> FieldLayout:
     if field.attribute is not None and is_attribute_now(field):
         paged = field.attribute.paged and isinstance(field.type, TensorFieldType)
         cased = field.attribute.cased or field.cased
-        column = ColumnSettings(field.attribute.fast_search, cased, paged, _graph_of(field, field.attribute))
+        graph = _graph_of(field, field.attribute)
+        column = ColumnSettings(field.attribute.fast_search, cased, paged, graph, _predicate_index_of(field))
     return FieldLayout(field.name, field.type, text, column)
+
+
+def _predicate_index_of(field: Field) -> PredicateIndex | None:
+    index = field.index
+    if field.type != PREDICATE or index is None or index.arity is None:
+        return None
+    return PredicateIndex(index.arity, index.lower_bound, index.upper_bound)
 
 
 def _graph_of(field: Field, attribute: AttributeSettings) -> GraphSettings | None:
@@ -330,12 +342,17 @@ def _describe(field: FieldLayout) -> dict[str, Any]:
 def _describe_column(column: ColumnSettings) -> dict[str, Any]:
     described: dict[str, Any] = {"fast_search": column.fast_search, "cased": column.cased}
     described |= {"paged": True} if column.paged else {}
+    described |= {"predicate": list(column.predicate)} if column.predicate is not None else {}
     return described | ({"graph": asdict(column.graph)} if column.graph is not None else {})
 
 
 def _read_column(found: Mapping[str, Any]) -> ColumnSettings:
-    graph = found.get("graph")
-    return ColumnSettings(**{**found, "graph": None if graph is None else GraphSettings(**graph)})
+    graph, predicate = found.get("graph"), found.get("predicate")
+    read: dict[str, Any] = {
+        "graph": None if graph is None else GraphSettings(**graph),
+        "predicate": None if predicate is None else PredicateIndex(*predicate),
+    }
+    return ColumnSettings(**{**found, **read})
 
 
 def _read_type(found: Mapping[str, Any]) -> TypeLayout:

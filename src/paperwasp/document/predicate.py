@@ -117,6 +117,23 @@ class Disjunction:
 Predicate = Truth | FeatureSet | FeatureRange | Negation | Conjunction | Disjunction
 
 
+def text_of(predicate: Predicate, parts_of: Callable[[FeatureRange], str]) -> str:
+    """The text of a predicate with what `parts_of` says of each range."""
+    match predicate:
+        case FeatureRange():
+            parts = parts_of(predicate)
+            return f"{str(predicate)[:-1]} ({parts})]" if parts else str(predicate)
+        case Negation():
+            if not isinstance(predicate.operand, FeatureSet):
+                return f"not ({text_of(predicate.operand, parts_of)})"
+        case Conjunction() | Disjunction():
+            other = Disjunction if isinstance(predicate, Conjunction) else Conjunction
+            joint = " and " if isinstance(predicate, Conjunction) else " or "
+            texts = ((operand, text_of(operand, parts_of)) for operand in predicate.operands)
+            return joint.join(f"({text})" if isinstance(operand, other) else text for operand, text in texts)
+    return str(predicate)
+
+
 def printed(predicate: Predicate, is_negated: bool = False) -> str:
     """The text of a predicate as Vespa's content nodes print it: PredicatePrinter in C++."""
     match predicate:
@@ -244,13 +261,19 @@ def _range(tokens: TokenStream, key: str, start: Token) -> FeatureRange:
 
 
 def _partition(tokens: TokenStream) -> None:
-    """A part of a range as an index keeps it, which says nothing that the range does not say."""
+    """A part of a range as an index keeps it, which says nothing that the range does not say. Where the name of the
+    feature needs quotes, these are around the numbers, too."""
+    is_quoted = tokens.at_kind("string") and "=" in tokens.current.text
     _value(tokens)
-    tokens.expect("=", "=-")
-    tokens.expect_kind("integer")
-    if tokens.accept_kind("integer"):
-        return
-    tokens.expect("+[")
+    if is_quoted and not tokens.at("=", "=-"):
+        if not tokens.accept("+["):
+            return
+    else:
+        tokens.expect("=", "=-")
+        tokens.expect_kind("integer")
+        if tokens.accept_kind("integer"):
+            return
+        tokens.expect("+[")
     _end(tokens)
     tokens.expect("..")
     _end(tokens)
@@ -287,6 +310,12 @@ def _unquote(text: str) -> str:
 def _quote(text: str) -> str:
     """As it is where it is of letters and digits alone, else in quotes, and in ASCII."""
     return text if text.isascii() and text.isalnum() else _in_quotes(text)
+
+
+def quote_label(key: str, rest: str) -> str:
+    """The label of a part of a range: its numbers within the quotes, where the name has some."""
+    quoted = _quote(key)
+    return f"{quoted[:-1]}{rest}'" if quoted.endswith("'") else quoted + rest
 
 
 def _in_quotes(text: str) -> str:

@@ -4,6 +4,7 @@
                                                                text in an array or map is shown
     an attribute's value that stands for none                  hidden: its column, which Vespa asks, has none
     an attribute of type bool that is unset                    shown as false
+    a predicate that is an attribute                           shown as it is indexed (`document.predicate_shown`)
 
 Structs, references and raws are shown when they are empty, and so are tensors.
 
@@ -15,11 +16,14 @@ an array move, and a map is no JSON.
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
 
 from paperwasp.core import _core
+from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate
 from paperwasp.document.types import (
     STRING,
     URI,
@@ -39,14 +43,22 @@ _EMPTY: Final = (b':""', b":[]", b":{}")
 class ShownFields:
     """The fields of one document type. A document of which nothing is hidden costs a few looks at its bytes."""
 
-    def __init__(self, types: Mapping[str, DataType], unset: Mapping[str, Json], bools: Iterable[str]) -> None:
-        """`unset`: by attribute the JSON that stands for no value; `bools`: the attributes that are false then."""
+    def __init__(
+        self,
+        types: Mapping[str, DataType],
+        unset: Mapping[str, Json],
+        bools: Iterable[str],
+        predicates: Mapping[str, PredicateIndex] = MappingProxyType({}),
+    ) -> None:
+        """`unset`: by attribute the JSON that stands for no value; `bools`: the attributes that are false then;
+        `predicates`: by attribute how it is indexed."""
         self._hidden = {name for name, kind in types.items() if _is_hidden_when_empty(kind)}
         self._pruners = {name: prune for name, kind in types.items() if (prune := _pruner(kind))}
+        self._pruners |= {name: partial(shown_predicate, index=index) for name, index in predicates.items()}
         self._unset = unset
         self._bools = {name: _key(name) for name in bools}
         literals = {b":" + orjson.dumps(value) for value in unset.values()}
-        self._needles = (*_EMPTY, *sorted(literals - set(_EMPTY)))
+        self._needles = (*_EMPTY, *sorted(literals - set(_EMPTY)), *map(_key, predicates))
 
     def render(self, data: bytes, names: Container[str] | None) -> bytes:
         """Renders a stored JSON object, of which these fields are shown; None: all."""

@@ -22,6 +22,7 @@ from paperwasp.attribute import unset_value
 from paperwasp.document.arithmetic import half, single
 from paperwasp.document.output import Render
 from paperwasp.document.predicate import parse_predicate, printed
+from paperwasp.document.predicate_shown import simplified
 from paperwasp.document.types import (
     FLOAT,
     FLOAT16,
@@ -178,7 +179,7 @@ def raw_text(content: bytes) -> str:
 def predicate_text(text: str) -> str:
     """A predicate as Vespa prints it, its newline included."""
     try:
-        return printed(parse_predicate(text)) + "\n"
+        return printed(simplified(parse_predicate(text))) + "\n"
     except LanguageError:  # stored when the field had another type
         return text
 
