@@ -259,6 +259,9 @@ class _Resolution:
             self.problems.error(f"{described} cannot be tokens: it has no index and is no attribute", shown.position)
         if (shown.dynamic or shown.bolding) and not is_text(source.type):
             self.problems.warn(f"{described} is shown as it is: dynamic and bolding are for strings", shown.position)
+        if source.imported and isinstance(source.type, MapType) and (missing := _missing_part(source)):
+            message = f"{described} shows nothing: of an imported map only attributes are shown, and its {missing} none"
+            self.problems.warn(message, shown.position)
         for name in shown.struct_fields:
             if name not in (selectable := _selectable(source.type)):
                 message = f"{described} cannot show struct-field {name}{nearest(name, selectable)}"
@@ -271,6 +274,14 @@ class _Resolution:
                     " arrays of structs and maps"
                 )
                 self.problems.error(message, shown.position)
+
+
+def _missing_part(source: Field) -> str:
+    """Which part of a map is no attribute, without which its columns say nothing; empty if there is none such."""
+    attributes = [path for path, part in source.sub_fields.items() if part.attribute is not None]
+    if "key" not in attributes:
+        return "key is"
+    return "" if len(attributes) > 1 else "values have"
 
 
 def _selectable(type_: DataType) -> tuple[str, ...]:
