@@ -1,54 +1,36 @@
 """The command `paperwasp`: a file for each of its commands, and `options`, which they share.
 
-Modules are imported by the command that needs them: the service is ready sooner, and `--help` is there at once.
+Each is imported and described to typer when it is run, and imports what it needs then: typer takes a millisecond for
+each command, so that the service is ready sooner, and `--help` of a command is there at once.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Annotated, Final, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, Final, NoReturn, cast
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from paperwasp.cli.backup import backup
-from paperwasp.cli.check import check
-from paperwasp.cli.deploy import deploy
-from paperwasp.cli.doctor import doctor
-from paperwasp.cli.evaluate import evaluate
-from paperwasp.cli.features import features
-from paperwasp.cli.feed import feed
 from paperwasp.cli.help import Command
-from paperwasp.cli.init import init
-from paperwasp.cli.key import key
-from paperwasp.cli.models import models
-from paperwasp.cli.query import query
-from paperwasp.cli.restore import restore
-from paperwasp.cli.run import run
-from paperwasp.cli.serve import serve
-from paperwasp.cli.status import status
-from paperwasp.cli.test import test
-from paperwasp.cli.visit import visit
 from paperwasp.errors import Corruption, PaperwaspError
 from paperwasp.patterns import compile_later
 from paperwasp.version import VERSION, VESPA_VERSION
 
-app: Final = typer.Typer(
-    help="A search and document service that speaks Vespa's interfaces.\n\n"
-    "Start it with [bold]paperwasp serve[/bold] and an application package, then use this command, the Vespa CLI, "
-    "pyvespa or curl.",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-)
 _INTERRUPTED: Final = 130
 _GOES_ON: Final = compile_later(r"(?<![.:])\n")
-_COMMANDS: Final = (
-    *(init, serve, check, deploy, feed, query, visit, status),
-    *(test, run, evaluate, features),
-    *(doctor, backup, restore),
+NAMES: Final = (
+    *("init", "serve", "check", "deploy", "feed", "query", "visit", "status"),
+    *("test", "run", "evaluate", "features"),
+    *("doctor", "backup", "restore"),
+    *("key", "models"),
 )
+"""The commands, in the order of the help: the module and what it defines have the command's name."""
 
 
 def help_of(command: Callable[..., None]) -> str:
@@ -58,10 +40,54 @@ def help_of(command: Callable[..., None]) -> str:
     return "\n\n".join(text if text.startswith(" ") else _GOES_ON.sub(" ", text) for text in paragraphs)
 
 
-for _command in _COMMANDS:
-    app.command(cls=Command, help=help_of(_command))(_command)
-app.add_typer(key, name="key")
-app.add_typer(models, name="models")
+@cache
+def command(name: str) -> Any:
+    """One of `NAMES`, as typer runs it."""
+    defined = getattr(import_module(f"paperwasp.cli.{name}"), name)
+    if not isinstance(defined, typer.Typer):
+        alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
+        alone.command(name, cls=Command, help=help_of(defined))(defined)
+        defined = alone
+    made = get_command(defined)
+    made.name = name
+    return made
+
+
+class _Commands(Mapping[str, Any]):
+    """All commands by their names; a command is made when it is asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in NAMES:
+            raise KeyError(name)
+        return command(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in NAMES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(NAMES)
+
+    def __len__(self) -> int:
+        return len(NAMES)
+
+
+class _Root(TyperGroup):
+    """`paperwasp` itself."""
+
+    def __init__(self, **described: Any) -> None:
+        super().__init__(**described)
+        self.commands = cast(Any, _Commands())
+
+
+app: Final = typer.Typer(
+    cls=_Root,
+    help="A search and document service that speaks Vespa's interfaces.\n\n"
+    "Start it with [bold]paperwasp serve[/bold] and an application package, then use this command, the Vespa CLI, "
+    "pyvespa or curl.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ key: Final = typer.Typer(
     "services.xml, or [bold]paperwasp serve --authenticate[/bold], says so. A running service sees changes at once.",
     no_args_is_help=True,
     rich_markup_mode="rich",
+    add_completion=False,
 )
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 _LIFETIME: Final = compile_later(r"([1-9][0-9]{0,5})([mhdw])")

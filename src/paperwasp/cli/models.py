@@ -15,6 +15,7 @@ models: Final = typer.Typer(
     "~/.cache/paperwasp/models.",
     no_args_is_help=True,
     rich_markup_mode="rich",
+    add_completion=False,
 )
 
 
