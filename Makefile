@@ -70,7 +70,7 @@ $(VENV)/.built: $(VENV)/.tools pyproject.toml CMakeLists.txt tools/build_backend
 	touch $@
 
 # What is published: a wheel for this machine and the sources.
-wheel: $(VENV)/.built
+wheel: $(VENV)/.tools
 	$(BIN)/python -m build
 
 # Wheels for Linux on this machine's architecture, in containers of the manylinux project: needs Docker or Podman.

@@ -21,7 +21,7 @@ from paperwasp.errors import InvalidInput
 
 if TYPE_CHECKING:
     from paperwasp.client.sources.operations import Kind
-    from paperwasp.client.sources.read import ReadOptions
+    from paperwasp.client.sources.rows import RowOptions
 
 _ROWS: Final = "Rows of CSV, Parquet, Arrow, or JSON without document ids"
 _SENDING: Final = "How operations are sent"
@@ -53,7 +53,7 @@ Id = Annotated[
     typer.Option(
         "--id",
         help="The column with the id, or a text with columns in braces, like '{shop}-{isbn}'; else the column "
-        "documentid or id.",
+        "documentid or id. '{#}' is the number of the row.",
         rich_help_panel=_ROWS,
     ),
 ]
@@ -73,8 +73,18 @@ FieldType = Annotated[
         rich_help_panel=_ROWS,
     ),
 ]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--missing",
+        help="A text that stands for no value in fields of another type, like n/a; repeatable.",
+        rich_help_panel=_ROWS,
+    ),
+]
 Separator = Annotated[str, typer.Option(help="Between the elements of array<…> in a text.", rich_help_panel=_ROWS)]
-Delimiter = Annotated[str | None, typer.Option(help="Between the cells of CSV.", rich_help_panel=_ROWS)]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Between the cells of CSV; else by its first line.", rich_help_panel=_ROWS)
+]
 Timestamps = Annotated[
     str, typer.Option(help="Times become numbers since 1970 of s, ms, us or ns.", rich_help_panel=_ROWS)
 ]
@@ -126,6 +136,7 @@ def feed(
     id_template: Id = None,
     columns: Map = None,
     field_type: FieldType = None,
+    missing: Missing = None,
     separator: Separator = ";",
     delimiter: Delimiter = None,
     timestamps: Timestamps = "s",
@@ -159,10 +170,10 @@ def feed(
     """
     from paperwasp.client.feed_files import FeedPolicy, check_files, feed_files
     from paperwasp.client.senders import ClientSender, SendOptions
+    from paperwasp.client.sources.read import ReadOptions
 
-    options = _read_options(
-        format, delimiter, schema, namespace, id_template, columns, field_type, separator, timestamps, operation
-    )
+    rows = _row_options(schema, namespace, id_template, columns, field_type, missing, separator, timestamps, operation)
+    options = ReadOptions(format, delimiter, rows)
     policy = FeedPolicy(keep_going, max_errors, errors_to, verbose=trace > 0)
     policy.check_errors_to(files)
     if dry_run:
@@ -178,34 +189,32 @@ def feed(
         raise typer.Exit(1)
 
 
-def _read_options(
-    format: str | None,
-    delimiter: str | None,
+def _row_options(
     schema: str | None,
     namespace: str | None,
     id_template: str | None,
     columns: list[str] | None,
     field_type: list[str] | None,
+    missing: list[str] | None,
     separator: str,
     timestamps: str,
     operation: str,
-) -> ReadOptions:
-    from paperwasp.client.sources.read import ReadOptions
+) -> RowOptions:
     from paperwasp.client.sources.rows import RowOptions
 
     _check_choice("--operation", operation, ("put", "update", "remove"))
     _check_choice("--timestamps", timestamps, ("s", "ms", "us", "ns"))
-    rows = RowOptions(
+    return RowOptions(
         schema,
         namespace,
         id_template,
         _pairs("--map", columns),
         _pairs("--field-type", field_type),
+        tuple(missing or ()),
         separator,
         timestamps,
         cast("Kind", operation),
     )
-    return ReadOptions(format, delimiter, rows)
 
 
 def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

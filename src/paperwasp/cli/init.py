@@ -11,6 +11,7 @@ import typer
 
 from paperwasp.cli.feed import Delimiter, Format
 from paperwasp.cli.options import DEFAULT_DATA
+from paperwasp.client.counted import counted
 from paperwasp.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from paperwasp.client.init.package import NewPackage
     from paperwasp.client.init.sample import Sample
+    from paperwasp.client.sources.operations import SourceOperation
     from paperwasp.client.sources.read import ReadOptions
     from paperwasp.embedded.service import Service
 
@@ -70,7 +72,7 @@ def init(
         )
     reading = ReadOptions(format, delimiter, RowOptions(document_type=schema))
     sample = read_sample(source, reading)
-    package = NewPackage(schema, guess(sample, id_column), source)
+    package = NewPackage(schema, guess(sample, id_column), source, format, delimiter)
     for path, text in package.files().items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, "utf-8")
@@ -89,8 +91,14 @@ def init(
 def _say_fields(console: Console, package: NewPackage, target: Path) -> None:
     from rich.table import Column, Table
 
-    table = Table("Column", "Field", "Type", "Is", Column("Since", overflow="fold"), box=None, pad_edge=False)
-    table.add_row(package.guess.id, "", "", "the id", "")
+    from paperwasp.client.sources.rows import ROW_NUMBER
+
+    folding = (Column(name, overflow="fold") for name in ("Column", "Field", "Type", "Is", "Since"))
+    table = Table(*folding, box=None, pad_edge=False)
+    if package.guess.id == ROW_NUMBER:
+        table.add_row("", "", "", "the id", "the number of the row: no column has another value in each")
+    else:
+        table.add_row(package.guess.id, "", "", "the id", "")
     for each in package.guess.columns:
         table.add_row(each.name, each.field, each.type, each.use.value, each.why)
     console.print(table)
@@ -101,28 +109,41 @@ def _feed(console: Console, service: Service, package: NewPackage, reading: Read
     """Feeds the whole file; says what was refused, by its reason."""
     from dataclasses import replace
 
-    import orjson
-
     from paperwasp.client.sources.operations import BadInput
     from paperwasp.client.sources.read import read_file
 
-    rows = replace(reading.rows, id=package.guess.id, fields=package.fields(), types=package.types())
+    rows = replace(
+        reading.rows,
+        id=package.guess.id,
+        fields=package.fields(),
+        types=package.types(),
+        missing=package.missing(),
+    )
     unreadable: list[str] = []
 
-    def operations() -> Iterator[dict[str, object]]:
+    def operations() -> Iterator[SourceOperation]:
         for item in read_file(package.source, replace(reading, rows=rows)):
             if isinstance(item, BadInput):
                 unreadable.append(item.message)
             else:
-                yield orjson.loads(item.to_line())
+                yield item
 
     fed = service.feed(operations(), progress=console.is_terminal)
     rate = f" in {fed.seconds:.1f} s" if fed.seconds >= 0.1 else ""
-    console.print(f"Fed {fed.ok} documents{rate}", markup=False)
+    console.print(f"Fed {counted(fed.ok, 'document')}{rate}", markup=False)
     refused = [*unreadable, *(f"{each.id}: {each.message}" for each in fed.problems)]
     if failed := len(unreadable) + fed.failed:
         console.print(
-            f"{_counted(failed, 'row')} refused; the first: {refused[0]}", style="red", markup=False, soft_wrap=True
+            f"{counted(failed, 'row')} refused; the first: {refused[0]}", style="red", markup=False, soft_wrap=True
+        )
+    there = service.query(yql=f"select * from {package.schema} where true", hits=0).total
+    if there < fed.ok:
+        console.print(
+            f"{counted(fed.ok - there, 'row')} took the place of an earlier one with the same {package.guess.id}: name "
+            f"another column with --id, or --id '{{#}}' for the number of the row",
+            style="red",
+            markup=False,
+            soft_wrap=True,
         )
 
 
@@ -146,7 +167,7 @@ def _search(console: Console, service: Service, package: NewPackage, words: str)
     from paperwasp.client.init.guessing import Use
 
     found = service.query(yql=f"select * from {package.schema} where userInput(@words)", words=words, hits=5)
-    console.print(f"\nQuery: {words}   ({_counted(found.total, 'document')} found, in {package.schema})", markup=False)
+    console.print(f"\nQuery: {words}   ({counted(found.total, 'document')} found, in {package.schema})", markup=False)
     shown = [each for each in package.guess.columns if each.use is not Use.LEFT_OUT and each.use is not Use.VECTOR]
     first = package.guess.title
     fields = [each.field for each in sorted(shown, key=lambda each: each is not first)[:_SHOWN_FIELDS]]
@@ -164,7 +185,3 @@ def _say_next(console: Console, package: NewPackage, target: Path, data_dir: Pat
         lines.append(f"  paperwasp feed {shlex.join(package.feed_arguments())}")
     lines += [f"  paperwasp query {shlex.quote(text)}" for text in package.queries()]
     console.print("\n".join(lines), markup=False, soft_wrap=True)
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"

@@ -23,6 +23,7 @@ from paperwasp.application.changes.found import Changes
 from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.client.counted import counted
 from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
@@ -95,7 +96,7 @@ def _active(against: Path, check_schema: SchemaCheck, allow_python: bool) -> App
     if checked.model is None:
         errors = sum(finding.level == "ERROR" for finding in checked.findings)
         raise InvalidPackage(
-            f"The application in '{against}' cannot be compared with: it has {_number(errors, 'error')}"
+            f"The application in '{against}' cannot be compared with: it has {counted(errors, 'error')}"
         )
     return checked.model
 
@@ -183,17 +184,13 @@ def _order(finding: Finding) -> tuple[bool, str, int, int]:
 
 
 def _summary(application: Path, counts: Mapping[str, int], model: ApplicationModel | None) -> Text:
-    counted = ", ".join(_number(counts[level], name) for level, name in _NAMES.items() if counts[level])
+    found = ", ".join(counted(counts[level], name) for level, name in _NAMES.items() if counts[level])
     if model is None or counts["ERROR"]:
-        return Text(f"'{application}' cannot be deployed: {counted}", style=_STYLES["ERROR"])
+        return Text(f"'{application}' cannot be deployed: {found}", style=_STYLES["ERROR"])
     schemas, clusters = len(model.schemas), len(model.content_clusters)
-    parts = f"{_number(schemas, 'schema')} in {_number(clusters, 'content cluster')}"
-    return Text(f"'{application}' can be deployed: {parts}" + (f"; {counted}" if counted else ""), style="green")
+    parts = f"{counted(schemas, 'schema')} in {counted(clusters, 'content cluster')}"
+    return Text(f"'{application}' can be deployed: {parts}" + (f"; {found}" if found else ""), style="green")
 
 
 def _today() -> date:
     return datetime.now(UTC).date()
-
-
-def _number(count: int, name: str) -> str:
-    return f"{count} {name}" if count == 1 else f"{count} {name}s"

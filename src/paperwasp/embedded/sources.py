@@ -33,8 +33,9 @@ _MEMBERS: Final[Mapping[Kind, frozenset[str]]] = {
     "update": frozenset(("update", "fields", "condition", "create")),
     "remove": frozenset(("remove", "condition")),
 }
-Source = Iterable[Row] | ArrowStream | str | os.PathLike[str]
-"""Rows, operations of Vespa's feed format, a table in Arrow's form, or a file by its path."""
+Source = Iterable[Row | SourceOperation] | ArrowStream | str | os.PathLike[str]
+"""Rows, what readers of files make of them, operations of Vespa's feed format, a table in Arrow's form, or the path of
+a file."""
 
 
 def fitted(source: Source, options: RowOptions, fields: Mapping[str, str] | None) -> Source:
@@ -81,9 +82,12 @@ def _of_table(source: ArrowStream, options: ReadOptions, takes_decoded: TakesDec
     yield from arrow_rows().read_table("the table", source, options.mapping(), time_unit, takes_decoded)
 
 
-def _of_rows(source: Iterable[Row], rows: RowMapping, options: RowOptions) -> Iterator[Item]:
+def _of_rows(source: Iterable[Row | SourceOperation], rows: RowMapping, options: RowOptions) -> Iterator[Item]:
     for number, row in enumerate(source, 1):
         place = f"row {number}"
+        if isinstance(row, SourceOperation):
+            yield row
+            continue
         if not isinstance(row, Mapping):
             raise InvalidInput(f"{place}: a row is a mapping of columns to values; this is a {type(row).__name__}")
         yield _operation(row, place, options) or rows.operation(row, place)

@@ -42,7 +42,13 @@ def guessed(*values: Any) -> tuple[str, Use, str]:
         (("9223372036854775808", "1"), ("string", Use.TEXT, "")),
         (("01234", "98765"), ("string", Use.TEXT, "")),
         (("0.5", "1e3", "2"), ("double", Use.NUMBER, "double")),
-        (("1", "n/a"), ("string", Use.TEXT, "")),
+        (("1", "n/a"), ("int", Use.NUMBER, "int")),
+        (("n/a", "1.5", " NULL "), ("double", Use.NUMBER, "double")),
+        (("2024-05-01", "-"), ("long", Use.NUMBER, "timestamp")),
+        ((1, "n/a"), ("int", Use.NUMBER, "int")),
+        (("1", "n/a", "unknown"), ("string", Use.TEXT, "")),
+        (("n/a", "NULL"), ("string", Use.TEXT, "")),
+        (("a;b", "c;d", "n/a"), ("array<string>", Use.CATEGORY, "array<string>")),
         (("true", "False"), ("bool", Use.CATEGORY, "bool")),
         (("2024-05-01", "1969-12-31T23:59:59Z"), ("long", Use.NUMBER, "timestamp")),
         (("2024-05-01", "2024-13-01"), ("string", Use.TEXT, "")),
@@ -78,8 +84,10 @@ def test_ids() -> None:
     assert ids_of({"a": "x", "isbn": "1"}, {"a": "y", "isbn": "2"}).id == "isbn"
     assert ids_of({"a": "x", "isbn": "1"}, {"a": "y", "isbn": "1"}).id == "a"
     assert ids_of({"a": "x", "isbn": "1"}, {"a": "x", "isbn": "1"}, said="isbn").id == "isbn"
-    with pytest.raises(InvalidInput, match="No column has another value in each row"):
-        ids_of({"a": 1}, {"a": 1})
+    assert ids_of({"a": 1}, {"a": 1}).id == "{#}"
+    assert ids_of({"a": 1, "b": 2}, {"a": 1, "b": 3}, said="{a}-{b}").id == "{a}-{b}"
+    with pytest.raises(InvalidInput, match=r"--id names '\{a\}-\{c\}', and the columns are a"):
+        ids_of({"a": 1}, said="{a}-{c}")
     with pytest.raises(InvalidInput, match="--id names 'b', and the columns are a"):
         ids_of({"a": 1}, said="b")
     found = ids_of({"name": "a long name"}, {"name": "another long name"})

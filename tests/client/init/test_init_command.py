@@ -47,6 +47,42 @@ def test_from_a_file_to_the_first_hits() -> None:
         assert service.query("select * from books where true").total == 4
 
 
+EXCEL = "\ufeffKunde;Größe;Menge;Datum\nMüller;L;3;2024-05-01\nSchmidt;L;n/a;-\nMüller;L;NA;2024-05-02\n"
+
+
+def test_a_table_as_people_have_it(folder: Path) -> None:
+    """Semicolons, a byte order mark, umlauts in names, words for what is missing, and no ids."""
+    (folder / "Verkauf 2024.csv").write_text(EXCEL)
+    ran = run_command("init", "Verkauf 2024.csv")
+    assert ran.code == 0, ran.err
+    assert "Fed 3 documents" in ran.out and "refused" not in ran.out
+    with Service(data_dir="paperwasp-data") as service:
+        rows = [service.get(str(number)) for number in (1, 2, 3)]
+        assert [row and dict(row.fields) for row in rows] == [
+            {"kunde": "Müller", "grosse": "L", "menge": 3, "datum": 1714521600},
+            {"kunde": "Schmidt", "grosse": "L"},
+            {"kunde": "Müller", "grosse": "L", "datum": 1714608000},
+        ]
+    readme = (folder / "Verkauf 2024" / "README.md").read_text()
+    assert "--id '{#}'" in readme and "--missing=- --missing=NA --missing=n/a" in readme
+
+
+def test_rows_that_took_the_place_of_others_are_counted(folder: Path) -> None:
+    (folder / "twice.csv").write_text("isbn|text\n1|old words\n1|new words\n")
+    ran = run_command("init", "twice.csv", "--id", "isbn", "--delimiter", "|")
+    assert "1 row took the place of an earlier one with the same isbn: name another column with --id" in ran.out
+    assert "--delimiter '|'" in (folder / "twice" / "README.md").read_text()
+
+
+def test_what_cannot_be_read_is_named(folder: Path) -> None:
+    (folder / "latin.csv").write_bytes("name\nMüller\n".encode("latin-1"))
+    assert "latin.csv, line 2, byte 2: no UTF-8 (byte 0xFC)" in run_command("init", "latin.csv").err
+    (folder / "none.csv").write_text("name\n")
+    assert "'none.csv' has no rows" in run_command("init", "none.csv").err
+    (folder / "two.csv").write_text("id,a,a\n1,2,3\n")
+    assert "two.csv: there are two columns 'a': rename one of them" in run_command("init", "two.csv").err
+
+
 def test_nothing_that_is_there_is_written_over(folder: Path) -> None:
     (folder / "books").mkdir()
     assert "'books' is there already" in run_command("init", "books.csv").err

@@ -220,3 +220,35 @@ def test_other_texts_are_refused(kind: str, text: str) -> None:
 def test_unknown_types_are_refused() -> None:
     with pytest.raises(InvalidInput, match="'tensor' is not one of string, text"):
         converter("tensor", ";", "s")
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("isbn,a;b", {"a;b": "x;y"}),
+        ("isbn;title", {"title": "x,y"}),
+        ('"isbn,";title', {"title": "x,y"}),
+        ("isbn|title", {"title": "x,y"}),
+        ("isbn\ttitle", {"title": "x,y"}),
+        ("\r\nisbn;title", {"title": "x,y"}),
+    ],
+)
+def test_the_first_line_says_what_is_between_cells(header: str, expected: dict[str, str]) -> None:
+    delimiter = next(character for character in ",\t|;" if character in header.replace('"isbn,"', ""))
+    (value,) = expected.values()
+    stream = cast(io.BufferedReader, io.BufferedReader(io.BytesIO(f"{header}\n1{delimiter}{value}\n".encode())))
+    options = RowOptions(document_type="book", id="isbn," if '"' in header else "isbn")
+    assert fields_of(list(read_delimited("x", stream, RowMapping(options)))) == [expected]
+
+
+def test_numbers_of_rows_are_ids_over_all_files() -> None:
+    options = RowOptions(document_type="book", id="jan-{#}-{shop}", types={"year": "int"}, missing=["n/a"])
+    ids = []
+    for _ in range(2):
+        stream = cast(io.BufferedReader, io.BufferedReader(io.BytesIO(b"shop,year\na,1\nb, n/a \n")))
+        items = list(read_delimited("x", stream, RowMapping(options)))
+        assert fields_of(items) == [{"shop": "a", "year": 1}, {"shop": "b"}]
+        ids += [item.id for item in operations_of(items)]
+    assert ids == [f"id:book:book::jan-{number}" for number in ("1-a", "2-b", "3-a", "4-b")]
+    named = RowMapping(RowOptions(document_type="book", id="{#}"))
+    assert named.operation({"#": "7"}, "x").id == "id:book:book::7"

@@ -1,12 +1,14 @@
 """Which type the values of a column have, and what the column is for: found by words, filtered by, near by vectors.
 
 Texts of CSV are what they look like if all of the sample look so: a column of digits is of numbers, one with a single
-`n/a` is of texts. Numbers with leading zeros are texts: postal codes and article numbers would lose them.
+word is of texts, unless the word stands for no value, like `n/a`. Numbers with leading zeros are texts: postal codes
+and article numbers would lose them.
 """
 
 from __future__ import annotations
 
 import datetime
+import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal
 from enum import Enum
@@ -14,7 +16,9 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.client.counted import counted
 from paperwasp.client.init.sample import Sample
+from paperwasp.client.sources.rows import ROW_NUMBER, columns_of_id
 from paperwasp.client.sources.values import converter
 from paperwasp.errors import InvalidInput
 from paperwasp.patterns import compile_later
@@ -23,6 +27,7 @@ from paperwasp.schema.data_types import RESERVED_NAMES
 
 _VECTOR_LENGTH: Final = 8
 """Lists of numbers that are all of one length, and not shorter, are vectors."""
+_PLAIN_TYPES: Final = ("bool", "int", "long", "double", "timestamp")
 _CATEGORY_SHARE: Final = 0.5
 _CATEGORY_WORDS: Final = 3
 """Texts of at most this many words on average, which come twice on average, are categories."""
@@ -31,6 +36,8 @@ _LIST_PART_CHARACTERS: Final = 40
 _INT_SAFE: Final = 2**30
 """Whole numbers up to this are `int`, so that there is room for twice as large ones; others are `long`."""
 _ID_NAMES: Final = ("documentid", "id", "_id", "docid", "doc_id", "uuid", "guid", "key", "sku", "isbn", "asin", "doi")
+_MISSING: Final = frozenset(("n/a", "#n/a", "n.a.", "na", "null", "none", "nil", "nan", "-", "--", "?"))
+"""Words that stand for no value among values of another type, in small letters."""
 _TITLE_NAMES: Final = ("title", "name", "headline", "subject", "heading", "label", "product", "question")
 _NOT_IN_NAMES: Final = compile_later(r"[^a-z0-9]+")
 _LEADING_ZERO: Final = compile_later(r"[+-]?0[0-9]")
@@ -65,6 +72,8 @@ class Column:
     """What of the values speaks for the type, for a comment."""
     example: str
     """One of the values."""
+    missing: tuple[str, ...] = ()
+    """Texts of the column that stand for no value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,7 @@ class Guess:
 
     columns: tuple[Column, ...]
     id: str
-    """The column with the ids."""
+    """The column with the ids; `ROW_NUMBER` where no column can be."""
     title: Column | None
     """The text that a person would know a row by."""
 
@@ -83,7 +92,7 @@ class Guess:
 
 
 def guess(sample: Sample, id_column: str | None) -> Guess:
-    """What the rows of a sample are. Errors: InvalidInput where no column can be the id."""
+    """What the rows of a sample are. Errors: InvalidInput where the column that is said to be the id is not there."""
     identity = _id_column(sample, id_column)
     taken: set[str] = set()
     named = [name for name in sample.columns if name != identity or _is_prose(sample, name)]
@@ -94,7 +103,9 @@ def guess(sample: Sample, id_column: str | None) -> Guess:
 
 def field_name(column: str, taken: Collection[str] = ()) -> str:
     """The name of a field for a column: small letters, digits and underscores, and no other field's."""
-    name = _NOT_IN_NAMES.sub("_", column.lower()).strip("_") or "field"
+    plain = unicodedata.normalize("NFKD", column.casefold())  # é is an e and an accent
+    bare = "".join(character for character in plain if not unicodedata.combining(character))
+    name = _NOT_IN_NAMES.sub("_", bare).strip("_") or "field"
     if not name[0].isalpha() or name in _RESERVED:
         name = f"field_{name}"
     number, base = 2, name
@@ -106,19 +117,20 @@ def field_name(column: str, taken: Collection[str] = ()) -> str:
 
 def _id_column(sample: Sample, said: str | None) -> str:
     if said is not None:
-        if said not in sample.columns:
+        if any(column not in sample.columns for column in columns_of_id(said)):
             raise InvalidInput(f"--id names '{said}', and the columns are {', '.join(sample.columns)}")
         return said
     candidates = [name for name in sample.columns if _is_unique(sample, name)]
     named = [name for key in _ID_NAMES for name in candidates if field_name(name) in (key, f"field_{key}")]
     ending = [name for name in candidates if name.lower().endswith(("id", "_key", "_no", "code"))]
-    found = next(iter((*named, *ending, *candidates)), None)
-    if found is None:
-        raise InvalidInput(
-            f"No column has another value in each row, so none can be the id of documents: add one, or name one with "
-            f"--id; the columns are {', '.join(sample.columns)}"
-        )
-    return found
+    found = next(iter((*named, *ending, *(name for name in candidates if _is_like_id(sample, name)))), None)
+    return ROW_NUMBER if found is None else found
+
+
+def _is_like_id(sample: Sample, column: str) -> bool:
+    """Whether different values are texts or whole numbers, and not times, prices or words for what is missing."""
+    found = _column(sample, column, set())
+    return not found.missing and (found.type in ("string", "int", "long")) and found.said_type != "timestamp"
 
 
 def _is_prose(sample: Sample, column: str) -> bool:
@@ -142,11 +154,12 @@ def _column(sample: Sample, name: str, taken: set[str]) -> Column:
     example = _shown(values[0]) if values else ""
     if not values:
         return Column(name, field, "string", Use.LEFT_OUT, "", "no row of the sample has a value", example)
-    for look in (_typed, _listed, _as_text):
+    for look in (_typed, _listed, _with_missing, _as_text):
         found = look(values)
         if found is not None:
             type_, use, said_type, why = found
-            return Column(name, field, type_, use, said_type, why, example)
+            missing = _missing_of(values) if look is _with_missing else ()
+            return Column(name, field, type_, use, said_type, why, example, missing)
     return Column(name, field, "string", Use.LEFT_OUT, "", "objects need a struct or a map of their own", example)
 
 
@@ -188,6 +201,22 @@ def _listed(values: Sequence[Any]) -> Found | None:
     return None
 
 
+def _missing_of(values: Sequence[Any]) -> tuple[str, ...]:
+    """The texts that stand for no value, if they stand among others."""
+    stripped = {value.strip() for value in values if isinstance(value, str)}
+    return tuple(sorted(text for text in stripped if text.casefold() in _MISSING))
+
+
+def _with_missing(values: Sequence[Any]) -> Found | None:
+    """What values are without those that stand for none, where that makes another type of them than texts."""
+    missing = _missing_of(values)
+    present = [value for value in values if not (isinstance(value, str) and value.strip() in missing)]
+    if not missing or not present or (found := _as_text(present)) is None:
+        return None
+    type_, use, said_type, why = found
+    return (type_, use, said_type, f"{why}, and {', '.join(missing)}") if said_type in _PLAIN_TYPES else None
+
+
 def _as_text(values: Sequence[Any]) -> Found | None:
     """What texts stand for; values of several kinds are taken as texts."""
     if any(isinstance(value, list | tuple | dict) for value in values):
@@ -201,7 +230,9 @@ def _as_text(values: Sequence[Any]) -> Found | None:
     words = sum(len(text.split()) for text in texts) / len(texts)
     different = len(set(texts)) / len(texts)
     if words <= _CATEGORY_WORDS and different <= _CATEGORY_SHARE:
-        return "string", Use.CATEGORY, "", f"{len(set(texts))} different texts in {len(texts)} rows"
+        count = len(set(texts))
+        what = "the same text" if count == 1 else f"{count} different texts"
+        return "string", Use.CATEGORY, "", f"{what} in {counted(len(texts), 'row')}"
     return "string", Use.TEXT, "", f"texts of {words:.0f} words" if words >= 1.5 else "texts"
 
 

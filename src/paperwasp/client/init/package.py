@@ -108,6 +108,9 @@ class NewPackage:
     guess: Guess
     source: str
     """The name of the file."""
+    format: str | None = None
+    delimiter: str | None = None
+    """How the file is read, where its name and its first line do not say it."""
 
     def files(self) -> Mapping[str, str]:
         """The text of each file of the package by its path."""
@@ -127,7 +130,16 @@ class NewPackage:
                 arguments += ["--map", f"{column.name}={column.field}"]
             if column.said_type and column.use is not Use.LEFT_OUT:
                 arguments += ["--field-type", f"{column.field}={column.said_type}"]
+        for text in self.missing():
+            arguments.append(f"--missing={text}")
+        for option, value in (("--format", self.format), ("--delimiter", self.delimiter)):
+            if value is not None:
+                arguments += [option, value]
         return arguments
+
+    def missing(self) -> list[str]:
+        """The texts that stand for no value."""
+        return sorted({text for column in self.guess.columns for text in column.missing})
 
     def fields(self) -> dict[str, str]:
         """Column → field, for columns that are not fields of their own name, and for an id that is a field, too; an

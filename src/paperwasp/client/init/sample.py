@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from paperwasp.client.sources.operations import BadInput, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
-from paperwasp.client.sources.rows import RowMapping, RowOptions
+from paperwasp.client.sources.rows import RowMapping, RowOptions, refuse_twice
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 from paperwasp.records import dataclass
@@ -32,11 +32,14 @@ class Sample:
 def read_sample(path: str, options: ReadOptions) -> Sample:
     """The first rows of a file of rows. Errors: InvalidInput for a file that is empty, damaged, or has operations."""
     rows = _Rows()
+    unreadable = ""
     for item in islice(read_file(path, options, rows=rows), SAMPLED_ROWS):
-        if isinstance(item, BadInput) and item.is_end:
-            raise InvalidInput(item.message)
+        if isinstance(item, BadInput):
+            if item.is_end:
+                raise InvalidInput(item.message)
+            unreadable = unreadable or item.message
     if not rows.found:
-        raise InvalidInput(f"'{path}' has no rows, so nothing can be said of its columns")
+        raise InvalidInput(unreadable or f"'{path}' has no rows, so nothing can be said of its columns")
     if all("fields" in row and isinstance(row.get("fields"), Mapping) for row in rows.found[:10]):
         raise InvalidInput(
             f"'{path}' has operations of Vespa's feed format: the application that it is for has a schema"
@@ -53,10 +56,7 @@ class _Rows(RowMapping):
         self.found: list[Mapping[str, Any]] = []
 
     def check_columns(self, name: str, columns: Iterable[str]) -> None:
-        there = list(columns)
-        twice = next((column for number, column in enumerate(there) if column in there[:number]), None)
-        if twice is not None:
-            raise InvalidInput(f"{name}: there are two columns '{twice}'")
+        refuse_twice(name, list(columns))
 
     def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
         self.found.append({column: _plain(value) for column, value in row.items()})

@@ -1,22 +1,33 @@
-"""Rows of CSV and TSV: the first names the columns. Empty cells are no values."""
+"""Rows of CSV and TSV: the first names the columns. Empty cells are no values.
+
+Where nobody says what is between cells, it is a comma, or else which of `;`, tab and `|` the first line has most of.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterator
+from typing import Final
 
 from paperwasp.client.sources.opening import OPERATION_BYTES, Line, lines_of
 from paperwasp.client.sources.operations import BadInput, Item
 from paperwasp.client.sources.rows import RowMapping
 from paperwasp.errors import InvalidInput
 
+_OTHER_DELIMITERS: Final = (b";", b"\t", b"|")
+
 
 def read_delimited(
-    name: str, stream: io.BufferedReader, rows: RowMapping, delimiter: str = ",", most_bytes: int = OPERATION_BYTES
+    name: str,
+    stream: io.BufferedReader,
+    rows: RowMapping,
+    delimiter: str | None = None,
+    most_bytes: int = OPERATION_BYTES,
 ) -> Iterator[Item]:
     """Yields the operation of each row, or what is wrong with it. Lines are those on which rows begin."""
     csv.field_size_limit(most_bytes)
+    delimiter = delimiter or _delimiter_of(stream)
     texts = _Texts(name, lines_of(stream, most_bytes))
     reader = csv.reader(texts, delimiter=delimiter, strict=True)
     columns: list[str] | None = None
@@ -42,6 +53,14 @@ def read_delimited(
             yield BadInput(bad, is_end=columns is None)
             if columns is None:
                 return
+
+
+def _delimiter_of(stream: io.BufferedReader) -> str:
+    """What is between the cells of the first line. Nothing of the stream is taken."""
+    line = stream.peek(1).lstrip(b"\r\n").split(b"\n", 1)[0]
+    bare = b"".join(line.split(b'"')[::2])
+    most = max(_OTHER_DELIMITERS, key=bare.count)
+    return "," if b"," in bare or most not in bare else most.decode()
 
 
 def _describe(error: Exception, place: str) -> str:

@@ -31,7 +31,7 @@ _ENDINGS: Final = {
     ".feather": "arrow",
     ".ipc": "arrow",
 }
-_DELIMITERS: Final = {"csv": ",", "tsv": "\t"}
+_DELIMITERS: Final = {"csv": None, "tsv": "\t"}
 _NEEDS_ARROW: Final = "Parquet and Arrow need pyarrow, which is not installed: pip install 'paperwasp[arrow]'"
 
 Report = Callable[[int, int | None], None]
@@ -45,7 +45,7 @@ class ReadOptions:
     format: str | None = None
     """None: by the ending of each file; standard input is JSON."""
     delimiter: str | None = None
-    """Between the cells of CSV; None: a comma, or a tab in TSV."""
+    """Between the cells of CSV; None: what the first line has, or a tab in TSV."""
     rows: RowOptions = field(default_factory=RowOptions)
     most_bytes: int = OPERATION_BYTES
     type_of: TypeOf | None = None

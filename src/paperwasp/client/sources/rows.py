@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from paperwasp.client.sources.operations import Kind, SourceOperation
 from paperwasp.client.sources.python_values import json_of, plain_value
-from paperwasp.client.sources.values import Convert, converter, shown
+from paperwasp.client.sources.values import Convert, converter, shown, without_missing
 from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, TypeOf, is_like_whole, made_whole
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
@@ -19,6 +20,9 @@ DOCUMENT_ID: Final = "documentid"
 """The column in which `paperwasp visit` writes whole document ids."""
 DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
 """The columns that are the id where nobody says which is, the first one of them that is there."""
+ROW_NUMBER: Final = "{#}"
+"""In a template of ids: the number of the row among all rows that are read, where no column is named `#`."""
+_NUMBER: Final = "#"
 _ALL: Final = "*"
 _AUTO: Final = "auto"
 _PLACEHOLDER: Final = compile_later(r"\{([^{}]*)\}")
@@ -34,16 +38,20 @@ class RowOptions:
     namespace: str | None = None
     """None: the document type."""
     id: str | None = None
-    """A column, or a text with columns in braces. None: `documentid` or `id`, whichever there is."""
+    """A column, or a text with columns in braces, or `{#}`. None: `documentid` or `id`, whichever there is."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Column → field; an empty field leaves the column out. Columns that are not named are fields of their name."""
     types: Mapping[str, str] = field(default_factory=dict)
     """Field → type, of texts; `*` for all others."""
+    missing: Collection[str] = ()
+    """Texts that stand for no value in fields of which `types` says something else than texts."""
     separator: str = ";"
     time_unit: str = "s"
     operation: Kind = "put"
     in_python: bool = False
     """Errors name the arguments of `Service.feed`, and not the options of the command."""
+    numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)
+    """Of the rows, over all files."""
 
 
 class PlainColumns(NamedTuple):
@@ -70,7 +78,7 @@ class RowMapping:
         self._type_of = type_of or _not_known
         self._types: dict[tuple[str, str], str | None] = {}
         self._converters = {
-            name: converter(type_name, options.separator, options.time_unit)
+            name: without_missing(converter(type_name, options.separator, options.time_unit), options.missing)
             for name, type_name in options.types.items()
         }
         self._default = self._converters.get(_ALL)
@@ -79,9 +87,7 @@ class RowMapping:
     def check_columns(self, name: str, columns: Iterable[str]) -> None:
         """Refuses a table that lacks what the options name. Errors: InvalidInput that says which columns there are."""
         there = list(columns)
-        twice = next((column for number, column in enumerate(there) if column in there[:number]), None)
-        if twice is not None:
-            raise InvalidInput(f"{name}: there are two columns '{twice}'")
+        refuse_twice(name, there)
         self._id_columns(there, name)
         fields = {self._options.fields.get(column, column) for column in there}
         unknown = [("--map", column) for column in self._options.fields if column not in there]
@@ -177,7 +183,7 @@ class RowMapping:
         """The columns of which ids are made. Errors: InvalidInput where they are not there."""
         template = self._options.id
         if template is not None and (names := _PLACEHOLDER.findall(template)):
-            needed = names
+            needed = [name for name in names if name != _NUMBER or name in there]
         else:
             needed = [template or self._plain_id(there) or ""]
         for name in needed:
@@ -196,7 +202,8 @@ class RowMapping:
                 raise InvalidInput(f"{place}: column '{column}' is empty, and the id is made of it")
         template = self._options.id
         if template is not None and "{" in template:
-            text = _PLACEHOLDER.sub(lambda match: str(row[match[1]]), template)
+            number = next(self._options.numbers)
+            text = _PLACEHOLDER.sub(lambda match: str(row.get(match[1], number)), template)
         else:
             text = str(row[columns[0]])
         if not text.startswith(_WHOLE_ID):
@@ -211,6 +218,19 @@ class RowMapping:
         if document_type is None:
             raise InvalidInput(f"{place}: say with {self._option('--schema')} of which document type the rows are")
         return f"id:{self._options.namespace or document_type}:{document_type}::"
+
+
+def refuse_twice(name: str, columns: Sequence[str]) -> None:
+    """Errors: InvalidInput for a table with two columns of one name."""
+    twice = next((column for number, column in enumerate(columns) if column in columns[:number]), None)
+    if twice is not None:
+        raise InvalidInput(f"{name}: there are two columns '{twice}': rename one of them")
+
+
+def columns_of_id(template: str) -> list[str]:
+    """The columns of which ids are made by a template, or by the column that it is."""
+    names = _PLACEHOLDER.findall(template)
+    return [name for name in names if name != _NUMBER] if names else [template]
 
 
 def _not_known(_document_id: DocumentId, _field: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -42,6 +42,13 @@ def converter(type_name: str, separator: str, time_unit: str) -> Convert:
         return _CONVERTERS[name]
     known = ", ".join((*_CONVERTERS, "timestamp", "array<…>"))
     raise InvalidInput(f"--field-type: '{type_name}' is not one of {known}")
+
+
+def without_missing(convert: Convert, missing: Collection[str]) -> Convert:
+    """The conversion where some texts stand for no value; texts that are to stay texts are kept."""
+    if not missing or convert is _text:
+        return convert
+    return lambda text: None if text.strip() in missing else convert(text)
 
 
 def shown(text: str) -> str:
