@@ -74,6 +74,8 @@ class Settings:
     """Whether applications may have components that are written in Python, which do here whatever they want."""
     query_expressions: bool = True
     """Whether queries may bring ranking expressions, where services.xml does not say otherwise."""
+    query_memory_bytes: int = limits.QUERY_MEMORY_BYTES
+    """What the tensors of a query may take, where services.xml does not say."""
     authenticates: bool = False
     """Whether clients of containers that do not say otherwise must tell who they are."""
     authenticates_deployments: bool = False
@@ -246,6 +248,7 @@ def _model_of(package: ApplicationPackage, application: ApplicationId, *, settin
         allow_python=settings.allow_python_components,
         authenticates=settings.authenticates,
         query_expressions=settings.query_expressions,
+        query_memory_bytes=settings.query_memory_bytes,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 
+from paperwasp import limits
 from paperwasp.application.build import build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
@@ -24,7 +25,7 @@ SERVICES = """<services version="1.0">{root}
 MUSIC = "schema music { document music { field title type string { indexing: index } } }"
 
 
-def model_of(**said: str) -> ApplicationModel:
+def model_of(query_memory_bytes: str = "", **said: str) -> ApplicationModel:
     texts = {place: said.get(place, "") for place in ("root", "container", "content", "document")}
     files = {
         "services.xml": SERVICES.format(**texts),
@@ -32,7 +33,7 @@ def model_of(**said: str) -> ApplicationModel:
         "schemas/book.sd": "schema book { document book { } }",
     }
     package = ApplicationPackage({path: text.encode() for path, text in files.items()})
-    return build_model(package, lambda *_: ())
+    return build_model(package, lambda *_: (), query_memory_bytes=int(query_memory_bytes or limits.QUERY_MEMORY_BYTES))
 
 
 def teasers_of(model: ApplicationModel) -> dict[str, Teasers]:
@@ -244,6 +245,14 @@ def test_memory_of_queries(root: str, container: str, size_bytes: int) -> None:
     model = model_of(**written)
     assert [each.query_memory_bytes for each in model.containers] == [size_bytes]
     assert not model.findings
+
+
+def test_memory_of_queries_as_who_serves_says() -> None:
+    """Where services.xml does not say."""
+    said = MEMORY.format("<size>64 MiB</size>")
+    for root, size_bytes in (("", 1 << 30), (said, 64 << 20)):
+        (container,) = model_of(str(1 << 30), root=root).containers
+        assert container.query_memory_bytes == size_bytes
 
 
 @pytest.mark.parametrize(

@@ -217,3 +217,16 @@ def test_any_request_is_answered(models: Models, path: str, texts: dict[str, str
     assert answer.status in (200, 400, 404)
     if answer.status != 200:
         assert list(orjson.loads(answer.body)) == ["error"]
+
+
+@pytest.mark.parametrize(("memory_bytes", "status"), [(limits.QUERY_MEMORY_BYTES, 200), (1000, 400)])
+def test_an_evaluation_that_takes_too_much_memory_is_an_error_of_the_request(memory_bytes: int, status: int) -> None:
+    """Not 413: what was sent is small."""
+    function = b"function f() { expression: sum(tensor(a[100],b[100])(a * x + b)) }"
+    text = b"model big {\n inputs {\n x tensor()\n }\n %b\n}" % function
+    handler = EvaluationHandler()
+    handler.configure(read_models({"models/big.model": text}, {}), memory_bytes)
+    answer = ask(handler, "GET /model-evaluation/v1/big/f/eval?x=2")
+    assert answer.status == status, answer.body
+    if status == 400:
+        assert b"more than the 1,000 bytes of memory" in answer.body

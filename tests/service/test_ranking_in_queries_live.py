@@ -31,6 +31,7 @@ SCHEMA = """schema t {{
     function f(x) {{ expression: x * {0} }}
     first-phase {{ expression: f(attribute(a)) }}
   }}
+  rank-profile large {{ first-phase {{ expression: reduce(tensor(x[200000])(x + attribute(a)), sum) }} }}
 }}"""
 FIRST = "ranking.firstPhase.expression"
 DOCUMENTS = 20
@@ -93,8 +94,9 @@ def test_who_serves_may_switch_it_off_for_all_applications(tmp_path: Path, more:
             assert asked(service, "")[0] == 200
 
 
-def test_the_flag_of_the_command_line(tmp_path: Path) -> None:
-    with running_service(tmp_path / "data", "--no-query-expressions") as service:
+def test_the_flags_of_the_command_line(tmp_path: Path) -> None:
+    """Also that of the memory of a query: one hit of the profile `large` takes 1.6 MB."""
+    with running_service(tmp_path / "data", "--no-query-expressions", "--query-memory", "1MiB") as service:
         answer = web.post(
             f"{service.config_url}/application/v2/tenant/default/prepareandactivate",
             content=zipped(package()),
@@ -106,6 +108,12 @@ def test_the_flag_of_the_command_line(tmp_path: Path) -> None:
         refused = web.post(f"{service.url}/search/", json=body, timeout=60)
         assert refused.status_code == 400
         assert "--no-query-expressions" in refused.json()["root"]["errors"][0]["message"]
+        put = web.post(f"{service.url}/document/v1/t/t/docid/1", json={"fields": {"a": 1}}, timeout=30)
+        assert put.status_code == 200
+        body = {"yql": "select * from t where true", "ranking": "large", "timeout": "20s"}
+        refused = web.post(f"{service.url}/search/", json=body, timeout=60)
+        assert refused.status_code == 400
+        assert "more than the 1,048,576 bytes of memory" in refused.json()["root"]["errors"][0]["message"]
 
 
 def test_many_at_once_are_each_ranked_by_their_own(service: Deployed) -> None:

@@ -64,13 +64,15 @@ def build_model(
     allow_python: bool = False,
     authenticates: bool = False,
     query_expressions: bool = True,
+    query_memory_bytes: int = limits.QUERY_MEMORY_BYTES,
 ) -> ApplicationModel:
     """The model of the application in the package, as a deployment with these properties sees it.
 
     `now` is the day for which validation overrides are checked; without it they are not. `allow_python`: components
     that are written in Python are loaded, which runs their code; otherwise a package that has some is refused.
     `authenticates`: clients of containers that do not say otherwise must tell who they are. `query_expressions`:
-    queries may bring ranking expressions, where services.xml does not say otherwise.
+    queries may bring ranking expressions, where services.xml does not say otherwise. `query_memory_bytes`: what the
+    tensors of a query may take, where it does not say.
     Errors: InvalidPackage with every problem found, each with file and place where there is one.
     """
     findings = Findings()
@@ -95,7 +97,10 @@ def build_model(
     check_tls(services.containers, files, findings, authenticates=authenticates)
     if findings.error_count:
         raise InvalidPackage(_join_errors(findings), findings.errors)
-    containers = services.containers
+    containers = tuple(
+        replace(container, query_memory_bytes=container.query_memory_bytes or query_memory_bytes)
+        for container in services.containers
+    )
     if not query_expressions:
         containers = tuple(replace(container, allows_expressions=False) for container in containers)
     return ApplicationModel(

@@ -18,11 +18,10 @@ from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_access import ACCESS_CONFIG
 from paperwasp.application.tables import RULES
-from paperwasp.application.values import VALUES, boolean, size_bytes
+from paperwasp.application.values import QUERY_MEMORY, VALUES, boolean, is_query_memory, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.errors import Finding
 from paperwasp.parsing.nearest import did_you_mean
@@ -53,7 +52,6 @@ _SETTINGS: Final[Mapping[str, type]] = {
     each.name: type(getattr(DEFAULT_SETTINGS, each.name)) for each in fields(TeaserSettings)
 }
 
-_LEAST_MEMORY: Final = 1 << 20
 
 _Values = Mapping[str, Any]
 
@@ -107,13 +105,12 @@ def allows_expressions(root: Element, container: Element, findings: Findings) ->
 
 
 def query_memory_bytes(root: Element, container: Element, findings: Findings) -> int:
-    """What ranking for a query to a container may take. What is wrong is reported."""
-    found = limits.QUERY_MEMORY_BYTES
+    """What ranking for a query to a container may take; 0: it is not said. What is wrong is reported."""
+    found = 0
     for child in _said(root, container, MEMORY, _SIZE, findings):
         said = size_bytes(child.text)
-        if said is None or not _LEAST_MEMORY <= said <= limits.MOST_QUERY_MEMORY_BYTES:
-            least, most = _LEAST_MEMORY >> 20, limits.MOST_QUERY_MEMORY_BYTES >> 30
-            findings.error(_invalid(child, f"a size like 256MiB, from {least} MiB to {most} GiB"), child.position)
+        if said is None or not is_query_memory(said):
+            findings.error(_invalid(child, QUERY_MEMORY), child.position)
         else:
             found = said
     return found

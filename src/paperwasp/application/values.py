@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from paperwasp import limits
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 
@@ -55,6 +56,18 @@ def size_bytes(text: str) -> int | None:
     amount, unit, binary = found.groups()
     power = _SIZE_POWERS.index(unit.lower()) + 1 if unit else 0
     return int(amount) * int((1024 if binary else 1000) ** power)
+
+
+_LEAST_QUERY_MEMORY: Final = 1 << 20
+QUERY_MEMORY: Final = (
+    f"a size like 256MiB, from {_LEAST_QUERY_MEMORY >> 20} MiB to {limits.MOST_QUERY_MEMORY_BYTES >> 30} GiB"
+)
+"""What a query may be given of memory."""
+
+
+def is_query_memory(size: int) -> bool:
+    """Whether a query may be given so many bytes."""
+    return _LEAST_QUERY_MEMORY <= size <= limits.MOST_QUERY_MEMORY_BYTES
 
 
 def _integers(lowest: int, highest: int = 2**31 - 1) -> Value:

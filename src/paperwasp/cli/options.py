@@ -55,6 +55,15 @@ QueryExpressions = Annotated[
         help="Refuse queries that bring ranking expressions, whatever services.xml says: they cost what they say.",
     ),
 ]
+QueryMemory = Annotated[
+    str | None,
+    typer.Option(
+        help="What the tensors of a query may take, like 256MiB, where services.xml does not say: 64MiB.",
+        metavar="SIZE",
+        envvar="PAPERWASP_QUERY_MEMORY",
+        show_envvar=True,
+    ),
+]
 Token = Annotated[
     str | None,
     typer.Option(

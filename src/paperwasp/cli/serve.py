@@ -11,7 +11,7 @@ import time
 from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -35,10 +35,14 @@ from paperwasp.cli.options import (
     ConfigClients,
     ConfigKey,
     QueryExpressions,
+    QueryMemory,
 )
 from paperwasp.daemon_threads import is_any_busy
 from paperwasp.env import limit_arenas, process_seconds
 from paperwasp.http.tls_files import PemFile, TlsSettings
+
+if TYPE_CHECKING:
+    from paperwasp.service.containers import Containers
 
 _MOST_PORT: Final = 65_535
 
@@ -60,6 +64,7 @@ def serve(
     ] = False,
     allow_python_components: AllowPython = False,
     query_expressions: QueryExpressions = True,
+    query_memory: QueryMemory = None,
     authenticate: Authenticate = False,
     authenticate_deployments: AuthenticateDeployments = False,
     config_tls_certificate: ConfigCertificate = None,
@@ -87,15 +92,13 @@ def serve(
             f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
         )
         _tell_if_open(host, service.config_server.port, authenticate_deployments)
-        for (application, cluster), (port, _) in service.containers.serving().items():
-            if port != service.containers.front_port:
-                scheme = service.containers.scheme((application, cluster))
-                typer.echo(f"Container cluster '{cluster}' of application {application} on {scheme}://{host}:{port}")
+        _tell_other_ports(host, service.containers)
         sys.stdout.flush()
         notify(READY)
 
     settings = Settings(data_dir, host, port, config_port, repair, allow_python_components)
     settings = replace(settings, query_expressions=query_expressions, authenticates=authenticate)
+    settings = replace(settings, query_memory_bytes=_query_memory_bytes(query_memory))
     settings = replace(settings, authenticates_deployments=authenticate_deployments, config_tls=config_tls)
     settings = replace(settings, access_log=access_log.value, otlp_endpoint=otlp_endpoint)
     asyncio.run(serve_until_signal(settings, application, say_ready))
@@ -103,6 +106,26 @@ def serve(
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
+
+
+def _tell_other_ports(host: str, containers: Containers) -> None:
+    """Says where container clusters listen that have ports of their own."""
+    for (application, cluster), (port, _) in containers.serving().items():
+        if port != containers.front_port:
+            scheme = containers.scheme((application, cluster))
+            typer.echo(f"Container cluster '{cluster}' of application {application} on {scheme}://{host}:{port}")
+
+
+def _query_memory_bytes(text: str | None) -> int:
+    """Errors: BadParameter."""
+    if text is None:
+        return limits.QUERY_MEMORY_BYTES
+    from paperwasp.application.values import QUERY_MEMORY, is_query_memory, size_bytes
+
+    found = size_bytes(text)
+    if found is None or not is_query_memory(found):
+        raise typer.BadParameter(f"'{text}' is not {QUERY_MEMORY}", param_hint="--query-memory")
+    return found
 
 
 def _tell_if_open(host: str, config_port: int, authenticates: bool) -> None:

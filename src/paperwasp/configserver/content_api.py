@@ -78,11 +78,12 @@ class ContentApi:
     async def _content(self, request: Request, session: Session, url: str, path: str) -> Response:
         package = await self._workers.read(self._packages.of, session)
         if path in package.files:
-            return _file(request, package, path, url)
+            return await self._workers.read(_file, request, package, path, url)
         folder = path.removesuffix("/")
         if not is_directory(package, session.directories, folder):
             raise NotFound(f"Session {session.id} does not contain a file at '{path}'")
-        return _Listing(request, package, session.directories, folder, f"{url}/content/").response()
+        listing = _Listing(request, package, session.directories, folder, f"{url}/content/")
+        return await self._workers.read(listing.response)
 
     async def put(self, request: Request, names: Mapping[str, str]) -> Response:
         """Writes a file; makes a folder where the path ends in a slash."""
@@ -172,8 +173,12 @@ class _Listing:
 
 def _folders(path: str, prefix: str) -> set[str]:
     """The folders from below `prefix` down to the file."""
-    folders = {f"{parent}/" for parent in PurePosixPath(path).parents if str(parent) != "."}
-    return {folder for folder in folders if folder.startswith(prefix) and folder != prefix}
+    folders = set[str]()
+    end = path.find("/", len(prefix))
+    while end >= 0:
+        folders.add(path[: end + 1])
+        end = path.find("/", end + 1)
+    return folders
 
 
 def _status(package: ApplicationPackage, path: str, url: str) -> dict[str, str]:

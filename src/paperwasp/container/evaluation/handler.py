@@ -2,7 +2,8 @@
 
 All methods are alike. The path is read in lower case, as in Vespa; differs: a model or function whose name has upper
 case is found by its name in lower case all the same. Every error is `{"error": …}`: 404 for what there is not, and for
-values that are none for their arguments; 400 for arguments without a value and for forms of tensors that there are not.
+values that are none for their arguments; 400 for arguments without a value, for forms of tensors that there are not,
+and for an evaluation that would take more memory than it may have; 504 for one that takes too long.
 Who prefers CBOR gets it for all but literals.
 
 Vespa: ModelsEvaluationHandler.java
@@ -17,7 +18,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.container.evaluation.rendering import is_literal
 from paperwasp.container.evaluation.runs import EvaluationRuns
-from paperwasp.errors import InvalidInput, PaperwaspError
+from paperwasp.errors import InvalidInput, PaperwaspError, TooLarge
 from paperwasp.evaluation.function import Function
 from paperwasp.evaluation.models import EvaluatedModel, Models
 from paperwasp.http.cbor import error_as_accepted as short_as_accepted
@@ -50,6 +51,8 @@ class EvaluationHandler:
         """The answer. Never raises but for cancellation and defects."""
         try:
             return await self._answer(request, self._models)
+        except TooLarge as error:  # what is computed, not what was sent: that is refused before
+            return short_as_accepted(request, error_response(InvalidInput(error.message)))
         except PaperwaspError as error:
             return short_as_accepted(request, error_response(error))
 

@@ -12,14 +12,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 from paperwasp import limits
 from paperwasp.container.evaluation.rendering import PARAMETER, check_form, rendered
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.daemon_threads import DaemonThreads
-from paperwasp.errors import Overload, PaperwaspError, Timeout
+from paperwasp.errors import Overload, PaperwaspError, Timeout, without_frames
 from paperwasp.evaluation.binding import bound_values
 from paperwasp.evaluation.function import Function, Values
 from paperwasp.records import dataclass
@@ -79,6 +79,8 @@ class EvaluationRuns:
         except OutOfTime:
             seconds = limits.MODEL_EVALUATION_SECONDS
             outcomes = [Timeout(f"The evaluation took more than {seconds} s")] * len(taken)
+        except PaperwaspError as error:
+            outcomes = [cast(Exception, without_frames(error))] * len(taken)
         except Exception as error:  # a defect is the answer to those who asked
             outcomes = [error] * len(taken)
         finally:
