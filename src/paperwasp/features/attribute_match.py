@@ -170,13 +170,12 @@ class _Metrics:
 @register(NAME, "attribute", outputs=tuple(_OUTPUTS), listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     field = arguments[0]
-    described = setup.described(field)
-    assert described is not None
+    type_ = setup.field(field).type
     name = f"{NAME}({field})"
     given = _Parameters(
         field,
-        isinstance(described.type, ArrayType),
-        isinstance(described.type, WeightedSetType),
+        isinstance(type_, ArrayType),
+        isinstance(type_, WeightedSetType),
         float(setup.whole(256, 2**31 - 1, f"{name}.maxWeight")) or 1.0,
         setup.number(0.05, f"{name}.fieldCompletenessImportance"),
         frozenset(setup.attribute_fields),

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.document.types import ArrayType, MapType, NumericType, TensorFieldType, WeightedSetType
+from paperwasp.document.types import PREDICATE, ArrayType, MapType, NumericType, TensorFieldType, WeightedSetType
 from paperwasp.errors import LanguageError
 from paperwasp.features.block import Block
 from paperwasp.parsing.nearest import did_you_mean
@@ -138,24 +138,25 @@ class RankSetup:
 
     @cached_property
     def attribute_fields(self) -> tuple[str, ...]:
-        """The fields that ranking sees as attributes: a field that has an index as well counts as an index field."""
-        return tuple(f.name for f in self.schema.fields.values() if f.index is None and is_attribute_now(f))
+        """The fields that ranking sees as attributes: a field that has an index as well counts as an index field; and
+        the parts of structs and maps that are attributes.
+
+        In Vespa each such part is an attribute of its own (config-model's AttributeFields.java, proton's
+        indexenvironment.cpp).
+        """
+        whole = [field.name for field in self.schema.fields.values() if field.index is None and is_attribute_now(field)]
+        names = (f"{field.name}.{path}" for field in self.schema.fields.values() for path in field.sub_fields)
+        parts = [part for name in names if name not in self.schema.fields and (part := self.schema.field_named(name))]
+        return (*whole, *(part.name for part in parts if is_attribute_now(part)))
 
     @cached_property
     def listed_attributes(self) -> tuple[str, ...]:
-        """These fields by the names of their attributes in Vespa, which keeps positions as z-curves."""
-        curved = [name for name in self.attribute_fields if f"{name}{Z_CURVE_SUFFIX}" in self.schema.fields]
-        return tuple(f"{name}{Z_CURVE_SUFFIX}" if name in curved else name for name in self.attribute_fields)
-
-    @cached_property
-    def all_attributes(self) -> tuple[str, ...]:
-        """These fields and the parts of structs and maps that are attributes.
-
-        In Vespa each such part is an attribute of its own (config-model's AttributeFields.java).
-        """
-        names = (f"{field.name}.{path}" for field in self.schema.fields.values() for path in field.sub_fields)
-        parts = [part for name in names if name not in self.schema.fields and (part := self.schema.field_named(name))]
-        return (*self.listed_attributes, *(part.name for part in parts if is_attribute_now(part)))
+        """These fields by the names of their attributes in Vespa, which keeps positions as z-curves; and predicates,
+        whose matches only some features see."""
+        predicates = [f.name for f in self.schema.fields.values() if f.type == PREDICATE and is_attribute_now(f)]
+        names = dict.fromkeys((*self.attribute_fields, *predicates))
+        curved = [name for name in names if f"{name}{Z_CURVE_SUFFIX}" in self.schema.fields]
+        return tuple(f"{name}{Z_CURVE_SUFFIX}" if name in curved else name for name in names)
 
 
 Bind = Callable[[RankSetup, tuple[str, ...], str], Callable[[Block], Any]]
@@ -257,7 +258,15 @@ def _check_argument(kind: Parameter, argument: str, setup: RankSetup, feature: s
     return check_field(kind, argument, setup, feature)
 
 
-_OF_PARTS: Final = ("attribute", "tensorFromLabels", "tensorFromLabelsWithOffset", "tensorFromStructs")
+_OF_PARTS: Final = (
+    "attribute",
+    "attributeMatch",
+    "nativeAttributeMatch",
+    "nativeRank",
+    "tensorFromLabels",
+    "tensorFromLabelsWithOffset",
+    "tensorFromStructs",
+)
 """The features that read parts of structs, which are columns of arrays."""
 
 

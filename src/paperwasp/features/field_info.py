@@ -40,11 +40,11 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 @register(NAME, "name", outputs=("",), optional=1, listed=_listed, pending=_check, any_output=True)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if not arguments:
-        counts = len(setup.listed_index_fields), len(setup.all_attributes)
+        counts = len(setup.listed_index_fields), len(setup.listed_attributes)
         return constant(counts[_OVERVIEW.index(output or _OVERVIEW[0])])
     field, output = setup.searched_name(arguments[0]), output or _OUTPUTS[0]
     is_index = field in setup.index_fields
-    kind = _INDEX if is_index else _ATTRIBUTE if arguments[0] in setup.all_attributes else 0.0
+    kind = _INDEX if is_index else _ATTRIBUTE if arguments[0] in setup.listed_attributes else 0.0
     if output == "type":
         return constant(kind)
     if output == "filter":

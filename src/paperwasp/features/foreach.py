@@ -25,7 +25,7 @@ def _terms(setup: RankSetup) -> tuple[str, ...]:
 _DIMENSIONS: Final[Mapping[str, Callable[[RankSetup], tuple[str, ...]]]] = {
     "terms": _terms,
     "fields": lambda setup: setup.listed_index_fields,
-    "attributes": lambda setup: setup.all_attributes,
+    "attributes": lambda setup: setup.listed_attributes,
 }
 _PARAMETERS: Final = 5
 
