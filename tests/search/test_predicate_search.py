@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from functools import reduce
+from operator import and_, or_
 from pathlib import Path
 
 import pytest
@@ -55,32 +57,27 @@ SCHEMAS = schemas()
 INDEX = PredicateIndex(8, -100, 200)
 
 
-def holds(predicate: Predicate, features: set[tuple[str, str]], ranges: set[tuple[str, int]]) -> bool:
+def matching(predicate: Predicate, attributes: Attributes, ranges: Ranges) -> int:
+    """The subqueries in which the predicate holds, a bit each."""
     match predicate:
         case Truth():
-            return predicate.value
+            return ALL if predicate.value else 0
         case Negation():
-            return not holds(predicate.operand, features, ranges)
+            return ALL & ~matching(predicate.operand, attributes, ranges)
         case Conjunction():
-            return all(holds(operand, features, ranges) for operand in predicate.operands)
+            return reduce(and_, (matching(operand, attributes, ranges) for operand in predicate.operands))
         case Disjunction():
-            return any(holds(operand, features, ranges) for operand in predicate.operands)
-        case FeatureSet():
-            return any((predicate.key, value) in features for value in predicate.values)
+            return reduce(or_, (matching(operand, attributes, ranges) for operand in predicate.operands))
+        case FeatureSet(key, values):
+            return reduce(or_, (bits for name, value, bits in attributes if name == key and value in values), 0)
         case FeatureRange(key, low, high):
-            values = [value for name, value in ranges if name == key]
-            return any((low is None or low <= value) and (high is None or value <= high) for value in values)
+            inside = [bits for name, value, bits in ranges if name == key and _between(low, value, high)]
+            return reduce(or_, inside, 0)
     raise AssertionError(predicate)
 
 
-def matching(predicate: Predicate, attributes: Attributes, ranges: Ranges) -> int:
-    """The subqueries in which the predicate holds."""
-    found = 0
-    for bit in range(64):
-        features = {(name, value) for name, value, subqueries in attributes if subqueries >> bit & 1}
-        numbers = {(name, value) for name, value, subqueries in ranges if subqueries >> bit & 1}
-        found |= holds(predicate, features, numbers) << bit
-    return found
+def _between(low: int | None, value: int, high: int | None) -> bool:
+    return (low is None or low <= value) and (high is None or value <= high)
 
 
 def random_predicate(chance: random.Random, depth: int = 0) -> Predicate:
@@ -145,13 +142,10 @@ def test_random_predicates_through_updates_and_restarts(tmp_path: Path, seed: in
         if chance.random() < 0.3:
             node.node.configure(10 + 2 * step, schemas(column=False))
             node.node.configure(11 + 2 * step, SCHEMAS)
+        predicates = {name: parse_predicate(text) for name, text in targets.items() if text}
         for _ in range(25):
             item = random_query(chance)
-            wanted = {
-                name
-                for name, text in targets.items()
-                if text and matching(parse_predicate(text), item.attributes, item.ranges)
-            }
+            wanted = {name for name, each in predicates.items() if matching(each, item.attributes, item.ranges)}
             assert found(node, item) == wanted, f"seed {seed}, step {step}: {item}"
         shown = {name: shown_predicate(text, INDEX) if text else "" for name, text in targets.items()}
         assert {name: (node.get(name, "ad") or {}).get("target", "") for name in targets} == shown
