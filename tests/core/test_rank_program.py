@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
@@ -55,17 +56,34 @@ def test_the_kernel_has_the_same_operations_in_the_same_order() -> None:
     assert _core.rank_program_operations() == list(OPERATIONS)
 
 
+Rows = list[tuple[float, float, float]]
+
+
+@cache
+def drawn_rows() -> list[Rows]:
+    """Random operands, drawn once for all operations."""
+    drawn: list[Rows] = []
+
+    @given(rows=st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
+    def draw(rows: Rows) -> None:
+        drawn.append(rows)
+
+    draw()
+    return drawn
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
-@given(rows=st.lists(st.tuples(NUMBERS, NUMBERS, NUMBERS), min_size=1, max_size=20))
-def test_each_operation_is_that_of_the_twin(name: str, rows: list[tuple[float, float, float]]) -> None:
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    code = np.array([OPCODES[name], 3, 0, 1, 2], np.int32)
-    actual = run(code, np.empty(0), columns, 1, 3, len(rows))
-    expected = evaluate(code, np.empty(0), columns, 1, 3, len(rows))
-    if name in BY_LIBRARY:
-        np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15)
-    else:
-        np.testing.assert_array_equal(actual, expected)
+def test_each_operation_is_that_of_the_twin(name: str) -> None:
+    assert len(drawn_rows()) >= 100
+    for rows in drawn_rows():
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        code = np.array([OPCODES[name], 3, 0, 1, 2], np.int32)
+        actual = run(code, np.empty(0), columns, 1, 3, len(rows))
+        expected = evaluate(code, np.empty(0), columns, 1, 3, len(rows))
+        if name in BY_LIBRARY:
+            np.testing.assert_allclose(actual, expected, rtol=1e-12, atol=1e-15, err_msg=str(rows))
+        else:
+            np.testing.assert_array_equal(actual, expected, err_msg=str(rows))
 
 
 def test_the_logarithm_is_within_an_ulp() -> None:
