@@ -109,15 +109,22 @@ inline void append_link(const Links& links, uint32_t to) {
     store(links.count, count + 1);
 }
 
+// Without an end before the last: short runs of numbers are compared eight at a time so.
+inline bool has_number(const uint32_t* numbers, size_t count, uint32_t number) {
+    uint32_t equal = 0;
+    for (size_t i = 0; i < count; ++i) equal |= numbers[i] == number;
+    return equal != 0;
+}
+
 // Makes these distinct numbers a list's links. A reader sees those that it had before all the time: they stay in their places, but for the
 // last ones of a list that gets shorter, which are written to their new place first.
 inline void change_links(const Links& links, const std::vector<uint32_t>& ids) {
     uint32_t before[2 * MOST_LINKS], free[2 * MOST_LINKS];
     uint32_t count = copy_links(links, before), holes = 0, filled = 0;
     for (uint32_t i = 0; i < count; ++i)
-        if (std::find(ids.begin(), ids.end(), before[i]) == ids.end()) free[holes++] = i;
+        if (!has_number(ids.data(), ids.size(), before[i])) free[holes++] = i;
     for (const uint32_t id : ids) {
-        if (std::find(before, before + count, id) != before + count) continue;
+        if (has_number(before, count, id)) continue;
         if (filled < holes)
             store(links.ids + free[filled++], id);
         else

@@ -131,7 +131,8 @@ void Worker::link_on(Index& index, uint32_t node, uint32_t level, Near* from) {
     *from = found_.front();
     near_.swap(found_);
     length_ = length_of(node);
-    choose(node, records_.max_links, level);
+    hold(node, level, true);
+    choose(records_.max_links);
     to_ = chosen_;
     {
         // A thread that found this node may have linked to it already: these links stay.
@@ -157,7 +158,8 @@ void Worker::add_link(uint32_t node, uint32_t level, uint32_t to) {
     }
     list_.push_back(to);
     measure(node, list_);
-    choose(node, links.capacity, level);
+    hold(node, level);
+    choose(links.capacity);
     change_links(links, chosen_);
 }
 
@@ -173,24 +175,29 @@ void Worker::measure(uint32_t node, const std::vector<uint32_t>& others) {
     std::sort(near_.begin(), near_.end());
 }
 
+void Worker::hold(uint32_t node, uint32_t level, bool of_new) {
+    held_.assign(near_.size(), 0);
+    if (level > 0) return;
+    const uint32_t parent = parent_of(node);
+    for (size_t i = 0; i < near_.size(); ++i) held_[i] = near_[i].node == parent || (!of_new && parent_of(near_[i].node) == node);
+}
+
 // Of near_, in order, those that none of the chosen is nearer to, and all that are held.
-void Worker::choose(uint32_t node, uint32_t most, uint32_t level) {
+void Worker::choose(uint32_t most) {
     chosen_.clear();
-    const auto held = [&](Near near) { return level == 0 && is_held(node, near.node); };
-    auto kept_free = static_cast<size_t>(std::count_if(near_.begin(), near_.end(), held));
-    for (const Near near : near_) {
-        if (chosen_.size() == most) break;
-        if (kept_free > 0 && held(near))
-            --kept_free;
-        else if (chosen_.size() + kept_free >= most || is_nearer_to_chosen(near))
+    auto left = static_cast<size_t>(std::count(held_.begin(), held_.end(), 1));
+    for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i) {
+        if (held_[i] != 0)
+            --left;
+        else if (chosen_.size() + left >= most || is_nearer_to_chosen(near_[i]))
             continue;
-        chosen_.push_back(near.node);
+        chosen_.push_back(near_[i].node);
     }
 }
 
-void Worker::choose_beside(uint32_t node, const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level) {
+void Worker::choose_beside(const std::vector<uint32_t>& kept, size_t before, size_t most) {
     if (kept.empty()) {
-        choose(node, static_cast<uint32_t>(most), level);
+        choose(static_cast<uint32_t>(most));
     } else {
         chosen_ = kept;
         for (size_t i = 0; i < near_.size() && chosen_.size() < most; ++i)

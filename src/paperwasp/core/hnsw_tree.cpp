@@ -33,6 +33,25 @@ void Worker::hang_near(uint32_t node, uint32_t otherwise) {
     hang_below(node, lower != found_.end() ? lower->node : otherwise);
 }
 
+// Below the nearest of those that a node links to, if one of them has room; best below one that links back, where no list changes.
+bool Worker::hang_among(uint32_t node, uint32_t linking) {
+    const Links links = records_.links(linking, 0);
+    list_.resize(links.capacity);
+    list_.resize(copy_links(links, list_.data()));
+    const auto fits_not = [&](uint32_t each) { return each >= node || !records_.is_live(each) || !has_room(each); };
+    list_.erase(std::remove_if(list_.begin(), list_.end(), fits_not), list_.end());
+    if (list_.empty()) return false;
+    const auto links_back = [&](uint32_t each) { return has_link(records_.links(each, 0), node); };
+    const auto rest = std::stable_partition(list_.begin(), list_.end(), links_back);
+    if (rest != list_.begin()) list_.erase(rest, list_.end());
+    distances_.resize(list_.size());
+    other_->bind_node(node);
+    other_->distances(list_.data(), list_.size(), distances_.data());
+    const auto nearest = std::min_element(distances_.begin(), distances_.end()) - distances_.begin();
+    hang(node, list_[static_cast<size_t>(nearest)]);
+    return true;
+}
+
 // Numbers of `parent` rise from step to step, so this ends.
 void Worker::hang_below(uint32_t node, uint32_t parent) {
     while (!has_room(parent)) {
@@ -88,19 +107,8 @@ void Worker::leave_tree(Index& index, uint32_t removed) {
     } else {
         --records_.node(parent).children;
     }
-    const Links links = records_.links(removed, 0);
-    for (const uint32_t orphan : orphans) {
-        const Links own = records_.links(orphan, 0);
-        around_.resize(own.capacity + links.capacity);
-        const uint32_t count = copy_links(own, around_.data());
-        around_.resize(count + copy_links(links, around_.data() + count));
-        around_.erase(
-            std::remove_if(around_.begin(), around_.end(), [&](uint32_t each) { return each >= orphan || !records_.is_live(each); }),
-            around_.end());
-        measure(orphan, around_);
-        found_.swap(near_);
-        hang_near(orphan, parent);
-    }
+    for (const uint32_t orphan : orphans)
+        if (!hang_among(orphan, orphan) && !hang_among(orphan, removed)) hang_below(orphan, parent);
     store(&records_.node(removed).parent, NONE);
     records_.node(removed).children = 0;
 }

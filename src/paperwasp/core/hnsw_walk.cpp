@@ -34,8 +34,12 @@ uint32_t unmet_neighbours(const Records& records, uint32_t node, uint32_t level,
     for (uint32_t i = 0; i < count; ++i)
         if (unmet[i] < records.limit) visited->fetch(unmet[i]);
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < count; ++i)
-        if (unmet[i] < records.limit && visited->visit(unmet[i])) unmet[kept++] = unmet[i];
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t each = unmet[i];
+        if (each >= records.limit) continue;
+        unmet[kept] = each;
+        kept += visited->visit(each);
+    }
     return kept;
 }
 
@@ -50,10 +54,9 @@ class Pool {
 
     void add(Near met) {
         const bool live = records_.is_live(met.node);
-        auto at =
-            std::upper_bound(places_.begin(), places_.end(), met.distance, [](float d, const Near& near) { return d < near.distance; });
-        next_ = std::min(next_, static_cast<size_t>(at - places_.begin()));
-        places_.insert(at, {met.distance, live ? met.node : met.node | IS_DEAD});
+        const size_t at = place_behind(met.distance);
+        next_ = std::min(next_, at);
+        places_.insert(places_.begin() + static_cast<ptrdiff_t>(at), {met.distance, live ? met.node : met.node | IS_DEAD});
         live_ += live;
         while (live_ > explore_ || (live_ == explore_ && (places_.back().node & IS_DEAD) != 0)) {
             live_ -= (places_.back().node & IS_DEAD) == 0;
@@ -83,6 +86,17 @@ class Pool {
     }
 
   private:
+    // Behind all that are as near. Without jumps, half of which would be guessed wrong.
+    size_t place_behind(float distance) const {
+        size_t from = 0, left = places_.size();
+        while (left > 0) {
+            const size_t half = (left + 1) / 2;
+            from += half & (size_t{0} - size_t{places_[from + half - 1].distance <= distance});
+            left -= half;
+        }
+        return from;
+    }
+
     const Records& records_;
     const uint32_t explore_;
     std::vector<Near>& places_;

@@ -23,9 +23,10 @@ class Visited {
     static Visited& of_thread(size_t nodes);
 
     bool visit(uint32_t node) {  // false if it was met
-        if (tags_[node] >= tag_) return false;
-        tags_[node] = tag_;
-        return true;
+        const uint8_t before = tags_[node];
+        const bool is_new = before < tag_;
+        tags_[node] = is_new ? tag_ : before;  // no jump: nobody could guess which way
+        return is_new;
     }
     bool is_exhausted(uint32_t node) const { return tags_[node] > tag_; }
     void exhaust(uint32_t node) { tags_[node] = static_cast<uint8_t>(tag_ + 1); }

@@ -45,10 +45,13 @@ class Worker {
     void link_on(Index& index, uint32_t node, uint32_t level, Near* from);
     // Has a node link to another, if that is not farther than what it links to, or held.
     void add_link(uint32_t node, uint32_t level, uint32_t to);
-    // Chooses of near_ for the list of a node: what is held, and what leads elsewhere.
-    void choose(uint32_t node, uint32_t most, uint32_t level);
+    // Chooses of near_ for the list of a node: what leads elsewhere, and what is held, where some is.
+    void choose(uint32_t most);
+    // Says once for all what is held: a node that another thread hangs below this one meanwhile is added to its list afterwards.
+    // of_new: besides its parent hardly anything is.
+    void hold(uint32_t node, uint32_t level, bool of_new = false);
     // Chooses these, and of near_ what leads elsewhere, at most that many; and any others, while there are less than there were before.
-    void choose_beside(uint32_t node, const std::vector<uint32_t>& kept, size_t before, size_t most, uint32_t level);
+    void choose_beside(const std::vector<uint32_t>& kept, size_t before, size_t most);
     bool is_nearer_to_chosen(Near candidate);
     float by_direction(float distance, uint32_t chosen, uint32_t candidate) const;
     float length_of(uint32_t node) const { return std::sqrt(records_.node(node).square); }
@@ -62,6 +65,7 @@ class Worker {
     void hang(uint32_t node, uint32_t parent);
     void hang_below(uint32_t node, uint32_t parent);
     void hang_near(uint32_t node, uint32_t otherwise);
+    bool hang_among(uint32_t node, uint32_t linking);
     const std::vector<uint32_t>& children_of(uint32_t node);
 
     const Index& of_;
@@ -73,6 +77,7 @@ class Worker {
     float length_ = 0;  // of the vector whose links are chosen
     std::unique_ptr<Space> space_, other_;
     std::vector<Near> near_, found_;
+    std::vector<uint8_t> held_;  // for each of near_, whether its link is to stay
     std::vector<uint32_t> to_, chosen_, list_, around_, children_;
     std::vector<float> distances_;
 };
@@ -87,27 +92,29 @@ const std::vector<uint32_t>* Worker::mended(uint32_t node, uint32_t level, Gone 
     if (std::none_of(around_.begin(), around_.end(), gone)) return nullptr;
     const size_t before = around_.size();
     const auto lost = static_cast<size_t>(std::count_if(around_.begin(), around_.end(), gone));
-    // Neighbours of removed nodes may be removed as well: theirs follow behind.
+    // Neighbours of removed nodes may be removed as well: theirs follow behind. Each is looked at once.
+    Visited& met = Visited::of_thread(records_.limit);
+    met.visit(node);
+    for (const uint32_t each : around_) met.visit(each);
     for (size_t i = 0; i < around_.size() && around_.size() < MOST_AROUND; ++i) {
         if (!gone(around_[i])) continue;
-        const size_t known = around_.size();
-        around_.resize(known + links.capacity);
-        around_.resize(known + copy_links(records_.links(around_[i], level), around_.data() + known));
-        // Each is looked at once.
-        const auto end = around_.begin() + static_cast<ptrdiff_t>(known);
-        around_.erase(std::remove_if(end, around_.end(), [&](uint32_t each) { return std::find(around_.begin(), end, each) != end; }),
-                      around_.end());
+        const Links theirs = records_.links(around_[i], level);
+        for (uint32_t at = 0; at < load(theirs.count); ++at) {
+            const uint32_t each = load(theirs.ids + at);
+            if (each < records_.limit && met.visit(each)) around_.push_back(each);
+        }
     }
     // What is kept of a list is never chosen again: it may be what leads far. But of products the longest vectors are nearest, which are
     // added after many a shorter one, and do not link back to it: its list would never lead to them.
     const size_t kept = of_.shape().metric == PRODUCT ? 0 : before;
     list_.clear();
     for (size_t i = kept; i < around_.size(); ++i)
-        if (around_[i] != node && around_[i] < records_.limit && !gone(around_[i])) list_.push_back(around_[i]);
+        if (!gone(around_[i])) list_.push_back(around_[i]);
     measure(node, list_);
     around_.resize(kept);
     around_.erase(std::remove_if(around_.begin(), around_.end(), gone), around_.end());
-    choose_beside(node, around_, before, std::min<size_t>(links.capacity, before + lost), level);
+    if (around_.empty()) hold(node, level);
+    choose_beside(around_, before, std::min<size_t>(links.capacity, before + lost));
     return &chosen_;
 }
 
