@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from paperwasp.backup.destination import known_files, write_backup
 from paperwasp.backup.manifest import DATA, NAME, BackedUp, DamagedBackup, Manifest, UnknownBackup, decode_manifest
 from paperwasp.backup.placing import Steps, finish_restore, place
-from paperwasp.backup.reading import verify_backup
+from paperwasp.backup.reading import backup_bytes, verify_backup
 from paperwasp.backup.restoring import restore_backup
 from paperwasp.backup.source import held, open_file
 from paperwasp.backup.stream import packed
@@ -233,6 +233,19 @@ def test_what_is_in_the_way_of_a_backup_is_told(tmp_path: Path, left: dict[str, 
     with pytest.raises(Conflict, match=told):
         write(tmp_path, "folder", SOME)
     assert contents(tmp_path / "folder") == left
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_bar_ends_with_all_bytes_of_the_files(form: str, tmp_path: Path) -> None:
+    """Not with those of the archive, which has headers and padding besides."""
+    noted = list[int]()
+    stream = io.BytesIO(b"".join(packed([held(name, content) for name, content in SOME.items()])))
+    write_backup(stream, tmp_path / form, note=noted.append)
+    assert sum(noted) == sum(map(len, SOME.values()))
+    assert backup_bytes(tmp_path / form) > 0
+    verified = list[int]()
+    verify_backup(tmp_path / form, verified.append)
+    assert sum(verified) == backup_bytes(tmp_path / form)
 
 
 def test_what_a_killed_backup_has_left_is_taken_over(tmp_path: Path) -> None:

@@ -42,6 +42,15 @@ def test_words_that_stand_together_come_first() -> None:
         assert hits_of(service, "words", "remove folder") == ["near", "far"]
 
 
+def test_a_document_without_a_title_is_found_by_its_text() -> None:
+    """A text that is joined with one that is not there is none: `(input title || "")` is what keeps it."""
+    with paperwasp.Service(EXAMPLE / "words") as service:
+        service.feed(
+            [{"id": "bare", "text": "a lonely paragraph"}, {"id": "title", "title": "lonely"}], schema="passage"
+        )
+        assert sorted(hits_of(service, "words", "lonely")) == ["bare", "title"]
+
+
 @pytest.fixture(scope="module")
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package with the model of meaning."""

@@ -29,7 +29,7 @@ def read_backup(backup: Path, take: Take, note: Note = lambda _: None) -> Manife
         file = backup.open("rb")
     except OSError as error:
         raise NotFound(f"The backup '{backup}' cannot be read: {error.strerror}") from None
-    with file, _inflated(_Noted(file, note)) as archive:
+    with file, _inflated(file, note) as archive:
         manifest, found = unpack(archive, take)
         for _ in read_pieces(archive):
             pass  # up to the checksum at the end
@@ -79,16 +79,17 @@ def _read_folder(folder: Path, take: Take, note: Note) -> Manifest:
 
 
 @contextmanager
-def _inflated(file: _Noted) -> Iterator[Readable]:
+def _inflated(file: IO[bytes], note: Note) -> Iterator[Readable]:
     """What the archive holds, without its compression."""
     start = file.read(len(_ZSTD))
     file.seek(0)
+    noted = _Noted(file, note)
     if start != _ZSTD:
-        yield file
+        yield noted
         return
     try:
         with zstandard.ZstdDecompressor().stream_reader(
-            cast(IO[bytes], file), closefd=False, read_across_frames=True
+            cast(IO[bytes], noted), closefd=False, read_across_frames=True
         ) as reader:
             yield reader
     except zstandard.ZstdError as error:
@@ -106,6 +107,3 @@ class _Noted:
         data = self._file.read(size)
         self._note(len(data))
         return data
-
-    def seek(self, offset: int) -> int:
-        return self._file.seek(offset)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import http.client
 import io
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from paperwasp.backup.destination import check_destination, is_archive, known_files, write_backup
 from paperwasp.backup.manifest import Manifest
@@ -21,6 +20,7 @@ from paperwasp.backup.restoring import restore_backup
 from paperwasp.backup.source import SourceFile
 from paperwasp.backup.stream import Note, packed
 from paperwasp.client.access import ANYBODY, Access
+from paperwasp.client.byte_bar import byte_bar
 from paperwasp.client.connection import Unreachable
 from paperwasp.errors import InvalidInput
 from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
@@ -107,12 +107,8 @@ def _reason(answer: http.client.HTTPResponse) -> str:
         return f"status {answer.status}"
 
 
-@contextmanager
-def _bar(what: str, total_bytes: int) -> Iterator[Note]:
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as progress:
-        task = progress.add_task(what, total=total_bytes or None)
-        yield lambda size_bytes: progress.advance(task, size_bytes)
+def _bar(what: str, total_bytes: int) -> AbstractContextManager[Note]:
+    return byte_bar(what, total_bytes, Console(stderr=True))
 
 
 class _Pieces(io.RawIOBase):

@@ -165,7 +165,8 @@ def show_answer(console: Console, answer: Mapping[str, Any]) -> None:
             console.print(groups_table(child, _in_one_line))
     documents = root.get("coverage", {}).get("documents")
     searched = f" of {documents} documents" if documents is not None else ""
-    console.print(f"{total} {'match' if total == 1 else 'matches'}{searched}, {len(hits)} shown", style="dim")
+    if hits or "errors" not in root:
+        console.print(f"{total} {'match' if total == 1 else 'matches'}{searched}, {len(hits)} shown", style="dim")
     for steps in steps_of(answer.get("trace", {})):
         console.print("; ".join(f"{step} by {by}" for step, by in steps.items()), style="dim", markup=False)
 

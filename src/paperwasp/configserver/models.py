@@ -59,14 +59,15 @@ def _size_bytes(files: Mapping[str, bytes]) -> int:
 
 
 def read_alone(content: bytes) -> ApplicationPackage:
-    """The package of an archive. Many that come at once are read one after the other, with requests served between.
-    Errors: UnreadablePackage."""
+    """Reads a package from an archive. Where several come at once, each waits for the one before it, and requests of
+    clients are served in between. Errors: UnreadablePackage."""
     with computing_alone():
         return read_package(content)
 
 
 class Models:
-    """Builds a model once for an application, a package's files, and a day: what a package may do can end by date."""
+    """Builds the model of an application from its package, once a day for the same files: what a package may do can end
+    by date."""
 
     def __init__(self, build: BuildModel, environment: Environment) -> None:
         self._build = build

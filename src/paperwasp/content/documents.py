@@ -14,7 +14,7 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/document-json-format.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -26,6 +26,7 @@ from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import Render, render_of
+from paperwasp.document.pruning import Prune, pruner
 from paperwasp.document.shown import ShownFields
 from paperwasp.document.tensor_forms import TensorForms, expand_tensor
 from paperwasp.document.types import (
@@ -36,7 +37,6 @@ from paperwasp.document.types import (
     ArrayType,
     DataType,
     DocumentType,
-    InnerStructType,
     MapType,
     NumericType,
     ReferenceType,
@@ -54,7 +54,6 @@ from paperwasp.tensor.type_rules import is_assignable
 from paperwasp.tensor.types import TensorType
 
 Json = Any
-Prune = Callable[[Json], Json]
 
 
 class DocumentCodec:
@@ -66,7 +65,9 @@ class DocumentCodec:
         self._shown = _shown_fields(layout)
         self._renders = {name: render for name, kind in layout.types.items() if (render := _render_of(kind))}
         self._converters = {name: _converter(kind) for name, kind in layout.types.items()}
-        self._pruners = {name: prune for name, kind in layout.types.items() if (prune := _pruner(kind))}
+        self._pruners = {
+            name: prune for name, kind in layout.types.items() if (prune := pruner(kind, _struct_pruner, _tensor_check))
+        }
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
@@ -248,35 +249,15 @@ def _converter(data_type: DataType) -> Converter:
     return convert
 
 
-def _pruner(data_type: DataType, outer: Prune | None = None) -> Prune | None:
-    """Takes away members of structs that the type does not have (any more), and refuses tensors that were stored as
-    of another type; None where there are none of these.
-
-    `outer`: that of the struct which the type is in.
-    """
-    match data_type:
-        case StructType():
-            return _struct_pruner(data_type)
-        case InnerStructType():
-            return outer
-        case TensorFieldType():
-            return _tensor_check(data_type.tensor)
-        case ArrayType():
-            element = _pruner(data_type.element, outer)
-            return element and (lambda values: [element(value) for value in values])
-        case MapType():
-            item = _pruner(data_type.value, outer)
-            return item and (lambda entries: {key: item(value) for key, value in entries.items()})
-    return None
-
-
-def _struct_pruner(data_type: StructType) -> Prune:
-    inner: dict[str, Prune] = {}
+def _struct_pruner(data_type: StructType, inner: Mapping[str, Prune]) -> Prune:
+    """Takes away members that the type does not have (any more)."""
+    there = {name for name, _ in data_type.fields}
 
     def prune(members: Json) -> Json:
-        return {name: inner[name](value) for name, value in members.items() if name in inner}
+        return {
+            name: inner[name](value) if name in inner else value for name, value in members.items() if name in there
+        }
 
-    inner |= {name: _pruner(member, prune) or _same for name, member in data_type.fields}
     return prune
 
 
@@ -293,7 +274,3 @@ def _tensor_check(type_: TensorType) -> Prune:
         return expand_tensor(value, tensor_json)  # hex is of the stored cells' type
 
     return check
-
-
-def _same(value: Json) -> Json:
-    return value

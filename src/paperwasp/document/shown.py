@@ -15,7 +15,7 @@ an array move, and a map is no JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -24,19 +24,18 @@ import orjson
 
 from paperwasp.core import _core
 from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate
+from paperwasp.document.pruning import Prune, pruner
 from paperwasp.document.types import (
     STRING,
     URI,
     ArrayType,
     DataType,
-    InnerStructType,
     MapType,
     StructType,
     WeightedSetType,
 )
 
 Json = Any
-Prune = Callable[[Json], Json]
 _EMPTY: Final = (b':""', b":[]", b":{}")
 
 
@@ -53,7 +52,7 @@ class ShownFields:
         """`unset`: by attribute the JSON that stands for no value; `bools`: the attributes that are false then;
         `predicates`: by attribute how it is indexed."""
         self._hidden = {name for name, kind in types.items() if _is_hidden_when_empty(kind)}
-        self._pruners = {name: prune for name, kind in types.items() if (prune := _pruner(kind))}
+        self._pruners = {name: prune for name, kind in types.items() if (prune := pruner(kind, _struct_pruner))}
         self._pruners |= {name: partial(shown_predicate, index=index) for name, index in predicates.items()}
         self._unset = unset
         self._bools = {name: _key(name) for name in bools}
@@ -96,25 +95,9 @@ def _is_hidden_when_empty(data_type: DataType) -> bool:
     return data_type in (STRING, URI) or isinstance(data_type, ArrayType | MapType | WeightedSetType)
 
 
-def _pruner(data_type: DataType, outer: Prune | None = None) -> Prune | None:
-    """Takes away members of structs that are hidden; None where there can be none. `outer`: of the struct it is in."""
-    match data_type:
-        case StructType():
-            return _struct_pruner(data_type)
-        case InnerStructType():
-            return outer
-        case ArrayType():
-            element = _pruner(data_type.element, outer)
-            return element and (lambda values: [element(value) for value in values])
-        case MapType():
-            item = _pruner(data_type.value, outer)
-            return item and (lambda entries: {key: item(value) for key, value in entries.items()})
-    return None
-
-
-def _struct_pruner(data_type: StructType) -> Prune:
+def _struct_pruner(data_type: StructType, inner: Mapping[str, Prune]) -> Prune:
+    """Takes away members that are hidden."""
     hidden = {name for name, kind in data_type.fields if _is_hidden_when_empty(kind)}
-    inner: dict[str, Prune] = {}
 
     def prune(members: Json) -> Json:
         return {
@@ -123,5 +106,4 @@ def _struct_pruner(data_type: StructType) -> Prune:
             if value or name not in hidden
         }
 
-    inner |= {name: found for name, kind in data_type.fields if (found := _pruner(kind, prune))}
     return prune

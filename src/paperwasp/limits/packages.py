@@ -28,9 +28,9 @@ DEPLOY_ANSWER_SECONDS: Final = 0.5
 """How much longer the answer waits for a step whose time is over to report the reason itself."""
 CONVERGENCE_POLL_SECONDS: Final = 0.05
 MODELS_BUILT: Final = 4
-"""Models that are built at a time; other deployments wait meanwhile, within their time."""
+"""Packages that are checked and built into applications at a time; other deployments wait, within their time."""
 MODELS_KEPT: Final = 8
-"""Models of packages kept for the step after: a prepared package is not built again to be activated."""
+"""Built applications kept for the step after: a prepared package is not built again to be activated."""
 PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Unpacked packages up to this size are kept for the next request; of the models of larger ones only the last."""
 MULTIPART_PARTS: Final = 16

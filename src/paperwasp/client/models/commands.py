@@ -8,10 +8,10 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 from rich.table import Column, Table
 
 from paperwasp.application.directory import load_package
+from paperwasp.client.byte_bar import byte_bar
 from paperwasp.client.models.cache import cached_files, chunks_of, is_damaged, recorded_hashes, store
 from paperwasp.client.models.download import download
 from paperwasp.client.models.hugging_face import check_blob, default_hub, files_of_hub, find_cached
@@ -172,13 +172,11 @@ def _bar(
     what: str, total_bytes: int | None, console: Console
 ) -> Iterator[Callable[[Iterable[bytes]], Iterator[bytes]]]:
     """A bar that goes on as pieces are read through what it yields."""
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(what, total=total_bytes)
+    with byte_bar(what, total_bytes, console, transient=True) as note:
 
         def watched(chunks: Iterable[bytes]) -> Iterator[bytes]:
             for chunk in chunks:
-                progress.advance(task, len(chunk))
+                note(len(chunk))
                 yield chunk
 
         yield watched
