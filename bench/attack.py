@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.client import HTTPConnection, HTTPException
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from bench.service import Running
 
@@ -26,6 +26,9 @@ class Attack:
     path: str
     body: bytes = b""
     headers: dict[str, str] = field(default_factory=dict)
+    undo: Attack | None = None
+    """What takes back what it stores, once it is seen what it did: what is stored takes memory by right."""
+    keeps: ClassVar[bool] = False
 
     def __call__(self, server: Running) -> int:
         """The status of the answer; 0: there was none."""
@@ -39,6 +42,9 @@ class Siege:
     name: str
     act: Callable[[Running], int]
     """Returns the status that counts."""
+    keeps: bool = False
+    """Whether what it deploys stays: the memory is to be back after what follows it."""
+    undo: ClassVar[Attack | None] = None
 
     def __call__(self, server: Running) -> int:
         return self.act(server)

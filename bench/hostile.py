@@ -24,6 +24,7 @@ from bench import hostile_numbers, hostile_work
 from bench.attack import ANSWER_SECONDS, GZIP, JSON, WHERE, Attack, Siege, query
 from bench.corpus import SEED
 from bench.documents import anonymous_mb
+from bench.hostile_together import COPIES, send_together
 from bench.report import Report, Row
 from bench.service import Running, data_directory, paperwasp
 
@@ -37,6 +38,7 @@ KEPT_SHARE: Final = 0.1
 BACK_SECONDS: Final = 30.0
 """So much of the memory before, and no more, may be kept so long after the answer."""
 _DOCUMENT: Final = "/document/v1/bench/item/docid/hostile"
+_REMOVE: Final = Attack("", "DELETE", _DOCUMENT)
 _PROBE: Final = "/search/?" + urllib.parse.urlencode(
     {"yql": "select * from item where title contains 'probe'", "nocache": "true", "timeout": "10s"}
 )
@@ -66,7 +68,7 @@ class Seen:
     after_mb: float
     """Memory before, at the most, and when it was back or had been waited for."""
     back_seconds: float | None
-    """How long after the answer memory was back; None: not in time."""
+    """How long after the answer, or after what was stored was removed, memory was back; None: not in time."""
 
     def __str__(self) -> str:
         back = "not back" if self.back_seconds is None else f"back after {self.back_seconds:.0f} s"
@@ -84,10 +86,15 @@ def run(report: Report, options: Options) -> None:
         try:
             alone_ms = probe.longest_ms(*_during(lambda: time.sleep(SETTLE_SECONDS)))
             report.add(Row("a plain query, alone: longest", f"{alone_ms:.0f} ms"))
+            kept_from_mb: float | None = None
             every: Iterator[Attack | Siege] = chain(attacks(), hostile_work.attacks(), hostile_numbers.sieges())
             for attack in every:
                 if options.works in attack.name:
-                    report.add(_row(attack.name, _try(server, probe, attack)))
+                    seen = _try(server, probe, attack, kept_from_mb)
+                    kept_from_mb = seen.before_mb if attack.keeps else None
+                    report.add(_row(attack.name, seen, keeps=attack.keeps))
+            if options.works in "together":
+                _together(report, server, probe)
             if options.random_count and options.works in "random":
                 _random(report, server, probe, options)
         finally:
@@ -104,9 +111,27 @@ def _random(report: Report, server: Running, probe: _Probe, options: Options) ->
     report.add(_row(f"{options.random_count} random bodies (seed {SEED}), the worst of them; answers {answers}", worst))
 
 
-def _row(name: str, seen: Seen) -> Row:
-    met = seen.delay_ms < MOST_DELAY_MS and seen.status > 0 and seen.back_seconds is not None
-    target = f"a query < {MOST_DELAY_MS:g} ms; memory within {KEPT_SHARE:.0%} in {BACK_SECONDS:g} s"
+def _together(report: Report, server: Running, probe: _Probe) -> None:
+    """Several of each request at once."""
+    every = [*attacks(), *hostile_work.attacks()]
+    seen: dict[str, Seen] = {}
+    for attack in every:
+        siege = Siege("", lambda server, attack=attack: send_together(server.port, attack))  # type: ignore[misc]
+        seen[attack.name] = _try(server, probe, siege, undo=attack.undo)
+    name = max(seen, key=lambda each: seen[each].delay_ms)
+    late = sum(each.delay_ms >= MOST_DELAY_MS for each in seen.values())
+    worst = f"the worst of {len(seen)}, of which {late} are late: {name}"
+    report.add(_row(f"{COPIES} at once over HTTP/2, {worst}", seen[name]))
+    silent = [each for each, one in seen.items() if one.status == 0]
+    assert not silent, silent
+
+
+def _row(name: str, seen: Seen, *, keeps: bool = False) -> Row:
+    """`keeps`: what the attack has deployed takes memory by right."""
+    met = seen.delay_ms < MOST_DELAY_MS and seen.status > 0 and (keeps or seen.back_seconds is not None)
+    target = f"a query < {MOST_DELAY_MS:g} ms"
+    if not keeps:
+        target += f"; memory within {KEPT_SHARE:.0%} in {BACK_SECONDS:g} s"
     return Row(f"beside {name}", str(seen), target=target, met=met)
 
 
@@ -123,16 +148,28 @@ def _put_one(server: Running, path: str, body: bytes) -> None:
     assert status == 200, status
 
 
-def _try(server: Running, probe: _Probe, attack: Callable[[Running], int]) -> Seen:
-    before_mb = anonymous_mb(server)
+def _try(
+    server: Running,
+    probe: _Probe,
+    attack: Attack | Siege,
+    before_mb: float | None = None,
+    undo: Attack | None = None,
+) -> Seen:
+    """`before_mb`: what memory is to be back to, where that is not what it is now. `undo`: of a siege."""
+    before_mb = anonymous_mb(server) if before_mb is None else before_mb
     memory = _Memory(server)
     start = time.perf_counter()
     status = attack(server)
     end = time.perf_counter()
     time.sleep(SETTLE_SECONDS)
     delay_ms = probe.longest_ms(start, time.perf_counter())
+    if (undone := undo or attack.undo) is not None:
+        assert undone(server) == 200, undone
+        end = time.perf_counter()
     back_seconds: float | None = None
     while back_seconds is None and time.perf_counter() - end < BACK_SECONDS:
+        if attack.keeps:
+            break
         if anonymous_mb(server) <= before_mb * (1 + KEPT_SHARE):
             back_seconds = time.perf_counter() - end
         else:
@@ -234,12 +271,16 @@ def _documents() -> Iterator[Attack]:
     yield _put("1 GB of zeros, gzip", None)
     cbor = b"\xa1\x66fields\xa1\x64tags\x9a" + (80_000_000).to_bytes(4, "big") + b"\x80" * 80_000_000
     headers = {"Content-Type": "application/cbor", **GZIP}
-    yield Attack("80,000,000 empty arrays of CBOR, gzip", "POST", _DOCUMENT, gzip.compress(cbor), headers)
-    yield Attack("1 MB of opening brackets", "POST", _DOCUMENT, b'{"fields":{"tags":' + b"[" * 900_000)
-    yield Attack("1 MB of opening objects", "POST", _DOCUMENT, b'{"a":' * 190_000)
-    yield Attack("1 MB of text", "POST", _DOCUMENT, b'{"fields":{"title":"' + b"word " * 190_000 + b'"}}')
+    yield Attack("80,000,000 empty arrays of CBOR, gzip", "POST", _DOCUMENT, gzip.compress(cbor), headers, _REMOVE)
     words = b" ".join(b"w%x" % n for n in range(150_000))
-    yield Attack("150,000 words", "POST", _DOCUMENT, b'{"fields":{"title":"' + words + b'"}}')
+    plain = {
+        "1 MB of opening brackets": b'{"fields":{"tags":' + b"[" * 900_000,
+        "1 MB of opening objects": b'{"a":' * 190_000,
+        "1 MB of text": b'{"fields":{"title":"' + b"word " * 190_000 + b'"}}',
+        "150,000 words": b'{"fields":{"title":"' + words + b'"}}',
+    }
+    for name, body in plain.items():
+        yield Attack(name, "POST", _DOCUMENT, body, JSON, _REMOVE)
 
 
 def _updates() -> Iterator[Attack]:
@@ -314,12 +355,13 @@ def _queries() -> Iterator[Attack]:
 
 def _put(name: str, body: bytes | None) -> Attack:
     squeezed = _bomb() if body is None else gzip.compress(body)
-    return Attack(name, "POST", _DOCUMENT, squeezed, {**JSON, **GZIP})
+    return Attack(name, "POST", _DOCUMENT, squeezed, {**JSON, **GZIP}, _REMOVE)
 
 
 def _update(name: str, body: bytes, squeeze: bool = True) -> Attack:
     headers = {**JSON, **GZIP} if squeeze else JSON
-    return Attack(name, "PUT", _DOCUMENT + "?create=true", gzip.compress(body) if squeeze else body, headers)
+    sent = gzip.compress(body) if squeeze else body
+    return Attack(name, "PUT", _DOCUMENT + "?create=true", sent, headers, _REMOVE)
 
 
 def _bomb() -> bytes:
@@ -357,7 +399,7 @@ def random_attack(choice: random.Random) -> Attack:
         sent = sent[: choice.randrange(len(sent))]
     sent = sent[:MOST_BODY_BYTES]
     method, path = {"put": ("POST", _DOCUMENT), "update": ("PUT", _DOCUMENT), "search": ("POST", "/search/")}[target]
-    return Attack("random", method, path, sent, {**JSON, **GZIP} if squeeze else JSON)
+    return Attack("random", method, path, sent, {**JSON, **GZIP} if squeeze else JSON, _REMOVE)
 
 
 def _random_value(choice: random.Random, size: int) -> Any:

@@ -22,9 +22,14 @@ FIELDS: Final = 20_000
 TREES: Final = 3000
 TREE_DEPTH: Final = 7
 SESSIONS: Final = 60
+FILES: Final = 9000
 _TENANT: Final = "/application/v2/tenant/default"
 _OWN: Final = Path(__file__).parent / "hostile_application"
 _MANY: Final = f"{_TENANT}/application/many"
+_LISTING: Final = (
+    f"{_TENANT}/application/default/environment/prod/region/default/instance/default/content/"
+    "?recursive=true&return=status"
+)
 _GET: Final = b"GET /search/?yql=select+*+from+item+where+true&hits=400&timeout=5s HTTP/1.1\r\nHost: x\r\n\r\n"
 
 
@@ -32,10 +37,17 @@ def sieges() -> Iterator[Siege]:
     """One of each kind."""
     yield Siege(f"{READERS} clients that read slowly", _slow_readers)
     yield Siege(f"{SESSIONS} sessions that are made at once", _sessions)
-    yield Siege(f"the deployment of {FIELDS:,} attribute fields", lambda server: _deploy(server, _fields(), "many"))
-    yield Siege(f"the removal of {FIELDS:,} attribute fields", lambda server: _send(server, "DELETE", _MANY))
-    yield Siege("the deployment of a forest of 30 MB", lambda server: _deploy(server, _forest(), "default"))
-    yield Siege("the first query of its profile", _ask_forest)
+    fields = f"{FIELDS:,} attribute fields"
+    yield Siege(f"the deployment of {fields}", lambda server: _deploy(server, _fields(), "many"), keeps=True)
+    yield Siege(f"the removal of {fields}", lambda server: _send(server, "DELETE", _MANY))
+    forest = "a forest of 30 MB"
+    yield Siege(f"the deployment of {forest}", lambda server: _deploy(server, _forest(), "default"), keeps=True)
+    yield Siege("the first query of its profile", _ask_forest, keeps=True)
+    yield Siege(f"the removal of {forest}", lambda server: _deploy(server, _own_files(), "default"))
+    files = f"{FILES:,} files"
+    yield Siege(f"the deployment of {files}", lambda server: _deploy(server, _files(), "default"), keeps=True)
+    yield Siege(f"a listing of {files} with their checksums", lambda server: _send(server, "GET", _LISTING), keeps=True)
+    yield Siege(f"the removal of {files}", lambda server: _deploy(server, _own_files(), "default"))
     yield Siege("the deployment of a model that loops 2^40 times", lambda server: _deploy(server, _loop(), "loop"))
 
 
@@ -105,6 +117,11 @@ def _other(document: str, profile: str = "") -> dict[str, bytes]:
     )
     schema = f"schema other {{ document other {{ {document} }} {profile} }}"
     return {"services.xml": services.encode(), "schemas/other.sd": schema.encode()}
+
+
+def _files() -> dict[str, bytes]:
+    """The own application with many small files."""
+    return _own_files() | {f"files/{number % 100}/{number}.txt": b"%d" % number for number in range(FILES)}
 
 
 def _fields() -> dict[str, bytes]:

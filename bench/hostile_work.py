@@ -48,6 +48,11 @@ def _groupings() -> Iterator[Attack]:
     each = ",".join(f"quantiles([{n / 100:g}],numbers) as(q{n})" for n in range(100))
     yield grouping("100 outputs of a quantile", f"all(group(number) each(output({each})))")
     outputs = ",".join(f"sum(number+{n}) as(s{n})" for n in range(3000))
+    numbers, names = (",".join([name] * 9000) for name in ("number", "name"))
+    yield grouping("a grouping by a sum of 9,000 arguments", f"all(group(add({numbers})) each(output(count())))")
+    yield grouping("a grouping by a text of 9,000 arguments", f"all(group(cat({names})) each(output(count())))")
+    pages = ",".join(["'BGAAABEBCBC'"] * 60_000)
+    yield grouping("60,000 continuations", f"{{'continuations':[{pages}]}} {one}")
     yield grouping("3,000 outputs", f"all(group(number) each(output({outputs})))")
 
 
@@ -57,6 +62,10 @@ def _matching() -> Iterator[Attack]:
 
     words = ",".join(f'"w{n % 1000}"' for n in range(3000))
     yield select("near of 3,000 words", {"yql": f"{WHERE}text contains near({words})"})
+    phrase = " ".join(f"w{n}" for n in range(20_000))
+    yield select("a phrase of 20,000 words", {"query": phrase, "type": "phrase"})
+    forms = ",".join(f'"w{n}":1.0' for n in range(10_000))
+    yield select("10,000 alternatives of a word", {"yql": f"{WHERE}text contains alternatives({{{forms}}})"})
     yield select("onear of 3,000 words", {"yql": f"{WHERE}text contains onear({words})"})
     any_word = " or ".join(f'text contains "w{n}"' for n in range(3000))
     yield select("dynamic teasers of 3,000 words", {"yql": f"{WHERE}{any_word}", "hits": 400})

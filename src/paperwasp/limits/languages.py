@@ -88,7 +88,7 @@ GROUPING_AS_GROUPS: Final = 32
 """One grouping counts as so many groups, however few it has."""
 INLINE_QUERY_NS: Final = 1_000_000
 """Queries that are expected to take longer are answered on a worker thread. A hand-off costs up to 0.7 ms."""
-SHORT_QUERY_NS: Final = 20_000_000
+SHORT_QUERY_NS: Final = 50_000_000
 """Queries that are expected to take no longer do not wait for others that take longer: where both threads for queries
 are at work, one more thread takes them."""
 QUERY_INLINE_BYTES: Final = 16 * 1024
