@@ -7,11 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+import orjson
 import pytest
 
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.configserver import ConfigServerApp
+from paperwasp.configserver.repository import _decode_session
+from paperwasp.configserver.sessions import State
 from paperwasp.errors import NoSpace
 from paperwasp.http.messages import Request
 from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, config_app, config_server
@@ -99,3 +102,27 @@ def test_a_package_that_the_disk_does_not_take(tmp_path: Path, call: str) -> Non
     assert "OSError" not in told and "/secret" not in told and str(tmp_path) not in told
     store._disk = REAL_DISK
     assert deployed(app)[0] == 200
+
+
+def test_a_start_on_a_full_disk(tmp_path: Path) -> None:
+    """What is active is served. What a crash left to be written is left to the next start."""
+    server = config_server(tmp_path)
+    assert deployed(config_app(server, Service()))[0] == 200
+    for _ in ("all is written", "the session's record is not"):
+        store, service = FileConfigStore(tmp_path), Service()
+        store._disk = replace(REAL_DISK, write=full)
+        server = config_server(store, service)
+        server.restore()
+        assert [each.generation for each in service.activations] == [1]
+        store._disk = REAL_DISK
+        server.sessions.save(replace(server.sessions.get("default", 1), state=State.PREPARED))
+        assert stored_state(store) is State.PREPARED
+    server.restore()
+    assert stored_state(store) is State.ACTIVE
+
+
+def stored_state(store: FileConfigStore) -> State:
+    (key,) = store.keys("sessions/default/")
+    entry = store.get(key)
+    assert entry is not None
+    return _decode_session(orjson.loads(entry.value), entry.revision).state

@@ -12,6 +12,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.configserver import ServiceLog
 
+FULL = Path("/dev/full")
+"""Whatever is written to it finds no room."""
+
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[ServiceLog]:
@@ -121,3 +124,27 @@ def test_many_write_while_one_reads(log: ServiceLog, monkeypatch: pytest.MonkeyP
         assert all(line.count(b"\t") == 6 for line in log.lines(0, 2**60))
     for thread in threads:
         thread.join()
+
+
+def test_a_disk_without_room_for_the_log_keeps_nobody_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "logs").write_text("in the way")
+    log = ServiceLog(tmp_path / "logs")
+    log.handle(record("lost"))
+    (tmp_path / "logs").unlink()
+    log.handle(record("kept"))
+    assert [line.split(b"\t")[-1] for line in log.lines(0, 2**60)] == [b"kept\n"]
+    log.close()
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no such device")
+def test_a_log_on_a_full_disk_ends_in_peace_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    log = ServiceLog(tmp_path)
+    (tmp_path / "vespa.log.1").symlink_to(FULL)
+    log.handle(record("lost"))
+    (tmp_path / "vespa.log.1").unlink()
+    log.handle(record("kept"))
+    assert [line.split(b"\t")[-1] for line in log.lines(0, 2**60)] == [b"kept\n"]
+    (tmp_path / "vespa.log.1").unlink()
+    (tmp_path / "vespa.log.1").symlink_to(FULL)
+    log.close()
+    log.handle(record("after the end"))

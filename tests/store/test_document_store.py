@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -275,6 +278,26 @@ def test_a_store_opens_on_a_full_disk_with_the_room_that_was_kept(
     monkeypatch.setattr(document_store, "Rdict", lambda *_: on_a_full_disk() if reserve.exists() else refuse())
     with pytest.raises(NoSpace):
         DocumentStore(directory)
+
+
+def test_files_of_a_checkpoint_are_copied_into_the_reserve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = DocumentStore(tmp_path / "store")
+    put(store, 1, b"{}")
+    store.checkpoint(tmp_path / "checkpoint")
+    store.close()
+    reserve, copyfile = tmp_path / "reserve", shutil.copyfile
+
+    def copy_where_there_is_room(source: Path, target: Path) -> None:
+        if reserve.exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        copyfile(source, target)
+
+    monkeypatch.setattr(shutil, "copyfile", copy_where_there_is_room)
+    assert reserve.stat().st_size == limits.STORE_RESERVE_BYTES
+    restore(tmp_path / "checkpoint", tmp_path / "store")
+    store = DocumentStore(tmp_path / "store")
+    assert store.get(gid(1)) == StoredDocument("id:n:t::1", 1, 1, b"{}")
+    store.close()
 
 
 def refuse() -> Any:

@@ -6,6 +6,7 @@ between is finished by the next start. Called with the application's lock held, 
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections.abc import Callable
 from dataclasses import replace
@@ -99,8 +100,13 @@ class Activations:
         session = self._sessions.get(active.application.tenant, active.session_id)
         model = self._preparation.model_of(session, active.application)
         self._run(Activation(active.generation, active.application, model, active.previous_generation))
-        self._sessions.record_activated(session)
-        self._reindexing.begin_scheduled(active.application)
+        try:
+            self._sessions.record_activated(session)
+            self._reindexing.begin_scheduled(active.application)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            _log.warning("The disk is full: what is reindexed of %s is left to the next start", active.application)
 
     def _switch(self, chosen: Active, revision: int, before: Active | None, activation: Activation) -> None:
         """Makes the choice durable, then real; takes it back where that fails."""

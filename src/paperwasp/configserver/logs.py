@@ -15,6 +15,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -27,37 +28,57 @@ class ServiceLog(logging.Handler):
 
     def __init__(self, directory: Path, host: str = "localhost") -> None:
         super().__init__(logging.INFO)
-        directory.mkdir(parents=True, exist_ok=True)
         self._directory = directory
         self._host = host
-        self._file = self._open(max(self._numbers(), default=1))
+        self._file: IO[bytes] | None = None
+        """None: it is opened when there is something to write, for the disk may have no room for it."""
+        self._is_closed = False
 
     # Writing. `handle` holds the handler's lock around `emit`.
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self._is_closed:
+            return
         try:
             line = vespa_line(record, self._host, limits.SERVICE_LOG_MESSAGE_LENGTH).encode("utf-8", "replace")
-            if self._file.tell() + len(line) > limits.SERVICE_LOG_FILE_BYTES and self._file.tell():
-                self._rotate()
-            self._file.write(line)
-            self._file.flush()
-        except (OSError, ValueError):  # the disk is full, or the log is closed: never the business of who logs
+            file = self._file_for(len(line))
+            file.write(line)
+            file.flush()
+        except (OSError, ValueError):  # the disk is full: never the business of who logs
+            self._close_file()
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 — the name is logging's
         """Drops the line: to say so would need a log."""
 
-    def _rotate(self) -> None:
-        self._file.close()
+    def _file_for(self, size_bytes: int) -> IO[bytes]:
+        """The file for a line of that size; the next one where the last is full. Errors: OSError."""
+        if self._file is None:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._file = self._open(max(self._numbers(), default=1))
+        if self._file.tell() + size_bytes > limits.SERVICE_LOG_FILE_BYTES and self._file.tell():
+            self._file = self._rotated()
+        return self._file
+
+    def _rotated(self) -> IO[bytes]:
+        self._close_file()
         numbers = sorted(self._numbers())
-        self._file = self._open(numbers[-1] + 1 if numbers else 1)
+        file = self._open(numbers[-1] + 1 if numbers else 1)
         for number in numbers[: max(0, len(numbers) + 1 - limits.SERVICE_LOG_FILES)]:
             self._path(number).unlink(missing_ok=True)
+        return file
+
+    def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with suppress(OSError):  # what could not be written is tried once more, and given up
+                file.close()
 
     def close(self) -> None:
         self.acquire()
         try:
-            self._file.close()
+            self._is_closed = True
+            self._close_file()
         finally:
             self.release()
         super().close()

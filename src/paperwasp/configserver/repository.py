@@ -200,15 +200,19 @@ class SessionRepository:
                 )
 
     def record_activated(self, session: Session) -> None:
-        """Writes into the record what the `active` key says already, and that the application has been served."""
+        """Writes into the record what the `active` key says already, and that the application has been served; nothing
+        where both are written."""
         if self._store.get(key := _SERVED + session.application.key) is None:
             with suppress(Conflict):
                 self._store.create(key, b"")
         while True:
             latest = self.get(session.application.tenant, session.id)
-            activated_ms = session.activated_ms or latest.activated_ms
+            activated = replace(latest, state=State.ACTIVE, activated_ms=session.activated_ms or latest.activated_ms)
+            entry = self._store.get(_key(session.application.tenant, session.id))
+            if entry is not None and entry.value == _encode_session(activated):
+                return
             try:
-                self.save(replace(latest, state=State.ACTIVE, activated_ms=activated_ms))
+                self.save(activated)
             except LockFailure:
                 continue
             return

@@ -14,7 +14,7 @@ import fcntl
 import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -61,11 +61,17 @@ class DataDirectory:
             else:
                 said = f"by process {owner}: stop it"
             raise DataLocked(f"The data directory '{path}' is in use {said}, or use another data directory") from None
-        os.ftruncate(self._lock, 0)
-        os.write(self._lock, f"{os.getpid()}\n".encode())
+        self._say_whose_it_is()
         if finish_restore(path):
             check_version(path)
             _LOG.warning("A restore of the data directory '%s' had been broken off, and has been finished", path)
+
+    def _say_whose_it_is(self) -> None:
+        """Only a message needs it: a full disk, which may have no room for this, keeps nobody from starting."""
+        number = f"{os.getpid()}\n".encode()
+        with suppress(OSError):
+            os.pwrite(self._lock, number, 0)
+            os.ftruncate(self._lock, len(number))
 
     @property
     def config(self) -> Path:

@@ -51,6 +51,7 @@ _TOMBSTONE: Final = 0x80
 _RESERVE: Final = "reserve"
 """The file beside the store whose room a start on a full disk has."""
 _REMOVALS: Final = "removals"
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class StoredForm(IntEnum):
@@ -309,7 +310,7 @@ def _check_ended(cursor: RdictIter, directory: Path) -> None:
 def _sorted_error(directory: Path, error: Exception) -> PaperwaspError:
     """RocksDB's error, by who must act. Once it could not write it refuses all writes, with the same words."""
     message = str(error)
-    if any(os.strerror(code) in message for code in (errno.ENOSPC, errno.EDQUOT)):
+    if any(os.strerror(code) in message for code in _FULL):
         return NoSpace(f"{directory}: no space left for the document store: {message}")
     if message.startswith("Corruption"):
         return Corruption(f"{directory}: the document store is damaged: {message}")
@@ -333,15 +334,25 @@ def _close(removals: Rdict, database: Rdict) -> None:
 def restore(checkpoint: Path, directory: Path) -> None:
     """Makes `directory` what `checkpoint` holds, throwing away what it was. The checkpoint stays as it is.
 
-    Tables and blobs are never changed once written, so links will do; all other files are copied.
+    Tables and blobs are never changed once written, so links will do; all other files are copied. Errors: NoSpace;
+    FileNotFoundError.
     """
-    shutil.rmtree(directory, ignore_errors=True)
-    directory.mkdir(parents=True)
-    for file in checkpoint.iterdir():
-        if file.suffix in (".sst", ".blob"):
-            os.link(file, directory / file.name)
-        else:
-            shutil.copyfile(file, directory / file.name)
+
+    def copy() -> None:
+        shutil.rmtree(directory, ignore_errors=True)
+        try:
+            directory.mkdir(parents=True)
+            for file in checkpoint.iterdir():
+                if file.suffix in (".sst", ".blob"):
+                    os.link(file, directory / file.name)
+                else:
+                    shutil.copyfile(file, directory / file.name)
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            raise NoSpace(f"{directory}: no space left for the document store: {error}") from error
+
+    with_reserve(directory.with_name(_RESERVE), copy)
 
 
 def _removal_options() -> Options:

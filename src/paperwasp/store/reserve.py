@@ -1,6 +1,7 @@
 """Room on the disk that is kept for one purpose: a start on a full disk, after which documents can be read and removed.
 
-To open its store, RocksDB writes some small files, even where nothing is to be changed.
+To open its store, RocksDB writes some small files, even where nothing is to be changed; before that, files of the
+checkpoint are copied.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from paperwasp.env import sync_directory
 from paperwasp.errors import NoSpace
 from paperwasp.limits import STORE_RESERVE_BYTES
 
@@ -41,6 +43,8 @@ def _keep(reserve: Path) -> None:
     try:
         with reserve.open("xb") as file:
             os.posix_fallocate(file.fileno(), 0, STORE_RESERVE_BYTES)
+            os.fsync(file.fileno())
+        sync_directory(reserve.parent)
     except OSError:
         with suppress(OSError):
             reserve.unlink()
