@@ -28,6 +28,28 @@ def test_every_expression_is_in_a_script() -> None:
     assert {*KEYWORDS} - used == ELSEWHERE
 
 
+def test_the_keywords_of_a_script_are_those_of_all_within_it() -> None:
+    count = 0
+    for text in [text for path in FILES for _, text, _ in cases(path)]:
+        with suppress(LanguageError):
+            tree = parse_script(text)
+            for each in tree.walk():
+                assert each.keywords == {inner.keyword for inner in each.walk()}
+                count += 1
+    assert count > 500
+
+
+def test_scripts_alike_share_the_set_of_their_keywords() -> None:
+    """An application may have 20,000 of them."""
+    first, second = (parse_script(f"input {name} | attribute {name} | summary") for name in "ab")
+    assert first.keywords is second.keywords
+    assert [each.keyword for each in parse_script("input a . (input b | trim) | index").walk()][:3] == [
+        "script",
+        "statement",
+        "concat",
+    ]
+
+
 VESPA = Path(__file__).parent / "vespa_expressions.txt"
 
 

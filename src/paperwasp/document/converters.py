@@ -14,6 +14,7 @@ from __future__ import annotations
 import base64
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -164,7 +165,9 @@ def _bool(value: Any) -> bool:
     return not isinstance(value, int | float) and _scalar_text(value).lower() == "true"
 
 
+@cache
 def _integer_converter(data_type: NumericType) -> Converter:
+    """One for all fields of the type."""
     low, high = data_type.low or 0, data_type.high or 0
 
     def convert(value: Any) -> int:

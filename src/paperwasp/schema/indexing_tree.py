@@ -6,7 +6,7 @@ Vespa: https://docs.vespa.ai/en/reference/writing/indexing-language.html
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 from paperwasp.errors import Position
@@ -46,9 +46,16 @@ class Expression:
 
     def walk(self) -> Iterator[Expression]:
         """This expression and all within it."""
-        yield self
-        for operand in self.operands:
-            yield from operand.walk()
+        left = [self]
+        while left:
+            expression = left.pop()
+            yield expression
+            left.extend(reversed(expression.operands))
+
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """Those of this expression and of all within it."""
+        return _joined(self.keyword, frozenset([operand.keywords for operand in self.operands]))
 
     @cached_property
     def needs_input(self) -> bool:
@@ -63,6 +70,12 @@ class Expression:
 
     def __str__(self) -> str:
         return _as_text(self)
+
+
+@lru_cache(maxsize=1024)
+def _joined(keyword: str, others: frozenset[frozenset[str]]) -> frozenset[str]:
+    """One set for all scripts alike: an application may have 20,000 of them."""
+    return frozenset([keyword]).union(*others)
 
 
 # The canonical text

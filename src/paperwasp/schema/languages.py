@@ -79,7 +79,7 @@ def executes_language(field: Field, fields: Mapping[str, Field]) -> bool:
 
 
 def _sets(expression: Expression) -> bool:
-    return any(each.keyword == "set_language" for each in expression.walk())
+    return "set_language" in expression.keywords
 
 
 def _up_to_language(statement: Expression) -> Expression:
@@ -100,7 +100,7 @@ def _without_outputs(expression: Expression) -> Expression:
 def _cut_before_index(statement: Expression) -> Expression | None:
     """The part of a statement that runs before its `index`; None where it has none."""
     for number, operand in enumerate(statement.operands):
-        if any(each.keyword == "index" for each in operand.walk()):
+        if "index" in operand.keywords:
             ends = number + (operand.keyword != "index")
             return Expression("statement", (), statement.operands[:ends], statement.position)
     return None

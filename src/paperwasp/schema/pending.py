@@ -64,7 +64,7 @@ def is_derived(field: Field) -> bool:
 def _calls(field: Field, keyword: str) -> bool:
     """Whether the script of the field has an expression of that keyword."""
     tree = field.script.tree if field.script is not None else None
-    return tree is not None and any(each.keyword == keyword for each in tree.walk())
+    return tree is not None and keyword in tree.keywords
 
 
 def is_indexed_now(field: Field) -> bool:
