@@ -13,6 +13,7 @@ from paperwasp.features.family import families
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.schema.streaming import streamed_schema
 from tests.ranking.onnx_bytes import FLOAT, INT64, onnx_model
 
 SCHEMA = """schema s {
@@ -294,3 +295,36 @@ def test_bm25_of_a_field_that_keeps_too_little_for_it_is_told() -> None:
         "rank-profile p of schema s: bm25(questions) takes each match for one in a text of average length, as Vespa "
         "does: field questions has no 'index: enable-bm25'"
     ]
+
+
+@pytest.mark.parametrize(
+    ("feature", "type_"),
+    [
+        ("fieldMatch(names)", "array<string>"),
+        ("textSimilarity(names).score", "array<string>"),
+        ("fieldMatch(year)", "int"),
+        ("fieldMatch(items.name)", "array<string>"),
+        ("bm25(items.price)", "array<float>"),
+        ("fieldMatch(stored)", ""),
+    ],
+)
+def test_streamed_fields_are_taken_for_texts_of_one_value(feature: str, type_: str) -> None:
+    """Vespa: addField of the IndexEnvironment of streamingvisitors. Where documents are indexed they are errors."""
+    text = """schema s { document s {
+        struct item { field name type string {}
+          field price type float {} }
+        field items type array<item> { indexing: index }
+        field names type array<string> { indexing: index }
+        field year type int { indexing: index }
+        field stored type string { indexing: summary } }
+        rank-profile p { first-phase { expression: %s } } }"""
+    schema = parse_schemas({"schemas/s.sd": text.replace("%s", feature)}).schemas["s"]
+    if type_:
+        profile = compile_profiles(streamed_schema(schema), FILES)["p"]
+        assert (
+            str(profile)
+            == f"not executed yet: {feature.partition('.score')[0]} of type {type_} where documents are streamed"
+        )
+    for refused in (schema,) if type_ else (schema, streamed_schema(schema)):
+        with pytest.raises(ProfileError):
+            compile_profiles(refused, FILES)

@@ -28,8 +28,11 @@ TITLE = {"fields": {"title": "Blue Train"}}
 
 
 def files(disk: str) -> dict[str, str]:
-    tuning = f"<tuning><resource-limits><disk>{disk}</disk></resource-limits></tuning></content>"
-    return {**FILES, "services.xml": SERVICES.replace("</content>", tuning)}
+    return tuned(f"<resource-limits><disk>{disk}</disk></resource-limits>")
+
+
+def tuned(tuning: str) -> dict[str, str]:
+    return {**FILES, "services.xml": SERVICES.replace("</content>", f"<tuning>{tuning}</tuning></content>")}
 
 
 def metrics(service: Deployed) -> dict[str, float]:
@@ -60,6 +63,21 @@ def test_a_small_limit_blocks_what_grows(tmp_path: Path) -> None:
         assert client.post(PATH, json=TITLE).status_code == 507
         active(service.deploy(files("0.9")))
         assert client.post(PATH, json=TITLE).status_code == 200
+
+
+def test_operations_larger_than_the_content_cluster_takes_are_refused(tmp_path: Path) -> None:
+    """Vespa: its distributor refuses them before anything is written (pull request 33609)."""
+    large = "x" * 1000
+    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+        active(service.deploy(tuned("<max-document-size>1kB</max-document-size>")))
+        assert client.post(PATH, json=TITLE).status_code == 200
+        for method, body in (("POST", {"title": large}), ("PUT", {"title": {"assign": large}})):
+            refused = client.request(method, PATH, json={"fields": body})
+            assert refused.status_code == 400
+            assert "more than the 1000 that content cluster 'records' takes" in refused.json()["message"]
+        assert client.get(PATH).json()["fields"] == TITLE["fields"]
+        active(service.deploy(tuned("<max-document-size>2kB</max-document-size>")))
+        assert client.put(PATH, json={"fields": {"title": {"assign": large}}}).status_code == 200
 
 
 def test_feeding_goes_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -292,6 +292,8 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
             return ""
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {_NEITHER}")
     if problem := _FIELD_CHECKS[kind](described):
+        if setup.schema.is_streamed and kind in _OF_INDEXES and _may_match(described):
+            return f"{feature}({name}) of type {described.type} where documents are streamed"
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
     if isinstance(described, SubField):
         if feature not in _OF_PARTS:
@@ -308,6 +310,9 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
     return "" if executed else f"{feature}({name}) of type {described.type}"
 
 
+_OF_INDEXES: Final = ("index", "single-index")
+"""Where documents are streamed, Vespa takes numbers and several values for a text of one value (its IndexEnvironment of
+streamingvisitors, `addField`)."""
 _NEITHER: Final = "is neither an index nor an attribute"
 
 
