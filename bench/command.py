@@ -25,6 +25,7 @@ from bench import (
     hybrid,
     in_process,
     model_evaluation,
+    own_vectors,
     ranking,
     recall,
     relevance,
@@ -46,6 +47,7 @@ BENCHMARKS = (
     "recall",
     "relevance",
     "vectors",
+    "own_vectors",
     "embedding",
     "model_evaluation",
     "feed",
@@ -104,6 +106,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         relevance.run(report, relevance.Options(has_lucene="lucene" in arguments.engines.split(",")))
     elif name == "vectors":
         vectors.run(report, vectors.Options(passes=arguments.passes, works=arguments.works, **count))
+    elif name == "own_vectors":
+        own_vectors.run(report, own_vectors.Options(**count))
     elif name == "embedding":
         embedding.run(report, arguments.documents or embedding.TEXTS, arguments.passes)
     elif name == "model_evaluation":
