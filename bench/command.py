@@ -10,6 +10,7 @@ from rich.console import Console
 from bench import (
     access,
     beside_feed,
+    crashes,
     deploy,
     documents,
     embedding,
@@ -67,8 +68,8 @@ BENCHMARKS = (
     "deploy",
     "hostile",
 )
-ON_REQUEST = ("soak",)
-"""What takes too long to be run by default."""
+ON_REQUEST = ("soak", "crashes")
+"""What takes too long to be run by default, or needs more than others."""
 
 
 def main() -> None:
@@ -137,6 +138,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         beside_feed.run(report, beside_feed.Options(**count))
     elif name == "soak":
         soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate, kills=arguments.kills))
+    elif name == "crashes":
+        crashes.run(report, crashes.Options(arguments.works, arguments.passes, arguments.seed))
     elif name == "deploy":
         deploy.run(report, deploy.Options())
     elif name == "hostile":
@@ -157,7 +160,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--engines", default="pisa,tantivy,lucene", help="peers to run beside ours, or none")
     parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
     parser.add_argument(
-        "--passes", type=int, default=3, help="runs of each query; the least time counts, of http_load the median"
+        "--passes",
+        type=int,
+        default=3,
+        help="runs of each query; the least time counts, of http_load the median; rounds of crashes",
     )
     parser.add_argument("--queries", type=int, default=None, help="queries of each kind; all by default")
     parser.add_argument("--documents", type=int, default=None, help="documents fed, in place of the usual number")
@@ -166,6 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--minutes", type=float, default=60, help="how long the soak takes")
     parser.add_argument("--kills", type=int, default=0, help="how often the soak kills the service")
     parser.add_argument("--rate", type=float, default=200, help="operations a second of the soak")
+    parser.add_argument("--seed", type=int, default=1, help="of the crashes")
     parser.add_argument("--no-check", action="store_true", help="leave out the comparison of results")
     parser.add_argument("--width", type=int, default=150, help="columns of the table")
     return parser
