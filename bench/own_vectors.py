@@ -158,7 +158,8 @@ def vectors_of(chance: np.random.Generator, kind: Kind, shape: Shape, count: int
 
 def _kept(vectors: NDArray[Any], kind: Kind) -> Vector:
     if kind.cell == "int8":
-        return np.clip(np.rint(vectors * 40), -128, 127).astype(np.float32)
+        whole: Vector = np.clip(np.rint(vectors * 40), -128, 127).astype(np.float32)
+        return whole
     single: Vector = vectors.astype(np.float32)
     if kind.cell == "bfloat16":
         single.view(np.uint32)[:] &= np.uint32(0xFFFF0000)
