@@ -39,7 +39,7 @@ def init(
     query: Annotated[
         str | None, typer.Option("--query", "-q", help="The words that are searched for at the end.")
     ] = None,
-    feed: Annotated[bool, typer.Option(" /--no-feed", help="Write the application alone.")] = True,
+    feed: Annotated[bool, typer.Option(" /--no-feed", show_default=False, help="Write the application alone.")] = True,
     data_dir: Annotated[Path, typer.Option(help="Where the documents are kept.")] = DEFAULT_DATA,
     format: Format = None,
     delimiter: Delimiter = None,

@@ -48,7 +48,9 @@ LogLevel = Annotated[Level, typer.Option(help="The least that is logged to stand
 
 def _check_endpoint(endpoint: str | None) -> str | None:
     if endpoint is not None and find_spec("opentelemetry") is None:
-        raise typer.BadParameter("this needs an extra: pip install 'paperwasp[otel]'")
+        raise typer.BadParameter(
+            "this needs more: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+        )
     return endpoint
 
 

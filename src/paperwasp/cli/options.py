@@ -52,6 +52,7 @@ QueryExpressions = Annotated[
     bool,
     typer.Option(
         " /--no-query-expressions",
+        show_default=False,
         help="Refuse queries that bring ranking expressions, whatever services.xml says: they cost what they say.",
     ),
 ]

@@ -1,4 +1,4 @@
-"""Traces and metrics for an OpenTelemetry collector, by OTLP over HTTP. Needs the extra `paperwasp[otel]`.
+"""Traces and metrics for an OpenTelemetry collector, by OTLP over HTTP. Needs the packages of the extra `otel`.
 
     note (event loop) → a bounded queue → a thread (`gathering`): spans → OpenTelemetry's batches → the collector
                                           a thread, once a minute: metrics → the collector

@@ -123,7 +123,7 @@ def _blocks(values: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
 
 
 def _library() -> Any:
-    return import_optional("ir_measures", "measures of rankings", "paperwasp[evaluate]")
+    return import_optional("ir_measures", "measures of rankings", "ir-measures")
 
 
 def _measure(library: Any, name: str) -> Any:

@@ -32,7 +32,7 @@ _ENDINGS: Final = {
     ".ipc": "arrow",
 }
 _DELIMITERS: Final = {"csv": None, "tsv": "\t"}
-_NEEDS_ARROW: Final = "Parquet and Arrow need pyarrow, which is not installed: pip install 'paperwasp[arrow]'"
+_NEEDS_ARROW: Final = "Parquet and Arrow need pyarrow, which is not installed: pip install pyarrow"
 
 Report = Callable[[int, int | None], None]
 """Called with how many bytes of the file have been read, and how many it has, where that is known."""

@@ -14,7 +14,7 @@ from paperwasp.client.visiting.shapes import merge, shape_of
 from paperwasp.errors import InvalidInput
 
 _BATCH_ROWS: Final = 1000
-_NEEDS_ARROW: Final = "Parquet needs pyarrow, which is not installed: pip install 'paperwasp[arrow]'"
+_NEEDS_ARROW: Final = "Parquet needs pyarrow, which is not installed: pip install pyarrow"
 
 
 def write_csv(lines: Path, output: Path) -> None:
