@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from paperwasp import limits
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
@@ -65,6 +66,7 @@ def bind(
             plan_,
             profile,
             setting,
+            plan_.cost if len(setting.terms) <= limits.INLINE_QUERY_ITEMS else plan_.large_cost,
             limiter_of(declared, match.match_phase, match.tree, space),
             diversifier_of(declared.diversity, diversity, space) if profile.second_phase else None,
             levels,
@@ -73,7 +75,7 @@ def bind(
         )
     except OutOfTime:
         setting = _setting(FalseOperator(space), profile, query, space)
-        return BoundQuery(query, plan_, profile, setting, is_late=True)
+        return BoundQuery(query, plan_, profile, setting, plan_.cost, is_late=True)
 
 
 def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:

@@ -12,6 +12,7 @@ from paperwasp.search.match_phase import Limiter
 from paperwasp.search.observe import NO_OBSERVER, Observer
 from paperwasp.search.order import Level
 from paperwasp.search.query import Query
+from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.rank_plan import RankPlan
 
 
@@ -29,6 +30,8 @@ class BoundQuery:
     profile: CompiledProfile
     """That of the plan with what the query says instead, as the observer has it run."""
     setting: QuerySetting
+    cost: RankCost
+    """What ranking and writing hits is known to take: of queries with few terms, or with many."""
     limiter: Limiter | None = None
     """Of the match-phase, where the profile or the query asks for one."""
     diversifier: Diversifier | None = None

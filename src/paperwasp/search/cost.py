@@ -89,7 +89,7 @@ def _weight(item: Item) -> int:
 
 def estimate_ns(bound: BoundQuery, hits: int) -> float:
     """Return about how long a query takes for one document type, rather too long than too short."""
-    space, cost, profile = bound.setting.space, bound.plan.cost, bound.profile
+    space, cost, profile = bound.setting.space, bound.cost, bound.profile
     matching_ns, matches = _matching(bound.setting.operator, space.limit)
     ranking_ns = 0.0 if bound.is_pruned else matches * cost.first_ns
     if profile.second_phase is not None:

@@ -129,7 +129,7 @@ def _blocks_of_all(bound: BoundQuery, count: int) -> Iterable[slice]:
     """The blocks of this number of hits: one where all have the same score."""
     if bound.profile.first_phase.constant is not None:
         return (slice(count),) if count else ()
-    known_ns = bound.plan.cost.known_ns
+    known_ns = bound.cost.known_ns
     first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
     return blocks_of(count, len(bound.setting.terms), first)
 
@@ -193,7 +193,7 @@ def _scored_in_time(bound: BoundQuery, lids: Lids, floor: float, notes: FeatureN
             block = Block(bound.setting, lids, phases=profile.phases, score_floor=floor)
             begun_ns = time.thread_time_ns()
             scores = scores_in_time(block, profile.first_phase)
-            bound.plan.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
+            bound.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
             notes.note(block)
             return finite(scores)
     except OutOfTime:

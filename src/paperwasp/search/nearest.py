@@ -25,7 +25,7 @@ def nearest(bound: BoundQuery, kept: int) -> RankedHits | None:
     lids = match.found()
     begun_ns = time.thread_time_ns()
     scores = finite(np.maximum(match.least_score, match.nearest(lids)[1]))
-    bound.plan.cost.ranked(len(lids), time.thread_time_ns() - begun_ns)
+    bound.cost.ranked(len(lids), time.thread_time_ns() - begun_ns)
     best, best_scores = best_of(lids, scores, kept)
     highest = float(best_scores[0]) if len(best) else -np.inf
     return RankedHits(bound, len(lids), best, best_scores, best_scores, highest=highest)

@@ -42,6 +42,9 @@ class RankPlan:
     streamed_tuning: Tuning
     """The same in streaming search, where frequencies are not known."""
     cost: RankCost
+    """Of queries with at most INLINE_QUERY_ITEMS terms."""
+    large_cost: RankCost
+    """Of those with more: what they take says nothing of others, which are no longer because of them."""
     reused: frozenset[str]
     """Features of the first phase that later steps need again."""
 
@@ -50,6 +53,7 @@ class RankPlan:
         """Derive everything from a compiled profile. Errors: AssertionError where it is not executed yet."""
         declared, profile = served.declared, served.compiled
         assert isinstance(profile, CompiledProfile)
+        cost_of = RankCost.of_query if served.is_of_query else RankCost.of
         return cls(
             served,
             declared,
@@ -58,7 +62,8 @@ class RankPlan:
             declared_gaps(declared),
             declared_tuning(declared),
             filter_tuning(declared),
-            RankCost.of_query(profile) if served.is_of_query else RankCost.of(profile),
+            cost_of(profile),
+            cost_of(profile),
             reused_features(profile),
         )
 

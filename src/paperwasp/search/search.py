@@ -95,7 +95,10 @@ class BoundSearch:
         if self._streamed:
             return inf
         hits = _written_hits(self._query)
-        return sum(estimate_ns(bound, hits) for bound in self._indexed)
+        found = 0.0
+        for bound in self._indexed:
+            found += estimate_ns(bound, hits)
+        return found
 
     def answer(self) -> SearchResponse:
         """Return the hits. Errors: Timeout."""
@@ -136,7 +139,7 @@ class BoundSearch:
             )
         took_ns, spent_ns = clock.now_ns() - begun_ns, time.thread_time_ns() - spent_ns
         for bound in self._indexed:
-            bound.plan.cost.wrote(len(hits if page is None else page), spent_ns)
+            bound.cost.wrote(len(hits if page is None else page), spent_ns)
             if bound.observer.is_tracing:
                 bound.observer.step("hits", _GENERAL if page is None else _rendered_by(page))
         if len(ranked) == 1:

@@ -49,7 +49,7 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
     begun_ns = time.thread_time_ns()
     with observer.task(SECOND_PHASE, EXPRESSION, count):
         scores = _scores(bound, block, program)
-    bound.plan.cost.reranked(count, time.thread_time_ns() - begun_ns)
+    bound.cost.reranked(count, time.thread_time_ns() - begun_ns)
     rescaling = Rescaling.below(first, scores)
     if bound.diversifier is not None and count > 0:
         rescaling = replace(rescaling, most=float(scores.min()))

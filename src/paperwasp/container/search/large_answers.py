@@ -28,7 +28,7 @@ def has_many_groups(answers: Sequence[Answer]) -> bool:
         if not isinstance(answer, SearchResponse):
             continue
         for part in answer.groupings or ():
-            left -= limits.GROUPING_AS_GROUPS + sum(len(level.parents) for level in part.levels)
+            left -= limits.GROUPING_AS_GROUPS + sum([len(level.parents) for level in part.levels])
             if left < 0:
                 return True
     return False
@@ -36,16 +36,22 @@ def has_many_groups(answers: Sequence[Answer]) -> bool:
 
 def is_large(result: SearchResult, *, is_json: bool) -> bool:
     """Whether it takes long to write an answer. As JSON, what hits show of documents is written already."""
-    hits = result.hits
-    if hits and _features_of(hits[0][1]) * len(hits) > limits.INLINE_FEATURES:
+    hits, features = result.hits, 0
+    size = sum(map(len, filter(None, result.page))) if result.page else 0
+    if hits:
+        first = hits[0][1]
+        if first.match_features or first.summary_features or first.rank_features:
+            features = _features_of(first)
+        if features * len(hits) > limits.INLINE_FEATURES:
+            return True
+        if first.explanation is not None and len(hits) > limits.INLINE_EXPLANATIONS:
+            return True
+        size += sum(map(len, [hit.fields for _, hit in hits]))
+    if size > (limits.INLINE_JSON_BYTES if is_json else limits.INLINE_XML_BYTES):
         return True
-    if hits and hits[0][1].explanation is not None and len(hits) > limits.INLINE_EXPLANATIONS:
+    if result.groups and _has_many([root.groups for _, root in result.groups]):
         return True
-    if _bytes_of(result) > (limits.INLINE_JSON_BYTES if is_json else limits.INLINE_XML_BYTES):
-        return True
-    if result.groups and _has_many(root.groups for _, root in result.groups):
-        return True
-    return bool(hits) and _features_of(hits[0][1]) > 0 and _tensor_cells(result) > limits.INLINE_TENSOR_CELLS
+    return features > 0 and _tensor_cells(result) > limits.INLINE_TENSOR_CELLS
 
 
 def yielding(work: Callable[_Given, _Made]) -> Callable[_Given, _Made]:
@@ -62,11 +68,6 @@ def _features_of(hit: Hit) -> int:
     return sum(len(kind) for kind in (hit.match_features, hit.summary_features, hit.rank_features) if kind)
 
 
-def _bytes_of(result: SearchResult) -> int:
-    page = result.page or ()
-    return sum([len(hit.fields) for _, hit in result.hits]) + sum([len(shown) for shown in page if shown is not None])
-
-
 def _has_many(roots: Iterable[ShownGroups]) -> bool:
     left = limits.INLINE_GROUPS
     for root in roots:
@@ -74,7 +75,7 @@ def _has_many(roots: Iterable[ShownGroups]) -> bool:
         while waiting:
             groups = waiting.pop()
             count = len(groups.relevances)
-            hits = sum(len(found) for lists in groups.hit_lists for found in lists.hits if found is not None)
+            hits = sum([len(found) for lists in groups.hit_lists for found in lists.hits if found is not None])
             left -= limits.GROUPING_AS_GROUPS // 2 + count * (1 + len(groups.outputs)) + hits
             if left < 0:
                 return True
