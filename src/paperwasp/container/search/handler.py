@@ -61,6 +61,8 @@ GRACE_SECONDS: Final = 0.05
 """How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
 
+_JSON_FORMATS: Final = ("", "json")
+"""In which hits that a cluster has rendered are only joined."""
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
@@ -137,7 +139,8 @@ class SearchHandler:
         if plan.embeddings:
             plan = await self._embed(plan, started_ns)
         result, answers = await self._search(plan, parameters, started_ns)
-        if is_large(result, is_json=shown.format in ("", "json")):
+        is_json = shown.format in _JSON_FORMATS
+        if (result.hits or result.groups or not is_json) and is_large(result, is_json=is_json):
             response = await asyncio.to_thread(yielding(_response), result, shown.format, shown.callback, config)
         else:
             response = _response(result, shown.format, shown.callback, config)
@@ -278,7 +281,10 @@ class SearchHandler:
             result, answers = await self._collapse(plan, parameters)
         else:
             answers = await self._ask_all(plan)
-            result = await self._merged(plan, answers, parameters)
+            if plan.layouts:
+                result = await self._merged(plan, answers, parameters)
+            else:
+                result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
         result.tensor_form = parameters.presentation.tensor_form
         result.encoding = parameters.text.encoding
         if plan.answering.rules is not None and plan.answering.rules.trace:
@@ -292,7 +298,7 @@ class SearchHandler:
         return result, answers
 
     async def _merged(self, plan: SearchPlan, answers: Sequence[Answer], parameters: SearchParameters) -> SearchResult:
-        if plan.layouts and has_many_groups(answers):
+        if has_many_groups(answers):
             merge = yielding(merged)
             return await asyncio.to_thread(merge, plan, answers, soft_timeout=parameters.soft_timeout)
         return merged(plan, answers, soft_timeout=parameters.soft_timeout)
@@ -310,7 +316,10 @@ class SearchHandler:
             batch = plan.window(start, count)
             asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
             answers = await self._ask_all(asked)
-            result = await self._merged(asked, answers, parameters)
+            if plan.layouts:
+                result = await self._merged(asked, answers, parameters)
+            else:
+                result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
             entries.extend(result.hits)
             if plan.layouts:  # groups are of all hits, whatever is shown
                 groups, plan = result.groups, plan.without_groups()
