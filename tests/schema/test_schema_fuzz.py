@@ -19,7 +19,7 @@ from tests.chance import SEED
 from tests.schema.schema_generator import Generator
 
 COUNT = int(os.environ.get("PAPERWASP_FUZZ", "2000"))
-SECONDS = 2.0
+SECONDS = 10.0
 """Of processor time, so that a busy machine makes no schema slow."""
 
 OTHER = """
@@ -41,7 +41,7 @@ PIECES = re.compile(r"[\w-]+|\s+|.")
 def check(text: str, seed: object) -> bool:
     """Whether the schema in `text` is valid; fails on anything but an answer within its time."""
     files = {"schemas/schema.sd": text, "schemas/other.sd": OTHER, "schemas/e.expression": " 1 + 1"}
-    started = time.process_time()
+    started = time.thread_time()
     try:
         parse_schemas(files)
         return True
@@ -51,7 +51,7 @@ def check(text: str, seed: object) -> bool:
     except BaseException as error:
         pytest.fail(f"seed {seed}: {error!r} for\n{text}")
     finally:
-        assert time.process_time() - started < SECONDS, f"seed {seed}: too slow for\n{text}"
+        assert time.thread_time() - started < SECONDS, f"seed {seed}: too slow for\n{text}"
 
 
 def test_schemas_written_by_the_grammar() -> None:

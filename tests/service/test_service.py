@@ -155,8 +155,8 @@ def test_an_address_that_cannot_be_listened_on_is_named(tmp_path: Path, options:
 
 def test_a_data_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for path, why in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "below", "Not a directory")):
-        assert refusal_of(path) == f"Error: The data directory '{path}' cannot be used: {why}"
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        assert refusal_of(path) == f"Error: The data directory '{path}' cannot be used: Not a directory"
 
 
 @pytest.mark.parametrize("url", ["", "/state/v1", "/state/v1/metrics", "/state/v1/version", "/state/v1/config"])
