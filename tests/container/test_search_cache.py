@@ -107,6 +107,27 @@ def test_the_least_recently_used_make_room() -> None:
     assert cache.size_bytes == 0
 
 
+def test_answers_from_older_views_make_room_at_once() -> None:
+    """Nobody can be given them, and beside a steady feed they would fill the memory with what is never read."""
+    cache = SearchCache()
+    keys = [key_of([("query", str(number))], form_of(["query"]), "json") for number in range(5)]
+    answer = Response(200, b"x" * 300)
+    cache.put(keys[0], answer, None, {"media": 1})
+    cache.put(keys[1], answer, None, {"books": 4})
+    cache.put(keys[2], answer, None, {"books": 4, "media": 1})
+    assert len(cache) == 3
+    one_bytes = cache.size_bytes // 3
+    cache.put(keys[3], answer, None, {"media": 2})
+    assert [cache.get(key, None) is not None for key in keys] == [False, True, False, True, False]
+    cache.put(keys[4], answer, None, {"media": 2, "books": 4})
+    cache.put(keys[4], answer, None, {"media": 2, "books": 5})
+    assert [cache.get(key, None) is not None for key in keys] == [False, False, False, True, True]
+    assert cache.size_bytes == 2 * one_bytes
+    cache.drop(keys[3])
+    cache.put(keys[0], answer, None, {"media": 3})
+    assert [cache.get(key, None) is not None for key in keys] == [True, False, False, False, False]
+
+
 def test_whoever_has_written_finds_it() -> None:
     """A writer that asks after each of its writes, beside another one: never an answer from before its write."""
     seed = SEED

@@ -1,13 +1,14 @@
 """Answers kept for the same request, as long as nothing was written that could change them.
 
 An answer is kept with the stamps of the views that it was made from (`content.messages.StampRequest`). A request that
-finds it asks the clusters for the stamps that are in force now: when they are the same, so is the answer. The least
-recently used make room. Runs on the event loop.
+finds it asks the clusters for the stamps that are in force now: when they are the same, so is the answer. An answer
+from a newer view of a cluster takes the place of all from older ones, which nobody can be given. The least recently
+used make room. Runs on the event loop.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -37,6 +38,10 @@ class SearchCache:
     def __init__(self, size_bytes: int = limits.SEARCH_CACHE_BYTES) -> None:
         self._limit_bytes = size_bytes
         self._answers: OrderedDict[Key, CachedAnswer] = OrderedDict()
+        self._stamps: dict[str, int] = {}
+        """Content cluster → the stamp of the view that all kept answers of it were made from."""
+        self._keys: defaultdict[str, dict[Key, None]] = defaultdict(dict)
+        """Content cluster → the requests whose answers depend on it."""
         self._config: object = None
         self.size_bytes = 0
         self.lookups = 0
@@ -63,8 +68,13 @@ class SearchCache:
             return
         self._keep_only(config)
         size = len(response.body) + _size_of(key) + ENTRY_BYTES
-        self.drop(key)
+        if key in self._answers:
+            self.drop(key)
+        if not stamps.items() <= self._stamps.items():
+            self._forget_older(stamps)
         self._answers[key] = CachedAnswer(response, stamps, size)
+        for cluster in stamps:
+            self._keys[cluster][key] = None
         self.size_bytes += size
         while self.size_bytes > self._limit_bytes:
             self.drop(next(iter(self._answers)))
@@ -75,12 +85,25 @@ class SearchCache:
             self.clear()
             self._config = config
 
+    def _forget_older(self, stamps: Mapping[str, int]) -> None:
+        """Forgets what was made from other views of these clusters."""
+        for cluster, stamp in stamps.items():
+            if self._stamps.get(cluster) != stamp:
+                for key in list(self._keys[cluster]):
+                    self.drop(key)
+        self._stamps.update(stamps)
+
     def drop(self, key: Key) -> None:
         gone = self._answers.pop(key, None)
-        self.size_bytes -= gone.size_bytes if gone is not None else 0
+        if gone is not None:
+            self.size_bytes -= gone.size_bytes
+            for cluster in gone.stamps:
+                del self._keys[cluster][key]
 
     def clear(self) -> None:
         self._answers.clear()
+        self._stamps.clear()
+        self._keys.clear()
         self.size_bytes = 0
 
 
