@@ -22,6 +22,8 @@ done
 PATH="$bin:$PATH" cmake -S . -B "$work/cmake" -G Ninja \
     -DCMAKE_BUILD_TYPE=Debug -DPAPERWASP_SANITIZE=ON \
     -DPython_EXECUTABLE="$bin/python" -Dnanobind_DIR="$("$bin/python" -m nanobind --cmake_dir)" > "$work/cmake.log"
+# ninja has no use for the pipe of a make with jobs, and stops where it cannot open it.
+unset MAKEFLAGS
 PATH="$bin:$PATH" cmake --build "$work/cmake" > "$work/build.log" || { cat "$work/build.log"; exit 1; }
 
 # A copy of the package with the checked kernels in it. It is taken instead of the one that is installed in place, whose

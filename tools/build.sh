@@ -6,6 +6,8 @@ set -eu
 bin=$(cd "$1" && pwd)
 PATH="$bin:$PATH"
 export PATH
+# ninja has no use for the pipe of a make with jobs, and stops where it cannot open it.
+unset MAKEFLAGS
 
 # One build at a time: two would write the same files.
 exec 9> "$bin/.build-lock"
