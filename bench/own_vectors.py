@@ -32,7 +32,7 @@ from bench.service import Running, data_directory, paperwasp
 
 HITS: Final = 10
 FILTERS: Final = (2, 40)
-"""A filter lets one document in so many through."""
+"""Of how many documents a filter lets one through."""
 EVERYTHING: Final = 1_000_000
 MOST_EXPLORED: Final = 0.001
 """The share of searches that may miss what they would find if they explored everything: graphs are approximate."""

@@ -47,7 +47,7 @@ class Disk:
 
 @contextlib.contextmanager
 def mounted(program: Path, folder: Path, data: Path, seed: int, room: int | None = None) -> Iterator[Disk]:
-    """A disk with what is in `data`, all of it durable, and room for so many bytes more. At the end what is left after
+    """A disk with what is in `data`, all of it durable, and room for `room` bytes more. At the end what is left after
     a cut takes the place of `data`; one that was not cut is as if it had never been there."""
     mount, left = folder / "mount", folder / "left"
     mount.mkdir(exist_ok=True)

@@ -127,7 +127,7 @@ class State:
         return list(dict.fromkeys(application.attributes(version) for version in self.versions))
 
     def done(self, deed: Deed, sets: Iterable[frozenset[str]], status: int | None) -> None:
-        """What the answer to an operation says; None: there was no answer, or one that says nothing."""
+        """Note what an operation has left. `status`: of its answer; None: there was none, or it leaves that open."""
         before = self.things[deed.name]
         applied = [deed.after(value, each) for value in before if deed.refusal(value) is None for each in sets]
         refused = [value for value in before if deed.refusal(value) is not None]

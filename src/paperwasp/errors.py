@@ -42,9 +42,11 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeVar
 
 from paperwasp.records import dataclass
+
+_Error = TypeVar("_Error", bound=BaseException)
 
 
 class PaperwaspError(Exception):
@@ -343,7 +345,7 @@ def _is_for_want_of_space(error: BaseException | None) -> bool:
     return False
 
 
-def without_frames(error: BaseException) -> BaseException:
+def without_frames(error: _Error) -> _Error:
     """The error, and what it was raised because of, without the frames that it went through.
 
     An error that is kept, as by a future that a frame of its own knows, would keep all that these frames hold until

@@ -102,10 +102,10 @@ def _check_references(
 def _check_document_sizes(containers: Sequence[Container], clusters: Sequence[Content], findings: Findings) -> None:
     """That what a container takes is not too large for a content cluster. Vespa warns, too (pull request 36391)."""
     for container in containers:
-        taken = container.max_document_size_bytes
-        for cluster in clusters if taken is not None else ():
+        taken = container.max_document_size_bytes or 0
+        for cluster in clusters:
             most = cluster.max_document_size_bytes
-            if taken is not None and taken > most:
+            if taken > most:
                 message = f"max-document-size of container '{container.id}' is more than the {most} bytes"
                 findings.warning(f"{message} that content cluster '{cluster.id}' takes", container.position)
 

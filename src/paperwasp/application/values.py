@@ -66,7 +66,7 @@ QUERY_MEMORY: Final = (
 
 
 def is_query_memory(size: int) -> bool:
-    """Whether a query may be given so many bytes."""
+    """Whether a query may be given memory of this size, in bytes."""
     return _LEAST_QUERY_MEMORY <= size <= limits.MOST_QUERY_MEMORY_BYTES
 
 

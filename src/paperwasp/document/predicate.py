@@ -261,8 +261,8 @@ def _range(tokens: TokenStream, key: str, start: Token) -> FeatureRange:
 
 
 def _partition(tokens: TokenStream) -> None:
-    """A part of a range as an index keeps it, which says nothing that the range does not say. Where the name of the
-    feature needs quotes, these are around the numbers, too."""
+    """Read a part of a range as an index keeps it, and forget it: the range has the same meaning without it. Where the
+    name of the feature needs quotes, they are around the numbers, too."""
     is_quoted = tokens.at_kind("string") and "=" in tokens.current.text
     _value(tokens)
     if is_quoted and not tokens.at("=", "=-"):

@@ -157,9 +157,9 @@ def inner_constant(expression: Expression, number: int) -> Constant:
 class Computed(Node):
     """A function of the values of other nodes. The time of the query is looked at before each.
 
-    Where a function has so many arguments, or so many rows, that all their values together would be more than
-    ARGUMENT_VALUES, they are computed for some rows after the other. So what a function makes of a row must not depend
-    on other rows, and its codes must always be of the same table.
+    Where the arguments of a function have more than ARGUMENT_VALUES values for all rows together, the rows are
+    computed in several parts. So what a function makes of a row must not depend on other rows, and its codes must
+    always be of the same table.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ INLINE_XML_BYTES: Final = 128 * 1024
 INLINE_GROUPS: Final = 4096
 """Groups, with their values, that are put together and written on the event loop."""
 GROUPING_AS_GROUPS: Final = 32
-"""One grouping counts as so many groups, however few it has."""
+"""How many groups a grouping counts as, beside the groups that it has."""
 INLINE_QUERY_NS: Final = 1_000_000
 """Queries that are expected to take longer are answered on a worker thread. A hand-off costs up to 0.7 ms."""
 SHORT_QUERY_NS: Final = 50_000_000

@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final
 
 from paperwasp import limits
 from paperwasp.container.evaluation.rendering import PARAMETER, check_form, rendered
@@ -80,7 +80,7 @@ class EvaluationRuns:
             seconds = limits.MODEL_EVALUATION_SECONDS
             outcomes = [Timeout(f"The evaluation took more than {seconds} s")] * len(taken)
         except PaperwaspError as error:
-            outcomes = [cast(Exception, without_frames(error))] * len(taken)
+            outcomes = [without_frames(error)] * len(taken)
         except Exception as error:  # a defect is the answer to those who asked
             outcomes = [error] * len(taken)
         finally:

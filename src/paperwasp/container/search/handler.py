@@ -283,7 +283,7 @@ class SearchHandler:
             answers = await self._ask_all(plan)
             if plan.layouts:
                 result = await self._merged(plan, answers, parameters)
-            else:
+            else:  # most queries, without a coroutine for what is quick
                 result = merged(plan, answers, soft_timeout=parameters.soft_timeout)
         result.tensor_form = parameters.presentation.tensor_form
         result.encoding = parameters.text.encoding
@@ -316,10 +316,7 @@ class SearchHandler:
             batch = plan.window(start, count)
             asked = batch.showing(collapse.summary or shown.summary) if by_other else batch
             answers = await self._ask_all(asked)
-            if plan.layouts:
-                result = await self._merged(asked, answers, parameters)
-            else:
-                result = merged(asked, answers, soft_timeout=parameters.soft_timeout)
+            result = await self._merged(asked, answers, parameters)
             entries.extend(result.hits)
             if plan.layouts:  # groups are of all hits, whatever is shown
                 groups, plan = result.groups, plan.without_groups()
