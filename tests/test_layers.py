@@ -25,7 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "version",
         "core",
     ),
-    ("large_json",),
+    ("large_json", "file_contents"),
     ("parsing", "tensor", "linguistics", "http", "remote", "backup"),
     ("access", "document", "query", "monitoring"),
     ("schema", "yql", "semantics", "store", "index", "attribute", "cluster", "selection"),

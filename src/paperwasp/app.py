@@ -116,6 +116,7 @@ class Service:
                 self._activate,
                 check=self.applications.check,
                 reindex_chunk=partial(_reindex, messenger),
+                scratch=data.path,
             )
             closing.callback(self.config.close)
             log = ServiceLog(data.logs, _shown(settings.host))

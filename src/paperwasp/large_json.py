@@ -8,7 +8,7 @@ threads run. Long strings are decoded in pieces, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Final, NoReturn
 
@@ -31,6 +31,9 @@ from paperwasp.core.json_scan import (
 )
 from paperwasp.errors import TooLarge
 
+Take = Callable[[list[Any]], None]
+"""Takes some elements of an array, after those that it was given before. The list is used again."""
+
 _PROBLEMS: Final = {
     TOO_DEEP: f"nested deeper than {limits.JSON_DEPTH} levels",
     CUT_SHORT: "unexpected end of data",
@@ -49,7 +52,40 @@ def load_stored_json(text: bytes) -> Any:
     return orjson.loads(text) if len(text) <= limits.JSON_PIECE_BYTES else _load(text, len(text))
 
 
+def load_json_without(text: bytes, name: str, begin: Callable[[], Take]) -> Any:
+    """Decodes JSON whose one large array is taken piece by piece, and left empty in what is returned.
+
+    `name`: of the array, as a member of the outermost object; empty: the outermost value, if that is an array. `begin`
+    is called for each such array that has elements, of which the last counts, as among members of one name; what it
+    returns takes the elements as they come. Errors: as `load_stored_json`, when elements may have been taken already;
+    those of `begin` and of what it returned.
+    """
+    if len(text) <= limits.JSON_PIECE_BYTES:
+        return _taken_whole(orjson.loads(text), name, begin)
+    steps = _scan(text, len(text))
+    if not steps:
+        return _taken_whole(orjson.loads(text), name, begin)
+    return _taken_whole(_Decoder(text).value(steps, name, begin), name, begin)
+
+
+def _taken_whole(value: Any, name: str, begin: Callable[[], Take]) -> Any:
+    """The value without the elements that are there still, since they were no piece of their own."""
+    found = value if not name else value.get(name) if isinstance(value, dict) else None
+    if isinstance(found, list) and found:
+        begin()(found)
+        found.clear()
+    return value
+
+
 def _load(text: bytes, most_values: int) -> Any:
+    steps = _scan(text, most_values)
+    if not steps:  # a single string, or a small value between white space
+        return orjson.loads(text)
+    return _Decoder(text).value(steps)
+
+
+def _scan(text: bytes, most_values: int) -> list[int]:
+    """The steps that lead to the value; none where they do not pay."""
     problem, at, _, steps = _core.scan_json(text, most_values, limits.JSON_DEPTH, limits.JSON_PIECE_BYTES)
     if problem == TOO_MANY_VALUES:
         raise TooLarge(
@@ -58,9 +94,7 @@ def _load(text: bytes, most_values: int) -> Any:
         )
     if problem != FINE:
         _fail(text, _PROBLEMS.get(problem, _BROKEN), at)
-    if not steps:  # a single string, or a small value between white space
-        return orjson.loads(text)
-    return _Decoder(text).value(steps)
+    return steps
 
 
 def array_in_pieces(values: Iterable[Any]) -> orjson.Fragment:
@@ -78,8 +112,10 @@ class _Decoder:
         self._text = text
         self._view = memoryview(text)
 
-    def value(self, steps: list[int]) -> Any:
-        """Follows the steps of a scan."""
+    def value(self, steps: list[int], name_taken: str = "", begin: Callable[[], Take] | None = None) -> Any:
+        """Follows the steps of a scan; see `load_json_without`."""
+        taken: Any = None
+        take: Take = _keep
         whole: list[Any] = []
         outer: list[Any] = []  # what is open, the whole aside
         inner: Any = whole
@@ -111,8 +147,13 @@ class _Decoder:
                 else:
                     inner[name] = begun
                 if kind != TEXT_END:
+                    if begin and kind == BEGIN_ARRAY and _is_taken(outer, inner, name, name_taken):
+                        taken, take = begun, begin()
                     outer.append(inner)
                     inner = begun
+            if inner is taken and inner:
+                take(inner)
+                inner.clear()
         return whole[0]
 
     def _decode(self, before: bytes, start: int, end: int, behind: bytes) -> Any:
@@ -122,6 +163,17 @@ class _Decoder:
         except orjson.JSONDecodeError as error:
             read = len(piece.decode(errors="replace")[: error.pos].encode()) - len(before)
             _fail(self._text, error.msg, start + max(0, min(read, end - start)))
+
+
+def _is_taken(outer: list[Any], inner: Any, name: str, name_taken: str) -> bool:
+    """Whether an array that begins in `inner`, below `outer`, is the one that is taken."""
+    if not name_taken:
+        return not outer
+    return len(outer) == 1 and type(inner) is dict and name == name_taken
+
+
+def _keep(_: list[Any]) -> None:
+    """Elements of arrays that nobody takes stay where they are."""
 
 
 def _fail(text: bytes, message: str, at: int) -> NoReturn:

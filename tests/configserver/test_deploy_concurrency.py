@@ -233,13 +233,13 @@ def test_packages_that_come_at_once_are_read_one_after_the_other(
     """Else each of these threads would have the interpreter's lock before the event loop has it again."""
     inside, most = 0, 0
 
-    def read(content: bytes) -> ApplicationPackage:
+    def read(content: bytes, scratch: Path | None) -> ApplicationPackage:
         nonlocal inside, most
         inside += 1
         most = max(most, inside)
         for _ in range(20):
             os.sched_yield()
-        package = read_package(content)
+        package = read_package(content, scratch)
         inside -= 1
         return package
 

@@ -133,3 +133,32 @@ def test_large_texts_without_a_container_are_read() -> None:
     assert load_json(orjson.dumps(long)) == long
     assert load_json(b" " * (limits.JSON_PIECE_BYTES + 1) + b"[1]") == [1]
     assert large_json.load_json(b"[1]") == [1]
+
+
+@given(_VALUES, st.lists(_VALUES, max_size=9), st.integers(1, 40), st.sampled_from(["", "a", "b"]))
+def test_the_elements_of_one_array_are_taken_in_their_order(
+    value: Any, elements: list[Any], piece_bytes: int, name: str
+) -> None:
+    """And all that is around them is read as ever; arrays of that name elsewhere stay."""
+    inner = {"a": [value], "b": [{"b": [value]}]}
+    whole = [*elements, inner] if not name else {"x": inner, name: [*elements, inner], "y": [inner, "ab" * piece_bytes]}
+    taken: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "JSON_PIECE_BYTES", piece_bytes)
+        rest = large_json.load_json_without(orjson.dumps(whole), name, lambda: taken.extend)
+    assert taken == [*elements, inner]
+    assert rest == ({**whole, name: []} if isinstance(whole, dict) else [])
+
+
+@pytest.mark.parametrize("piece_bytes", [1, 8, 1000])
+def test_of_two_arrays_of_one_name_the_last_is_taken(piece_bytes: int) -> None:
+    text, taken = b'{"a":[1,2,3,"four",5],"b":[1],"a":[6,[7],8,"nine"]}', [0]
+
+    def begin() -> large_json.Take:
+        taken.clear()
+        return taken.extend
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limits, "JSON_PIECE_BYTES", piece_bytes)
+        assert large_json.load_json_without(text, "a", begin) == {"a": [], "b": [1]}
+    assert taken == [6, [7], 8, "nine"]

@@ -7,6 +7,8 @@ those that these libraries gave for `ROWS`.
 from __future__ import annotations
 
 import math
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,9 @@ from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.forest import Forest
-from paperwasp.ranking.forest_file import read_forest
+from paperwasp.ranking.forest_file import forest_in
 from paperwasp.ranking.text_hash import text_hash
+from paperwasp.schema.files import PackageFiles
 
 MODELS = Path(__file__).parent / "models"
 NAN = math.nan
@@ -38,6 +41,10 @@ LIGHTGBM = [
     0.3227547144927872, 0.3227547144927872, 0.5915583933272677, 0.5915583933272676, 0.3227547144927872,
     0.3227547144927872, 0.3227547144927872,
 ]  # fmt: skip
+
+
+def read_forest(kind: str, path: str, content: bytes, names: bytes = b"") -> Forest:
+    return forest_in(kind, PackageFiles({path: content})[path], names)
 
 
 def read(kind: str, dump: Any) -> Forest:
@@ -241,3 +248,34 @@ def test_whatever_is_in_a_file_is_a_forest_or_an_error(kind: str, dump: Any) -> 
     except LanguageError:
         return
     forest.sums([np.zeros(2) for _ in forest.features], 2)
+
+
+def deep(depth: int, split: Callable[[Any, Any], Any], leaf: Any) -> Any:
+    return leaf if depth == 0 else split(deep(depth - 1, split, leaf), deep(depth - 1, split, leaf))
+
+
+def many_trees(kind: str, trees: int) -> bytes:
+    if kind == "xgboost":
+        (shape,) = xgboost_split()
+        return orjson.dumps([deep(6, lambda *both: {**shape, "children": [*both]}, {"leaf": 1.0})] * trees)
+    tree = lightgbm({"threshold": 0.5})["tree_info"][0]["tree_structure"]
+    one = deep(6, lambda *both: {**tree, "left_child": both[0], "right_child": both[1]}, {"leaf_value": 1.0})
+    return orjson.dumps(lightgbm({}, tree_info=[{"tree_structure": one}] * trees))
+
+
+@pytest.mark.parametrize("kind", ["xgboost", "lightgbm"])
+def test_a_large_model_is_objects_for_a_few_trees_at_a_time(kind: str) -> None:
+    """As objects, each of its nodes takes some hundred bytes."""
+    read_forest(kind, "models/m.json", many_trees(kind, 2))  # what is made once is there
+    content = many_trees(kind, 150)
+    tracemalloc.start()
+    try:
+        forest = read_forest(kind, "models/m.json", content)
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    nodes = 150 * (2**7 - 1)
+    assert len(forest.values) == nodes
+    assert forest.sums([np.zeros(1)] * len(forest.features), 1).tolist() == [150.0]
+    assert kept < 40 * nodes
+    assert most < 100 * nodes

@@ -19,9 +19,8 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.forest import Forest
-from paperwasp.ranking.forest_file import read_forest
 from paperwasp.ranking.ubjson import read_ubjson
-from tests.ranking.test_forest_files import ROWS
+from tests.ranking.test_forest_files import ROWS, read_forest
 from tests.ranking.ubjson_writer import ubjson
 
 MODELS = Path(__file__).parent / "models"

@@ -13,11 +13,13 @@ import struct
 import tarfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import PurePosixPath
-from typing import Final
+from typing import IO, Final
 
 from paperwasp import limits
 from paperwasp.errors import UnreadablePackage
+from paperwasp.file_contents import FileContents, OnDisk, Scratch, size_of
 
 _ZIP_ERRORS: Final = (
     zipfile.BadZipFile,
@@ -34,24 +36,24 @@ _ZIP_ERRORS: Final = (
 _CENTRAL_ENTRY: Final = b"PK\x01\x02"
 _DEFLATE_FACTOR: Final = 1032
 """No more bytes than this come of one that is deflated."""
-_COUNTED_BYTES: Final = 1 << 20
-"""Unpacked at a time while they are counted."""
+_PIECE_BYTES: Final = 1 << 20
+"""Unpacked at a time."""
 _ENCRYPTED: Final = 0x1
 _UNIX: Final = 3
 
 
-def read_zip(content: bytes) -> dict[str, bytes]:
-    """The files in a zip archive. Errors: UnreadablePackage."""
+def read_zip(content: bytes, scratch: Scratch) -> dict[str, bytes | OnDisk]:
+    """The files in a zip archive, the large ones in `scratch`. Errors: UnreadablePackage."""
     if content.count(_CENTRAL_ENTRY) > limits.PACKAGE_FILES:
         raise _too_many()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return _read_zip(archive, len(content))
+            return _read_zip(archive, len(content), scratch)
     except _ZIP_ERRORS as error:
         raise UnreadablePackage(f"The zip archive is damaged: {_describe_error(error)}") from error
 
 
-def _read_zip(archive: zipfile.ZipFile, archive_bytes: int) -> dict[str, bytes]:
+def _read_zip(archive: zipfile.ZipFile, archive_bytes: int, scratch: Scratch) -> dict[str, bytes | OnDisk]:
     entries = archive.infolist()
     _check_size(sum(entry.file_size for entry in entries), archive_bytes)
     files = _Files()
@@ -59,15 +61,22 @@ def _read_zip(archive: zipfile.ZipFile, archive_bytes: int) -> dict[str, bytes]:
         path = safe_path(_without_dots(entry.orig_filename))
         _check_zip_entry(entry, path)
         if not entry.is_dir():
-            files.add(path, _content(archive, entry))
+            files.add(path, scratch.keep(_pieces(archive, entry)))
     return files.contents
 
 
-def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """A file, of which no more is inflated than the archive says that it has: asked for everything, `zipfile` inflates
-    all that there is before it looks at that."""
+def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]:
+    """A file piece by piece, of which no more is inflated than the archive says that it has: asked for everything,
+    `zipfile` inflates all that there is before it looks at that."""
     with archive.open(entry) as file:
-        return file.read(entry.file_size + 1)
+        yield from _read_pieces(file, entry.file_size + 1)
+
+
+def _read_pieces(file: IO[bytes], most: int) -> Iterator[bytes]:
+    """What a file has, up to so many bytes."""
+    while piece := file.read(min(most, _PIECE_BYTES)):
+        most -= len(piece)
+        yield piece
 
 
 def _check_zip_entry(entry: zipfile.ZipInfo, path: str) -> None:
@@ -80,17 +89,17 @@ def _check_zip_entry(entry: zipfile.ZipInfo, path: str) -> None:
         raise UnreadablePackage(f"'{path}' in the application package is neither a file nor a folder")
 
 
-def read_tar_gz(content: bytes) -> dict[str, bytes]:
-    """The files in a gzipped tar archive. Errors: UnreadablePackage."""
+def read_tar_gz(content: bytes, scratch: Scratch) -> dict[str, bytes | OnDisk]:
+    """The files in a gzipped tar archive, the large ones in `scratch`. Errors: UnreadablePackage."""
     unpacked = _gunzip(content)
     try:
         with tarfile.open(fileobj=io.BytesIO(unpacked), mode="r:") as archive:
-            return _read_tar(archive)
+            return _read_tar(archive, scratch)
     except (tarfile.TarError, EOFError, OSError, ValueError, LookupError, OverflowError, struct.error) as error:
         raise UnreadablePackage(f"The tar archive is damaged: {_describe_error(error)}") from error
 
 
-def _read_tar(archive: tarfile.TarFile) -> dict[str, bytes]:
+def _read_tar(archive: tarfile.TarFile, scratch: Scratch) -> dict[str, bytes | OnDisk]:
     files = _Files()
     for entry in archive:
         name = _without_dots(entry.name)
@@ -102,8 +111,8 @@ def _read_tar(archive: tarfile.TarFile) -> dict[str, bytes]:
         if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.issparse():
             raise UnreadablePackage(f"'{path}' in the application package is neither a file nor a folder")
         extracted = archive.extractfile(entry)
-        content = extracted.read() if extracted else b""
-        if len(content) != entry.size:
+        content = scratch.keep(_read_pieces(extracted, entry.size) if extracted else ())
+        if size_of(FileContents({path: content}), path) != entry.size:
             raise UnreadablePackage(f"The tar archive is damaged: it ends within '{path}'")
         files.add(path, content)
     return files.contents
@@ -136,7 +145,7 @@ def _unpacked_bytes(content: bytes, allowed: int) -> int:
     while content.startswith(b"\x1f\x8b") and count <= allowed:
         member = zlib.decompressobj(wbits=31)
         try:
-            while not member.eof and (piece := member.decompress(content, _COUNTED_BYTES)) and count <= allowed:
+            while not member.eof and (piece := member.decompress(content, _PIECE_BYTES)) and count <= allowed:
                 count += len(piece)
                 content = member.unconsumed_tail
         except zlib.error:
@@ -149,10 +158,10 @@ class _Files:
     """The files so far. Refuses what cannot stand together in a folder."""
 
     def __init__(self) -> None:
-        self.contents: dict[str, bytes] = {}
+        self.contents: dict[str, bytes | OnDisk] = {}
         self._folders: set[str] = set()
 
-    def add(self, path: str, content: bytes) -> None:
+    def add(self, path: str, content: bytes | OnDisk) -> None:
         folders = {str(parent) for parent in PurePosixPath(path).parents}
         if path in self.contents or path in self._folders or not folders.isdisjoint(self.contents):
             raise UnreadablePackage(f"'{path}' is in the application package more than once")

@@ -10,17 +10,20 @@ import io
 import zipfile
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from pathlib import PurePosixPath
-from types import MappingProxyType
+from pathlib import Path, PurePosixPath
 
 from paperwasp.application.archive import read_tar_gz, read_zip
 from paperwasp.errors import UnreadablePackage
+from paperwasp.file_contents import FileContents, OnDisk, Scratch, size_of
 from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True)
 class ApplicationPackage:
-    """The files of an application: relative path with `/` → content. No path is absolute or leads outside."""
+    """The files of an application: relative path with `/` → content. No path is absolute or leads outside.
+
+    Large ones may be read from disk at each look-up (`file_contents`).
+    """
 
     files: Mapping[str, bytes]
 
@@ -29,9 +32,8 @@ class ApplicationPackage:
         """The same for the same files, whatever archive they came in."""
         digest = hashlib.md5(usedforsecurity=False)
         for path in sorted(self.files):
-            content = self.files[path]
-            digest.update(f"{len(path)} {len(content)} {path}".encode())
-            digest.update(content)
+            digest.update(f"{len(path)} {size_of(self.files, path)} {path}".encode())
+            digest.update(self.files[path])
         return digest.hexdigest()
 
     def under(self, folder: str, *suffixes: str) -> Iterator[tuple[str, bytes]]:
@@ -49,21 +51,22 @@ class ApplicationPackage:
         return buffer.getvalue()
 
 
-def read_package(content: bytes) -> ApplicationPackage:
+def read_package(content: bytes, scratch: Path | None = None) -> ApplicationPackage:
     """The package in a zip or tar.gz archive, distinguished by the first bytes; it may be in a folder of its own.
 
+    `scratch`: the folder on whose disk large files are kept, without a name; None: all files are kept in memory.
     Errors: UnreadablePackage for anything else, for damage, and for an archive that is not safe to unpack.
     """
     if content.startswith(b"PK"):
-        files = read_zip(content)
+        files = read_zip(content, Scratch(scratch))
     elif content.startswith(b"\x1f\x8b"):
-        files = read_tar_gz(content)
+        files = read_tar_gz(content, Scratch(scratch))
     else:
         raise UnreadablePackage("The application package is neither a zip nor a gzipped tar archive")
-    return ApplicationPackage(MappingProxyType(_at_the_root(files)))
+    return ApplicationPackage(FileContents(_at_the_root(files)))
 
 
-def _at_the_root(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
+def _at_the_root(files: Mapping[str, bytes | OnDisk]) -> Mapping[str, bytes | OnDisk]:
     """The files of a package that was archived together with its folder, without that folder, as in Vespa."""
     folders = {path.partition("/")[0] for path in files}
     if len(folders) != 1:

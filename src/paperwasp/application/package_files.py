@@ -9,7 +9,6 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, Literal
 
 from paperwasp.application.findings import Findings
@@ -17,6 +16,7 @@ from paperwasp.application.grammar_check import GrammarCheck
 from paperwasp.application.tables import RULES
 from paperwasp.application.xml import parse_xml
 from paperwasp.errors import Finding, LanguageError
+from paperwasp.file_contents import FileContents, held_contents
 from paperwasp.records import dataclass
 
 EXTENSIONS: Final = "ext/"
@@ -56,7 +56,8 @@ _UNHEEDED_SUFFIXES: Final = (".gitignore", ".DS_Store")
 
 def looked_at(files: Mapping[str, bytes]) -> Mapping[str, bytes]:
     """The files without those that a package may have for itself."""
-    return MappingProxyType({path: content for path, content in files.items() if not path.startswith(EXTENSIONS)})
+    held = held_contents(files).items()
+    return FileContents({path: content for path, content in held if not path.startswith(EXTENSIONS)})
 
 
 def is_schema_file(path: str) -> bool:

@@ -34,6 +34,7 @@ from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.file_contents import size_of
 from paperwasp.http.messages import Request, Response, decode, json_response
 from paperwasp.http.routing import Router
 
@@ -168,7 +169,7 @@ class _Listing:
         name = path.removeprefix(self._prefix)
         if path.endswith("/"):
             return {"name": name.removesuffix("/"), "type": "directory"}
-        return {"name": name, "type": "file", "size": len(self._package.files[path])}
+        return {"name": name, "type": "file", "size": size_of(self._package.files, path)}
 
 
 def _folders(path: str, prefix: str) -> set[str]:

@@ -13,7 +13,7 @@ from typing import Final
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.deadline import ApplicationLocks, Deadline
 from paperwasp.configserver.editing import Edit
-from paperwasp.configserver.models import Packages, read_alone
+from paperwasp.configserver.models import Packages
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.preparation import Preparation, Prepared, PrepareOptions
 from paperwasp.configserver.repository import SessionRepository
@@ -50,7 +50,7 @@ class Deployments:
 
     def create(self, content: bytes, application: ApplicationId = ApplicationId()) -> Session:  # noqa: B008 — frozen
         """A new session with the package in that archive. Errors: UnreadablePackage, NotFound for the tenant."""
-        package = read_alone(content)
+        package = self._packages.read(content)
         self._sessions.check_tenant(application.tenant)
         session = self._sessions.create(content, application, self._now_ms())
         self._packages.keep(session.blob, package)
@@ -73,7 +73,7 @@ class Deployments:
             deadline.commit()
             with computing_alone():
                 content = package.to_zip()
-            read_alone(content)  # what cannot be read again is not kept
+            self._packages.read(content)  # what cannot be read again is not kept
             return self._sessions.save_package(replace(edited, directories=directories), content)
 
     def prepare(

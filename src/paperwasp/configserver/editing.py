@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
-from types import MappingProxyType
 
 from paperwasp import limits
 from paperwasp.application.archive import safe_path
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
+from paperwasp.file_contents import FileContents, OnDisk, held_contents, total_bytes
 
 Directories = tuple[str, ...]
 Edit = Callable[[ApplicationPackage, Directories], tuple[ApplicationPackage, Directories]]
@@ -26,7 +26,7 @@ def put_file(path: str, content: bytes) -> Edit:
         if is_directory(package, directories, name):
             raise InvalidInput(f"'{name}' is a directory")
         _check_folders(package, name)
-        return _make_package({**package.files, name: content}, directories)
+        return _make_package({**held_contents(package.files), name: content}, directories)
 
     return edit
 
@@ -37,7 +37,7 @@ def put_directory(path: str) -> Edit:
     def edit(package: ApplicationPackage, directories: Directories) -> tuple[ApplicationPackage, Directories]:
         name = safe_path(path)
         _check_folders(package, name + "/")
-        return _make_package(package.files, tuple(sorted({*directories, name})))
+        return _make_package(held_contents(package.files), tuple(sorted({*directories, name})))
 
     return edit
 
@@ -48,7 +48,7 @@ def delete(path: str) -> Edit:
     def edit(package: ApplicationPackage, directories: Directories) -> tuple[ApplicationPackage, Directories]:
         name = path.removesuffix("/")
         if name in package.files and not path.endswith("/"):
-            files = {other: content for other, content in package.files.items() if other != name}
+            files = {other: content for other, content in held_contents(package.files).items() if other != name}
             return _make_package(files, _with_parent(directories, name))
         if not is_directory(package, directories, name):
             raise NotFound(f"The session does not contain a file at '{path}'")
@@ -78,9 +78,11 @@ def _check_folders(package: ApplicationPackage, path: str) -> None:
             raise InvalidInput(f"'{folder}' is a file")
 
 
-def _make_package(files: Mapping[str, bytes], directories: Directories) -> tuple[ApplicationPackage, Directories]:
-    size_bytes = sum(map(len, files.values()))
-    if len(files) + len(directories) > limits.PACKAGE_FILES or size_bytes > limits.PACKAGE_UNPACKED_BYTES:
+def _make_package(
+    files: Mapping[str, bytes | OnDisk], directories: Directories
+) -> tuple[ApplicationPackage, Directories]:
+    contents = FileContents(dict(files))
+    if len(files) + len(directories) > limits.PACKAGE_FILES or total_bytes(contents) > limits.PACKAGE_UNPACKED_BYTES:
         most = f"{limits.PACKAGE_FILES} files of {limits.PACKAGE_UNPACKED_BYTES} bytes together"
         raise TooLarge(f"An application package has at most {most}")
-    return ApplicationPackage(MappingProxyType(dict(files))), directories
+    return ApplicationPackage(contents), directories

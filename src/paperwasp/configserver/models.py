@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from paperwasp import limits
@@ -17,6 +18,7 @@ from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.env import Environment
+from paperwasp.file_contents import total_bytes
 from paperwasp.yielding import computing_alone
 
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
@@ -54,15 +56,11 @@ class _Latest(Generic[V]):
                 del self._values[key]
 
 
-def _size_bytes(files: Mapping[str, bytes]) -> int:
-    return sum(map(len, files.values()))
-
-
-def read_alone(content: bytes) -> ApplicationPackage:
-    """Reads a package from an archive. Where several come at once, each waits for the one before it, and requests of
-    clients are served in between. Errors: UnreadablePackage."""
+def read_alone(content: bytes, scratch: Path | None) -> ApplicationPackage:
+    """As `application.package.read_package`. Where several come at once, each waits for the one before it, and requests
+    of clients are served in between. Errors: UnreadablePackage."""
     with computing_alone():
-        return read_package(content)
+        return read_package(content, scratch)
 
 
 class Models:
@@ -82,7 +80,7 @@ class Models:
         if model is None:
             with self._building:
                 model = self._build(package, application)
-            self._latest.drop(lambda other: _size_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
+            self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
         return model
 
@@ -90,19 +88,25 @@ class Models:
 class Packages:
     """Unpacks a blob of the config store once for the requests that follow each other."""
 
-    def __init__(self, sessions: SessionRepository) -> None:
+    def __init__(self, sessions: SessionRepository, scratch: Path | None = None) -> None:
+        """`scratch`: the folder on whose disk large files are kept; None: they are kept in memory."""
         self._sessions = sessions
+        self._scratch = scratch
         self._latest: _Latest[ApplicationPackage] = _Latest(_PACKAGES_KEPT)
 
     def of(self, session: Session) -> ApplicationPackage:
         """The files of a session. Errors: NotFound, Corruption."""
         package = self._latest.get(session.blob)
         if package is None:
-            package = read_alone(self._sessions.package(session))
+            package = self.read(self._sessions.package(session))
             self.keep(session.blob, package)
         return package
 
+    def read(self, content: bytes) -> ApplicationPackage:
+        """The package in an archive. Errors: UnreadablePackage."""
+        return read_alone(content, self._scratch)
+
     def keep(self, blob: str, package: ApplicationPackage) -> None:
         """Has the package in that blob be found again, unless it is large."""
-        if _size_bytes(package.files) <= limits.PACKAGE_KEPT_BYTES:
+        if total_bytes(package.files) <= limits.PACKAGE_KEPT_BYTES:
             self._latest.put(blob, package)

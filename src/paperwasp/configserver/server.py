@@ -12,6 +12,7 @@ Nothing here knows HTTP. It has parts, and a caller is given those that it needs
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 from typing import Final
 
 from paperwasp.cluster.config_store import ConfigStore
@@ -46,12 +47,14 @@ class ConfigServer:
         *,
         check: Check = lambda application, model: None,
         reindex_chunk: ReindexChunk = no_chunks,
+        scratch: Path | None = None,
         environment: Environment = SYSTEM,
     ) -> None:
-        """`check` raises where this process could not run that model of the application now; it changes nothing."""
+        """`check` raises where this process could not run that model of the application now; it changes nothing.
+        `scratch`: the folder on whose disk large files of packages are kept; None: in memory."""
         repository = ReindexingRepository(store)
         self.sessions: Final = SessionRepository(store)
-        self.packages: Final = Packages(self.sessions)
+        self.packages: Final = Packages(self.sessions, scratch)
         self.applications: Final = RunningApplications()
         self._reindexer = Reindexer(repository, self.applications.models, reindex_chunk, environment)
         self.reindexing: Final = ReindexingControl(repository, self.applications, self._reindexer.wake, environment)

@@ -33,6 +33,9 @@ MODELS_KEPT: Final = 8
 """Built applications kept for the step after: a prepared package is not built again to be activated."""
 PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
 """Unpacked packages up to this size are kept for the next request; of the models of larger ones only the last."""
+PACKAGE_FILE_KEPT_BYTES: Final = 1024 * 1024
+"""Files of a package up to this size stay in memory; larger ones lie on the disk of the data directory, without a name,
+and are read when they are needed."""
 MULTIPART_PARTS: Final = 16
 MULTIPART_HEADER_BYTES: Final = 8 * 1024
 

@@ -17,7 +17,7 @@ import numpy as np
 from paperwasp.errors import LanguageError, Position
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.forest import Forest
-from paperwasp.ranking.forest_file import names_path, read_forest
+from paperwasp.ranking.forest_file import forest_in, names_path
 from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
 from paperwasp.ranking.onnx_probe import Shapes
 from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
@@ -154,10 +154,9 @@ class Declarations:
         file = self.model_content(name)
         if file is None:
             return None
-        path = self._path_of(name)
-        named = None if self.files is None else self.files.get(names_path(path))
+        named = None if self.files is None else self.files.get(names_path(file.path))
         names = b"" if named is None else named.read()
-        read = partial(read_forest, kind, path, file.read(), names)
+        read = partial(forest_in, kind, file, names)
         found = self._once(("forest", kind, name), lambda: _outcome(read))
         if isinstance(found, LanguageError):
             raise found

@@ -74,6 +74,10 @@ class ForestBuilder:
     def __init__(self) -> None:
         self._features: dict[str, int] = {}
         self._columns: dict[tuple[Any, ...], int] = {_NO_FEATURE: 0}
+        self._done = 0
+        """Nodes of the trees before, of which these are the bytes, so that objects are kept of one tree at a time."""
+        self._done_nodes = bytearray()
+        self._done_values = bytearray()
         self._nodes: list[tuple[float, int, int]] = []
         self._values: list[float] = []
         self._roots: list[int] = []
@@ -91,19 +95,32 @@ class ForestBuilder:
             if isinstance(found, Split):
                 left = self._node()
                 self._node()
-                self._nodes[at] = (found.threshold if found.members is None else 0.0, self._column(found), left)
+                self._nodes[at - self._done] = (
+                    found.threshold if found.members is None else 0.0,
+                    self._column(found),
+                    left,
+                )
                 pending += [(left, found.left, depth + 1), (left + 1, found.right, depth + 1)]
             else:
-                self._values[at] = found
+                self._values[at - self._done] = found
         self._depths.append(deepest)
+        self._end_tree()
+
+    def _end_tree(self) -> None:
+        self._done += len(self._nodes)
+        self._done_nodes += np.array(self._nodes, NODES).tobytes()
+        self._done_values += np.array(self._values, np.float64).tobytes()
+        self._nodes.clear()
+        self._values.clear()
 
     def _node(self) -> int:
         """A new one, which is a leaf until it is said to be none."""
-        if len(self._nodes) == limits.FOREST_NODES:
+        at = self._done + len(self._nodes)
+        if at == limits.FOREST_NODES:
             raise ValueError(f"it has more than {limits.FOREST_NODES} nodes")
-        self._nodes.append((np.inf, 0, len(self._nodes)))
+        self._nodes.append((np.inf, 0, at))
         self._values.append(0.0)
-        return len(self._nodes) - 1
+        return at
 
     def _column(self, split: Split) -> int:
         if len(split.feature) > limits.FOREST_FEATURE_CHARACTERS:
@@ -124,8 +141,8 @@ class ForestBuilder:
             columns.append((feature, kind, start, len(members)))
         return Forest(
             tuple(self._features),
-            np.array(self._nodes, NODES).view(np.uint64),
-            np.array(self._values, np.float64),
+            np.frombuffer(bytes(self._done_nodes), np.uint64),
+            np.frombuffer(bytes(self._done_values), np.float64),
             np.array(self._roots, np.uint32),
             np.array(self._depths, np.int32),
             np.array(columns, np.int32).reshape(-1),

@@ -10,10 +10,11 @@ Vespa: https://docs.vespa.ai/en/ranking/lightgbm.html
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
+from paperwasp.large_json import Take, load_json_without
 from paperwasp.ranking.forest import Forest, ForestBuilder, Link, Split, number_of
 
 _LINKS: Final[Mapping[str, Link]] = {
@@ -23,25 +24,51 @@ _LINKS: Final[Mapping[str, Link]] = {
     "tweedie": "exp",
 }
 _CATEGORICAL: Final = "=="
+_TREES: Final = "tree_info"
 
 Hash = Callable[[str], float]
 """The number that stands for a text in expressions."""
 
 
-def read_lightgbm(dump: Any, text_hash: Hash) -> Forest:
-    """The forest of a dump that was parsed. Errors: ValueError that says what is wrong."""
-    if not isinstance(dump, dict) or not isinstance(dump.get("tree_info"), list):
+def read_lightgbm(content: bytes, text_hash: Hash) -> Forest:
+    """The forest of a dump, of which a few trees at a time are objects. What trees mean stands around them, so that the
+    dump is read twice.
+
+    Errors: ValueError that says what is wrong; orjson.JSONDecodeError, which is one, with the place.
+    """
+    asked = set[Any]()
+
+    def look(trees: list[Any]) -> None:
+        asked.update(_asked_by_category(map(_structure, trees)))
+
+    def begin_to_look() -> Take:
+        asked.clear()
+        return look
+
+    dump = load_json_without(content, _TREES, begin_to_look)
+    if not isinstance(dump, dict) or not isinstance(dump.get(_TREES), list):
         raise ValueError("it holds no trees: an object with tree_info is expected")
     names = dump.get("feature_names")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError("it has no feature_names")
-    trees = [tree.get("tree_structure") if isinstance(tree, dict) else None for tree in dump["tree_info"]]
-    categories = _categories(dump, names, trees)
+    read = partial(_read, names, _categories(dump, names, asked), text_hash)
     builder = ForestBuilder()
-    read = partial(_read, names, categories, text_hash)
-    for tree in trees:
-        builder.tree(tree, read)
+
+    def take(trees: list[Any]) -> None:
+        for tree in trees:
+            builder.tree(_structure(tree), read)
+
+    def begin() -> Take:
+        nonlocal builder
+        builder = ForestBuilder()
+        return take
+
+    load_json_without(content, _TREES, begin)
     return builder.forest(link=_link(dump.get("objective", "regression")))
+
+
+def _structure(tree: Any) -> Any:
+    return tree.get("tree_structure") if isinstance(tree, dict) else None
 
 
 def _link(objective: Any) -> Link:
@@ -55,7 +82,7 @@ def _read(names: Sequence[str], categories: Mapping[int, Sequence[Any]], text_ha
     left, right = node.get("left_child"), node.get("right_child")
     if left is None and right is None:
         return number_of(node, "leaf_value", 0.0)
-    place = _feature(node, names)
+    place = _place(node.get("split_feature"), names)
     missing_left = node.get("default_left") is True
     if node.get("decision_type") == _CATEGORICAL:
         texts = [_category(each, place, names, categories) for each in str(node.get("threshold")).split("||")]
@@ -63,8 +90,8 @@ def _read(names: Sequence[str], categories: Mapping[int, Sequence[Any]], text_ha
     return Split(names[place], left, right, missing_left, _threshold(node))
 
 
-def _feature(node: Mapping[str, Any], names: Sequence[str]) -> int:
-    place = node.get("split_feature")
+def _place(place: Any, names: Sequence[str]) -> int:
+    """The number of a feature that a split asks for. Errors: ValueError where there is none."""
     if type(place) is not int or not 0 <= place < len(names):
         raise ValueError(f"a split asks for feature {str(place)[:40]!r}, and there are {len(names)}")
     return place
@@ -91,8 +118,10 @@ def _category(text: str, place: int, names: Sequence[str], categories: Mapping[i
     return value
 
 
-def _categories(dump: Mapping[str, Any], names: Sequence[str], trees: Sequence[Any]) -> Mapping[int, Sequence[Any]]:
-    """Number of a feature → the categories that it has. They stand in the order of the features that have any."""
+def _categories(dump: Mapping[str, Any], names: Sequence[str], asked: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
+    """Number of a feature → the categories that it has. They stand in the order of the features that have any.
+
+    `asked`: what splits by categories say that they ask for."""
     known = dump.get("pandas_categorical") or []
     if not isinstance(known, list) or not all(isinstance(values, list) for values in known):
         raise ValueError("pandas_categorical is no list of lists")
@@ -101,15 +130,17 @@ def _categories(dump: Mapping[str, Any], names: Sequence[str], trees: Sequence[A
         infos = [infos_by_name.get(name) for name in names]
         categorical = [n for n, info in enumerate(infos) if isinstance(info, dict) and info.get("values")]
     else:
-        categorical = sorted(set(_asked_by_category(trees, names)))
+        categorical = sorted(_place(asked_for, names) for asked_for in asked)
     return dict(zip(categorical, known, strict=False))
 
 
-def _asked_by_category(trees: Sequence[Any], names: Sequence[str]) -> Iterator[int]:
+def _asked_by_category(trees: Iterable[Any]) -> Iterator[Any]:
+    """What the splits by categories say that they ask for, be it the number of a feature or not."""
     pending = list(trees)
     while pending:
         node = pending.pop()
         if isinstance(node, dict) and "split_feature" in node:
             if node.get("decision_type") == _CATEGORICAL:
-                yield _feature(node, names)
+                place = node.get("split_feature")
+                yield place if type(place) is int else str(place)
             pending += [node.get("left_child"), node.get("right_child")]

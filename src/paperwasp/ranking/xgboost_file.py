@@ -12,22 +12,34 @@ Vespa: https://docs.vespa.ai/en/ranking/xgboost.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from paperwasp.large_json import load_json_without
 from paperwasp.ranking.forest import Forest, ForestBuilder, Split, number_of
 
+_NO_TREES: Final = "it holds no trees: a list of them is expected"
 
-def read_xgboost(dump: Any) -> Forest:
-    """The forest of a dump that was parsed. Errors: ValueError that says what is wrong."""
-    if not isinstance(dump, list) or not all(isinstance(tree, dict) for tree in dump):
+
+def read_xgboost(content: bytes) -> Forest:
+    """The forest of a dump, of which a few trees at a time are objects.
+
+    Errors: ValueError that says what is wrong; orjson.JSONDecodeError, which is one, with the place.
+    """
+    builder = ForestBuilder()
+
+    def take(trees: list[Any]) -> None:
+        for tree in trees:
+            if not isinstance(tree, dict):
+                raise ValueError(_NO_TREES)
+            builder.tree(tree, _read)
+
+    dump = load_json_without(content, "", lambda: take)
+    if not isinstance(dump, list):
         if isinstance(dump, dict) and "learner" in dump:
             raise ValueError('it is a saved model: save it as .ubj, or write dump_model(file, dump_format="json")')
-        raise ValueError("it holds no trees: a list of them is expected")
-    builder = ForestBuilder()
-    for tree in dump:
-        builder.tree(tree, _read)
+        raise ValueError(_NO_TREES)
     return builder.forest()
 
 

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
+from paperwasp.file_contents import digest_of, size_of
 from paperwasp.records import dataclass
 
 _Made = TypeVar("_Made")
@@ -17,13 +18,22 @@ _Made = TypeVar("_Made")
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """One file. `path` is that in the package."""
+    """One file, which is read when it is asked for. `path` is that in the package."""
 
     path: str
-    content: bytes
+    _contents: Mapping[str, bytes]
 
     def read(self) -> bytes:
-        return self.content
+        return self._contents[self.path]
+
+    @property
+    def size_bytes(self) -> int:
+        return size_of(self._contents, self.path)
+
+    @property
+    def digest(self) -> bytes:
+        """The SHA-256 of the content: the same for the same content, wherever it is."""
+        return digest_of(self._contents, self.path)
 
 
 class PackageFiles(Mapping[str, PackageFile]):
@@ -35,7 +45,9 @@ class PackageFiles(Mapping[str, PackageFile]):
         self._making = threading.RLock()
 
     def __getitem__(self, path: str) -> PackageFile:
-        return PackageFile(path, self._contents[path])
+        if path not in self._contents:
+            raise KeyError(path)
+        return PackageFile(path, self._contents)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._contents)

@@ -139,14 +139,14 @@ def parse_query_profiles(files: Mapping[str, bytes]) -> tuple[QueryProfiles, tup
     findings = Findings()
     profiles: dict[str, bytes] = {}
     types: dict[str, bytes] = {}
-    for path, content in sorted(files.items()):
+    for path in sorted(files):
         folder, _, name = path.rpartition("/")
         if not name.endswith(".xml") or not f"{folder}/".startswith(f"{FOLDER}/"):
             continue
         if folder == FOLDER:
-            profiles[path] = content
+            profiles[path] = files[path]
         elif folder == _TYPES:
-            types[path] = content
+            types[path] = files[path]
         else:
             findings.warning(f"{path} is not read: query profiles are in {FOLDER} itself, types in {_TYPES}", None)
     known_types = read_types(types, findings)
