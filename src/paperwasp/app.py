@@ -284,7 +284,8 @@ def _settle_heap() -> None:
     Later ones come less often than they would: nearly all that is made for a request goes without them."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(limits.GARBAGE_OBJECTS, *gc.get_threshold()[1:])
+    gc.collect()  # of nothing: a full one is due when a quarter more has come than the last has left
+    gc.set_threshold(limits.GARBAGE_OBJECTS, limits.GARBAGE_ROUNDS, limits.GARBAGE_ROUNDS)
 
 
 async def serve_until_signal(settings: Settings, application: Path | None, ready: Callable[[Service], None]) -> None:

@@ -48,7 +48,7 @@ def test_it_is_given_back_when_much_has_been_freed(free: list[int], releases: in
         ([0, MUCH], MUCH - 1, 0),  # what has grown is used
         ([0, MUCH, MUCH + 10, 2 * MUCH + 10], MUCH, 2),
         ([9 * MUCH, MUCH, 2 * MUCH], MUCH, 1),  # since it was least
-        ([64 * MUCH, 66 * MUCH], 9 * MUCH, 0),  # a sixteenth of a large process is more
+        ([64 * MUCH, 66 * MUCH], 9 * MUCH, 0),  # a thirty-second of a large process is more
         ([64 * MUCH, 69 * MUCH], 9 * MUCH, 1),
     ],
 )

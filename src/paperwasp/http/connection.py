@@ -35,6 +35,7 @@ _HTTP2_METHOD: Final = b"PRI "
 """Nobody else has a method of that name (RFC 9113, 11.6): what goes on otherwise is a broken preface."""
 _LOG: Final = logging.getLogger("paperwasp.http")
 _RESET: Final = struct.pack("ii", 1, 0)
+_OWN_METHOD: Final = "_read_ready_cb"
 _NOT_SENT_LOW_WATER: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
 
@@ -55,6 +56,9 @@ class Line(Protocol):
 
     def drain(self) -> None:
         """Takes no more requests, and closes the connection when those under way are answered."""
+
+    def lose(self) -> None:
+        """The client is gone: nothing that it has asked for is begun, and nobody reads an answer."""
 
     def exchanges(self) -> list[Exchange]:
         """The requests under way."""
@@ -92,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         "_buffer",
         "_is_flushing",
         "_progress",
+        "_under",
         "_watcher",
         "address",
         "certificate",
@@ -121,6 +126,8 @@ class Connection(asyncio.BufferedProtocol):
         self._watcher = watcher
         self._buffer = buffer
         self.transport: asyncio.Transport | None = None
+        self._under: object = None
+        """The transport of the socket: over TLS another than `transport`."""
         self.line: Line | None = None
         self._begin = b""
         """What came before the protocol was known."""
@@ -141,6 +148,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        self._under = getattr(getattr(transport, "_ssl_protocol", None), "_transport", transport)
         self.transport.set_write_buffer_limits(high=limits.HTTP_WRITE_BUFFER_BYTES)
         _bound_unsent(transport.get_extra_info("socket"))
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
@@ -198,10 +206,10 @@ class Connection(asyncio.BufferedProtocol):
         if self.is_choked:
             self.context.return_memory()
         if self.line is not None:
-            for exchange in self.line.exchanges():
-                exchange.lose()
+            self.line.lose()
         self._watcher.remove(self)
-        self.transport = None
+        _untie(self._under)
+        self.transport = self._under = None
         self.line = None
 
     # For the line
@@ -351,6 +359,14 @@ class Connection(asyncio.BufferedProtocol):
     def _speak(self, is_http2: bool) -> Line:
         self.line = self._watcher.make_line(self, is_http2)
         return self.line
+
+
+def _untie(transport: object) -> None:
+    """Takes from a transport that is closed the method of its own that asyncio leaves in it: with that it would stay,
+    and its socket and buffers with it, until a collection of garbage finds them, which may be after thousands of
+    connections."""
+    if _OWN_METHOD in getattr(transport, "__dict__", ()):
+        vars(transport)[_OWN_METHOD] = None
 
 
 def _bound_unsent(plain: socket.socket | None) -> None:

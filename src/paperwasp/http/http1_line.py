@@ -151,6 +151,10 @@ class Http1Line:
         if self._state is State.HEAD or self._state is State.DISCARD:
             self._ends = True
 
+    def lose(self) -> None:
+        if self._exchange is not None:
+            self._exchange.lose()
+
     def exchanges(self) -> list[Exchange]:
         return [] if self._exchange is None else [self._exchange]
 

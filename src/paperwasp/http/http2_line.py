@@ -117,7 +117,7 @@ class Http2Line:
             elif event[0] == "reset":
                 self._lose(event[1])
             else:
-                self._lose_all()
+                self.lose()
         turns.spend(monotonic() - began)
         if asks and self._connection.is_draining:
             self._kernel.go_away()
@@ -162,6 +162,11 @@ class Http2Line:
         (httpcore) give up everything at the first word of the end."""
         if not self._exchanges:
             self._kernel.go_away()
+
+    def lose(self) -> None:
+        self._waiting.clear()
+        for number in list(self._exchanges):
+            self._lose(number)
 
     def exchanges(self) -> list[Exchange]:
         return list(self._exchanges.values())
@@ -254,11 +259,6 @@ class Http2Line:
         exchange = self._exchanges.get(number)
         if exchange is not None:
             exchange.lose()
-
-    def _lose_all(self) -> None:
-        self._waiting.clear()
-        for number in list(self._exchanges):
-            self._lose(number)
 
     # Answers
 

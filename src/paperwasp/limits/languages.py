@@ -62,7 +62,7 @@ SELECTION_BINDINGS: Final = 100_000
 QUERY_TEXT_BYTES: Final = 1024 * 1024
 QUERY_TEXT_KEPT_CHARACTERS: Final = 4096
 """The longest text of a query whose tree is kept for the next query."""
-QUERY_TREES_CHARACTERS: Final = 128 * 1024
+QUERY_TREES_CHARACTERS: Final = 32 * 1024
 """All texts, in each query language, whose trees are kept: for a character a tree takes up to some 400 bytes."""
 VIEW_WORDS: Final = 4096
 """Words whose operators are kept for the queries of one view and document type."""

@@ -32,14 +32,18 @@ HTTP_DISCARD_SECONDS: Final = 2.0
 """How long that may take."""
 MEMORY_RETURN_SECONDS: Final = 2.0
 """How long after the answer to a large request free memory is given back to the system."""
-MEMORY_FREED_BYTES: Final = 8 * 1024 * 1024
+MEMORY_FREED_BYTES: Final = 4 * 1024 * 1024
 """How much more memory may be free than there was least, or used by the process, before what is free is given back to
 the system, whatever has freed it: that is looked at once a second."""
-MEMORY_FREED_SHARE: Final = 1 / 16
+MEMORY_FREED_SHARE: Final = 1 / 32
 """Of the memory of the process, where that is more."""
 GARBAGE_OBJECTS: Final = 10_000
 """How many more objects that may be parts of cycles are made than freed before those that came last are looked through
 for garbage: about half a millisecond's work."""
+GARBAGE_ROUNDS: Final = 5
+"""After how many looks at the objects that came last those before them are looked through, and after how many of these
+looks all: garbage of 250,000 objects at most waits for that, which may be 25 MB. With Python's own 10 it was a
+million."""
 OPEN_FILES: Final = 16_384
 """Descriptors that a process should be allowed: connections, files of the index and the store."""
 HTTP_INLINE_CBOR_BYTES: Final = 64 * 1024
