@@ -72,7 +72,8 @@ def init(
         )
     reading = ReadOptions(format, delimiter, RowOptions(document_type=schema))
     sample = read_sample(source, reading)
-    package = NewPackage(schema, guess(sample, id_column), source, format, delimiter)
+    serve = _serve_command(target, data_dir if feed else DEFAULT_DATA)
+    package = NewPackage(schema, guess(sample, id_column), source, format, delimiter, serve)
     for path, text in package.files().items():
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, "utf-8")
@@ -85,7 +86,7 @@ def init(
             _feed(console, service, package, reading)
             if package.guess.of(Use.TEXT):
                 _search(console, service, package, query or _telling_word(sample, package))
-    _say_next(console, package, target, data_dir if feed else None)
+    _say_next(console, package, is_fed=feed)
 
 
 def _say_fields(console: Console, package: NewPackage, target: Path) -> None:
@@ -178,10 +179,14 @@ def _search(console: Console, service: Service, package: NewPackage, words: str)
     console.print(table)
 
 
-def _say_next(console: Console, package: NewPackage, target: Path, data_dir: Path | None) -> None:
-    where = "" if data_dir is None or data_dir == DEFAULT_DATA else f" --data-dir {data_dir}"
-    lines = ["", "Next:", f"  paperwasp serve {target}{where}"]
-    if data_dir is None:
+def _serve_command(target: Path, data_dir: Path) -> str:
+    where = [] if data_dir == DEFAULT_DATA else ["--data-dir", str(data_dir)]
+    return shlex.join(["paperwasp", "serve", str(target), *where])
+
+
+def _say_next(console: Console, package: NewPackage, *, is_fed: bool) -> None:
+    lines = ["", "Next:", f"  {package.serve}"]
+    if not is_fed:
         lines.append(f"  paperwasp feed {shlex.join(package.feed_arguments())}")
     lines += [f"  paperwasp query {shlex.quote(text)}" for text in package.queries()]
     console.print("\n".join(lines), markup=False, soft_wrap=True)

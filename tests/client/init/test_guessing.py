@@ -52,6 +52,13 @@ def guessed(*values: Any) -> tuple[str, Use, str]:
         (("true", "False"), ("bool", Use.CATEGORY, "bool")),
         (("2024-05-01", "1969-12-31T23:59:59Z"), ("long", Use.NUMBER, "timestamp")),
         (("2024-05-01", "2024-13-01"), ("string", Use.TEXT, "")),
+        (("05.07.2025", "5.7.1999 12:30"), ("long", Use.NUMBER, "timestamp:DD.MM.YYYY")),
+        (("05.07.2025", "07.25.2025"), ("string", Use.TEXT, "")),
+        (("31/12/2025", "01/02/2025"), ("long", Use.NUMBER, "timestamp:DD/MM/YYYY")),
+        (("12/31/2025 3:04 PM", "n/a"), ("long", Use.NUMBER, "timestamp:MM/DD/YYYY")),
+        (("01/02/2025", "03/04/2025"), ("string", Use.CATEGORY, "")),
+        (("5 Jul 2025", "31 December 1999"), ("long", Use.NUMBER, "timestamp:DD Mon YYYY")),
+        (("Jul 5, 2025", "Sept. 1, 1999"), ("long", Use.NUMBER, "timestamp:Mon DD, YYYY")),
         (("a;b", "c", "d ; e"), ("array<string>", Use.CATEGORY, "array<string>")),
         (("One; or the other, which is a sentence of its own; three", "x"), ("string", Use.TEXT, "")),
         (('["a","b"]', "[]", '["c"]'), ("array<string>", Use.CATEGORY, "json")),
@@ -74,6 +81,11 @@ def guessed(*values: Any) -> tuple[str, Use, str]:
 )
 def test_types(values: tuple[Any, ...], expected: tuple[str, Use, str]) -> None:
     assert guessed(*values) == expected
+
+
+def test_dates_whose_day_and_month_cannot_be_told_apart_say_so() -> None:
+    (column,) = guess(sample_of("01/02/2025", "01/02/2025"), None).columns
+    assert column.why.startswith("dates as DD/MM/YYYY or MM/DD/YYYY")
 
 
 def ids_of(*rows: dict[str, Any], said: str | None = None) -> Guess:

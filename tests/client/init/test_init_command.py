@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 from paperwasp.embedded.service import Service
@@ -65,6 +68,42 @@ def test_a_table_as_people_have_it(folder: Path) -> None:
         ]
     readme = (folder / "Verkauf 2024" / "README.md").read_text()
     assert "--id '{#}'" in readme and "--missing=- --missing=NA --missing=n/a" in readme
+
+
+def test_columns_of_parquet_are_what_their_types_say(folder: Path) -> None:
+    """Times are numbers and bytes texts in JSON: the schema says what they are, and none of them becomes the id."""
+    moment = datetime(2024, 5, 1, 12, tzinfo=UTC)
+    columns = {
+        "at": pa.array([moment, moment.replace(hour=13)], pa.timestamp("us", "UTC")),
+        "day": pa.array([moment.date(), None], pa.date32()),
+        "open": pa.array([time(8, 30), time(9)], pa.time64("us")),
+        "took": pa.array([timedelta(minutes=2), None], pa.duration("ms")),
+        "blob": pa.array([b"\x00\xff", b"a"], pa.binary()),
+        "count": pa.array([None, 3], pa.int32()),
+    }
+    pyarrow.parquet.write_table(pa.table(columns), folder / "my rows.parquet")
+    ran = run_command("init", "my rows.parquet", "--data-dir", "my data")
+    assert ran.code == 0, ran.err
+    assert "paperwasp serve 'my rows' --data-dir 'my data'\n" in ran.out
+    assert "paperwasp serve 'my rows' --data-dir 'my data'\n" in (folder / "my rows" / "README.md").read_text()
+    with Service(data_dir="my data") as service:
+        rows = [service.get(str(number)) for number in (1, 2)]
+        assert [row and dict(row.fields) for row in rows] == [
+            {"at": 1714564800, "day": 1714521600, "open": 30600, "took": 120, "blob": "AP8="},
+            {"at": 1714568400, "open": 32400, "blob": "YQ==", "count": 3},
+        ]
+    schema = (folder / "my rows" / "schemas" / "my_rows.sd").read_text()
+    for said in ("# dates, as seconds since 1970,", "# times of day, as seconds since midnight,", "type raw {"):
+        assert said in schema
+
+
+def test_dates_are_fed_by_the_form_of_the_sample(folder: Path) -> None:
+    (folder / "days.csv").write_text("id,day\na,05.07.2025\nb,31.12.1969 23:00\n")
+    ran = run_command("init", "days.csv")
+    assert ran.code == 0, ran.err
+    assert "--field-type day=timestamp:DD.MM.YYYY" in (folder / "days" / "README.md").read_text()
+    with Service(data_dir="paperwasp-data") as service:
+        assert [row.fields["day"] for name in "ab" if (row := service.get(name))] == [1751673600, -3600]
 
 
 def test_rows_that_took_the_place_of_others_are_counted(folder: Path) -> None:

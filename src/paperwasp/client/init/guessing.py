@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final
@@ -18,8 +18,9 @@ import orjson
 
 from paperwasp.client.counted import counted
 from paperwasp.client.init.sample import Sample
-from paperwasp.client.sources.rows import ROW_NUMBER, columns_of_id
-from paperwasp.client.sources.values import converter
+from paperwasp.client.sources.dates import GUESSED_FORMS
+from paperwasp.client.sources.rows import BYTES, DATES, DURATIONS, ROW_NUMBER, TIMES, TIMES_OF_DAY, columns_of_id
+from paperwasp.client.sources.values import DATE_FORM, converter
 from paperwasp.errors import InvalidInput
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
@@ -27,7 +28,7 @@ from paperwasp.schema.data_types import RESERVED_NAMES
 
 _VECTOR_LENGTH: Final = 8
 """Lists of numbers that are all of one length, and not shorter, are vectors."""
-_PLAIN_TYPES: Final = ("bool", "int", "long", "double", "timestamp")
+_PLAIN_TYPES: Final = ("bool", "int", "long", "double")
 _CATEGORY_SHARE: Final = 0.5
 _CATEGORY_WORDS: Final = 3
 """Texts of at most this many words on average, which come twice on average, are categories."""
@@ -55,6 +56,16 @@ class Use(Enum):
     VECTOR = "searched for what is near"
     SHOWN = "shown"
     LEFT_OUT = "left out"
+
+
+_MEANINGS: Final[Mapping[str, tuple[str, Use, str]]] = {
+    TIMES: ("long", Use.NUMBER, "times, as seconds since 1970"),
+    DATES: ("long", Use.NUMBER, "dates, as seconds since 1970"),
+    TIMES_OF_DAY: ("int", Use.NUMBER, "times of day, as seconds since midnight"),
+    DURATIONS: ("long", Use.NUMBER, "durations, in seconds"),
+    BYTES: ("raw", Use.SHOWN, "bytes, in base64"),
+}
+"""Type, use and why of columns whose type in the table says what they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +141,9 @@ def _id_column(sample: Sample, said: str | None) -> str:
 def _is_like_id(sample: Sample, column: str) -> bool:
     """Whether different values are texts or whole numbers, and not times, prices or words for what is missing."""
     found = _column(sample, column, set())
-    return not found.missing and (found.type in ("string", "int", "long")) and found.said_type != "timestamp"
+    if column in sample.meanings:
+        return False
+    return not found.missing and (found.type in ("string", "int", "long")) and not _is_time(found.said_type)
 
 
 def _is_prose(sample: Sample, column: str) -> bool:
@@ -154,6 +167,9 @@ def _column(sample: Sample, name: str, taken: set[str]) -> Column:
     example = _shown(values[0]) if values else ""
     if not values:
         return Column(name, field, "string", Use.LEFT_OUT, "", "no row of the sample has a value", example)
+    if (meaning := sample.meanings.get(name)) is not None:
+        type_, use, why = _MEANINGS[meaning]
+        return Column(name, field, type_, use, "", why, example)
     for look in (_typed, _listed, _with_missing, _as_text):
         found = look(values)
         if found is not None:
@@ -214,7 +230,8 @@ def _with_missing(values: Sequence[Any]) -> Found | None:
     if not missing or not present or (found := _as_text(present)) is None:
         return None
     type_, use, said_type, why = found
-    return (type_, use, said_type, f"{why}, and {', '.join(missing)}") if said_type in _PLAIN_TYPES else None
+    is_plain = said_type in _PLAIN_TYPES or _is_time(said_type)
+    return (type_, use, said_type, f"{why}, and {', '.join(missing)}") if is_plain else None
 
 
 def _as_text(values: Sequence[Any]) -> Found | None:
@@ -264,7 +281,17 @@ def _whole(values: Sequence[int], said_type: str) -> Found | None:
 def _time_texts(texts: Sequence[str]) -> Found | None:
     if all(_TIME.fullmatch(text.strip()) for text in texts) and _all_are(texts, converter("timestamp", ";", "s")):
         return "long", Use.NUMBER, "timestamp", "times, as seconds since 1970"
+    forms = [form for form in GUESSED_FORMS if _all_are(texts, converter(f"{DATE_FORM}{form}", ";", "s"))]
+    if len(forms) == 1:
+        return "long", Use.NUMBER, f"{DATE_FORM}{forms[0]}", f"dates as {forms[0]}, kept as seconds since 1970 in UTC"
+    if forms:
+        what = f"dates as {' or '.join(forms)}: which of both the sample does not say, --field-type would"
+        return "string", Use.CATEGORY, "", what
     return None
+
+
+def _is_time(said_type: str) -> bool:
+    return said_type == "timestamp" or said_type.startswith(DATE_FORM)
 
 
 def _list_texts(texts: Sequence[str]) -> Found | None:

@@ -107,10 +107,12 @@ class NewPackage:
     """The name of the schema and document type."""
     guess: Guess
     source: str
-    """The name of the file."""
+    """The path of the file."""
     format: str | None = None
     delimiter: str | None = None
     """How the file is read, where its name and its first line do not say it."""
+    serve: str = "paperwasp serve ."
+    """The command that serves the application."""
 
     def files(self) -> Mapping[str, str]:
         """The text of each file of the package by its path."""
@@ -163,10 +165,10 @@ class NewPackage:
         lines = [
             f"# {self.schema}",
             "",
-            f"An application for the rows of `{self.source}`, made by `paperwasp init`.",
+            f"An application for the rows of `{self.source}`, made by `paperwasp init`. In the folder where that ran:",
             "",
         ]
-        lines += ["```sh", "paperwasp serve .", f"paperwasp feed {shlex.join(self.feed_arguments())}"]
+        lines += ["```sh", self.serve, f"paperwasp feed {shlex.join(self.feed_arguments())}"]
         lines += [f"paperwasp query {shlex.quote(text)}" for text in self.queries()]
         return "\n".join([*lines, "```", ""])
 

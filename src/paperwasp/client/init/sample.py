@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from itertools import islice
 from typing import Any, Final
 
@@ -23,6 +24,8 @@ class Sample:
 
     columns: tuple[str, ...]
     rows: tuple[Mapping[str, Any], ...]
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Column → what the type of a table says of its values (`RowMapping.note_meanings`)."""
 
     def values(self, column: str) -> list[Any]:
         """The values of a column, without rows that have none."""
@@ -45,7 +48,7 @@ def read_sample(path: str, options: ReadOptions) -> Sample:
             f"'{path}' has operations of Vespa's feed format: the application that it is for has a schema"
         )
     columns = dict.fromkeys(name for row in rows.found for name in row)
-    return Sample(tuple(columns), tuple(rows.found))
+    return Sample(tuple(columns), tuple(rows.found), rows.meanings)
 
 
 class _Rows(RowMapping):
@@ -54,9 +57,13 @@ class _Rows(RowMapping):
     def __init__(self) -> None:
         super().__init__(RowOptions(document_type="sample"))
         self.found: list[Mapping[str, Any]] = []
+        self.meanings: Mapping[str, str] = {}
 
     def check_columns(self, name: str, columns: Iterable[str]) -> None:
         refuse_twice(name, list(columns))
+
+    def note_meanings(self, meanings: Mapping[str, str]) -> None:
+        self.meanings = {column: meaning for column, meaning in meanings.items() if meaning}
 
     def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
         self.found.append({column: _plain(value) for column, value in row.items()})

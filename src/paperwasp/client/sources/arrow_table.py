@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from paperwasp.client.sources.arrow_values import BadValue, column_values
+from paperwasp.client.sources.arrow_values import BadValue, column_values, meaning_of
 from paperwasp.client.sources.operations import BadInput, DecodedPuts, Item
 from paperwasp.client.sources.plain_puts import plain_puts
 from paperwasp.client.sources.rows import PlainColumns, RowMapping
@@ -37,9 +37,10 @@ def read_parquet(path: str, rows: RowMapping, time_unit: str, report: Report) ->
         file = pa.parquet.ParquetFile(path, memory_map=False, pre_buffer=False)
     with file:
         with _refused(path, "Parquet"):
-            total, names = file.metadata.num_rows, file.schema_arrow.names
-        names = _fields_of(names, rows)
+            total, schema = file.metadata.num_rows, file.schema_arrow
+        names = _fields_of(schema.names, rows)
         rows.check_columns(path, names)
+        rows.note_meanings(_meanings(schema))
         read = partial(_read_batch, path, rows=rows, time_unit=time_unit)
         batches = file.iter_batches(batch_size=_BATCH_ROWS)
         yield from _read_batches(path, _selected(batches, names), read, lambda done: report(done, total))
@@ -52,9 +53,9 @@ def read_arrow(name: str, stream: io.BufferedReader, rows: RowMapping, time_unit
             # The schema and the batches stand in a file as in a stream, behind eight bytes.
             stream.read(8)
         reader = pa.ipc.open_stream(stream)
-        names = reader.schema.names
-    names = _fields_of(names, rows)
+    names = _fields_of(reader.schema.names, rows)
     rows.check_columns(name, names)
+    rows.note_meanings(_meanings(reader.schema))
     read = partial(_read_batch, name, rows=rows, time_unit=time_unit)
     yield from _read_batches(name, _selected(_small(reader), names), read)
 
@@ -92,6 +93,10 @@ def _decoded(batch: Any, columns: PlainColumns) -> DecodedPuts | None:
 
 def _fields_of(names: Sequence[str], rows: RowMapping) -> list[str]:
     return [name for name in names if not _INDEX.fullmatch(name) or rows.is_named(name)]
+
+
+def _meanings(schema: Any) -> dict[str, str]:
+    return {column.name: meaning_of(column.type) for column in schema}
 
 
 def _selected(batches: Iterator[Any], names: Sequence[str]) -> Iterator[Any]:

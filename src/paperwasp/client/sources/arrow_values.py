@@ -15,6 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.types as is_type
 
+from paperwasp.client.sources.rows import BYTES, DATES, DURATIONS, TIMES, TIMES_OF_DAY
 from paperwasp.client.sources.values import TIME_UNITS
 
 _JSON: Final = "arrow.json"
@@ -37,6 +38,13 @@ def column_values(column: Any, time_unit: str = "s") -> Sequence[Any]:
         if is_kind(kind):
             return values(column, time_unit)
     raise NotImplementedError(f"there is no JSON for {kind}")
+
+
+def meaning_of(kind: Any) -> str:
+    """What a type says of values that `column_values` makes plain numbers or texts of; empty: nothing more."""
+    if is_type.is_dictionary(kind):
+        return meaning_of(kind.value_type)
+    return next((meaning for is_kind, meaning in _MEANINGS if is_kind(kind)), "")
 
 
 def _plain(column: Any, _unit: str) -> Sequence[Any]:
@@ -207,6 +215,13 @@ def _is_moment(kind: Any) -> bool:
     return bool(is_type.is_timestamp(kind) or is_type.is_duration(kind))
 
 
+_MEANINGS: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
+    (is_type.is_timestamp, TIMES),
+    (is_type.is_date, DATES),
+    (is_type.is_time, TIMES_OF_DAY),
+    (is_type.is_duration, DURATIONS),
+    (_is_bytes, BYTES),
+)
 _KINDS: Final[tuple[tuple[Callable[[Any], bool], Callable[[Any, str], Sequence[Any]]], ...]] = (
     (_is_extension, _extension),
     (_is_text_or_whole, _plain),

@@ -22,6 +22,12 @@ DEFAULT_IDS: Final = (DOCUMENT_ID, "id")
 """The columns that are the id where nobody says which is, the first one of them that is there."""
 ROW_NUMBER: Final = "{#}"
 """In a template of ids: the number of the row among all rows that are read, where no column is named `#`."""
+TIMES: Final = "times"
+DATES: Final = "dates"
+TIMES_OF_DAY: Final = "times of day"
+DURATIONS: Final = "durations"
+BYTES: Final = "bytes"
+"""What types of Arrow say of columns whose values are plain numbers or texts in JSON."""
 _NUMBER: Final = "#"
 _ALL: Final = "*"
 _AUTO: Final = "auto"
@@ -94,6 +100,9 @@ class RowMapping:
         unknown += [("--field-type", each) for each in self._options.types if each not in fields and each != _ALL]
         for option, column in unknown:
             raise InvalidInput(f"{name}: {self._option(option)} names '{column}', and {_columns(there)}")
+
+    def note_meanings(self, meanings: Mapping[str, str]) -> None:
+        """Column → what its type says of its values, for tables that know it: `TIMES` and the like."""
 
     def is_named(self, column: str) -> bool:
         """Whether the options say something of a column."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.client.sources.dates import date_reader
 from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, whole_of_text
 from paperwasp.errors import InvalidInput
 from paperwasp.patterns import compile_later
@@ -27,6 +28,8 @@ _BOOLEANS: Final = {
     **dict.fromkeys(("true", "t", "yes", "y", "1"), True),
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
 }
+DATE_FORM: Final = "timestamp:"
+"""Before a form of dates (`dates.date_reader`)."""
 _SHOWN: Final = 60
 _MICROSECONDS: Final = 1_000_000
 
@@ -37,10 +40,12 @@ def converter(type_name: str, separator: str, time_unit: str) -> Convert:
     if name.startswith("array<") and name.endswith(">"):
         return _list_of(converter(name[len("array<") : -1], separator, time_unit), separator)
     if name == "timestamp":
-        return lambda text: _time(text, TIME_UNITS[time_unit])
+        return lambda text: _since_1970(_iso(text), TIME_UNITS[time_unit])
+    if name.startswith(DATE_FORM):
+        return _dates(type_name.strip()[len(DATE_FORM) :], TIME_UNITS[time_unit])
     if name in _CONVERTERS:
         return _CONVERTERS[name]
-    known = ", ".join((*_CONVERTERS, "timestamp", "array<…>"))
+    known = ", ".join((*_CONVERTERS, "timestamp", "timestamp:DD.MM.YYYY", "array<…>"))
     raise InvalidInput(f"--field-type: '{type_name}' is not one of {known}")
 
 
@@ -105,13 +110,24 @@ def _either(text: str) -> Any:
         return text
 
 
-def _time(text: str, units: int) -> int:
+def _iso(text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:
         raise ValueError("a time like 2024-05-01T12:00:00Z") from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def _dates(form: str, units: int) -> Convert:
+    """The conversion of dates of a form. Errors: InvalidInput for what is none."""
+    try:
+        read = date_reader(form)
+    except ValueError as error:
+        raise InvalidInput(f"--field-type: {error}") from None
+    return lambda text: _since_1970(read(text), units)
+
+
+def _since_1970(moment: datetime, units: int) -> int:
     since = moment - datetime(1970, 1, 1, tzinfo=UTC)
     microseconds = (since.days * 86_400 + since.seconds) * _MICROSECONDS + since.microseconds
     return microseconds * units // _MICROSECONDS
