@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 from paperwasp.application.directory import load_package
 from paperwasp.cli import app
-from paperwasp.client.check import check_application, describe
+from paperwasp.client.check import check_application
+from paperwasp.client.excerpts import describe, excerpts
 from paperwasp.errors import Finding, LanguageError, Position, UnreadablePackage
 from paperwasp.schema.model import Schema
 
@@ -138,6 +139,25 @@ def test_places_that_are_not_there_are_only_named() -> None:
     beyond = Finding("wrong", Position("a.sd", 9, 1))
     other = Finding("wrong", Position("b.sd", 1, 1))
     assert [len(list(describe(finding, {"a.sd": b"ab"}))) for finding in (beyond, other)] == [1, 1]
+
+
+def test_places_that_a_text_names_are_shown() -> None:
+    """As a service says them, whose package is here."""
+    text = "2 problems:\na.sd, line 1, column 1: unknown 'b'; is it 'c'?\nc.sd, line 1, column 1: no file\nend"
+    assert excerpts(text, {"a.sd": b"a b"}) == [
+        "2 problems:",
+        "a.sd:1:3: error: unknown 'b'; is it 'c'?",
+        "a b",
+        "  ^",
+        "c.sd, line 1, column 1: no file",
+        "end",
+    ]
+    assert excerpts("Invalid: a.sd, line 1, column 1: x", {"a.sd": b"y"}, "WARNING") == [
+        "Invalid:",
+        "a.sd:1:1: warning: x",
+        "y",
+        "^",
+    ]
 
 
 @given(st.text(), st.integers(-5, 300), st.text())

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from paperwasp.cli.options import AllowPython
+from paperwasp.cli.places import shown_places
 
 
 def run(
@@ -32,12 +34,16 @@ def run(
     from paperwasp.embedded.service import Service
     from paperwasp.testing.beside import run_beside
 
-    with Service(
-        application,
-        data_dir,
-        port=port,
-        config_port=config_port,
-        allow_python_components=allow_python_components,
-    ) as service:
+    with ExitStack() as service_lasts:
+        with shown_places(application):
+            service = service_lasts.enter_context(
+                Service(
+                    application,
+                    data_dir,
+                    port=port,
+                    config_port=config_port,
+                    allow_python_components=allow_python_components,
+                )
+            )
         status = run_beside(service, command, feed or [])
     raise typer.Exit(status)

@@ -5,14 +5,10 @@ Nothing is deployed and no service asked. What ranks is checked by the caller's 
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Final
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
@@ -24,24 +20,12 @@ from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.client.counted import counted
-from paperwasp.errors import Finding, InvalidPackage, Position
-from paperwasp.patterns import compile_later
+from paperwasp.client.excerpts import ERROR_STYLE, LEVELS, describe
+from paperwasp.errors import Finding, InvalidPackage
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
-
-_NAMES: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INFO": "note"}
-"""Level → what it is called, the worst first."""
-ERROR_STYLE: Final = "bold red"
-_STYLES: Final[Mapping[str, str]] = {"ERROR": ERROR_STYLE, "WARNING": "bold yellow", "INFO": "bold cyan"}
-_CARET_STYLE: Final = "bold green"
-_SHOWN_CHARACTERS: Final = 100
-"""The characters of a source line that are shown; of a longer line those around the place."""
-_BEFORE_CHARACTERS: Final = 60
-_NAMED: Final = compile_later(r"'([^'\s]+)'")
-_NO_FIELD: Final = compile_later(r"no field '([^'\s]+)'")
-_CUT: Final = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +59,7 @@ def check_application(
     if checked.model is not None and against is not None:
         active = _active(against, check_schema, allow_python)
         refused = _tell_changes(console, against, find_changes(active, checked.model), checked.model)
-    counts = {level: sum(finding.level == level for finding in checked.findings) for level in _NAMES}
+    counts = {level: sum(finding.level == level for finding in checked.findings) for level in LEVELS}
     counts["ERROR"] += refused
     console.print(_summary(application, counts, checked.model), soft_wrap=True)
     return not counts["ERROR"]
@@ -110,67 +94,10 @@ def _tell_changes(console: Console, against: Path, changes: Changes, model: Appl
         if refusal not in refused:
             console.print(Text(f"{refusal.validation_id} is allowed: {refusal.message}"), soft_wrap=True)
     if refused:
-        console.print(Text.assemble(("error: ", _STYLES["ERROR"]), describe_refusals(refused)), soft_wrap=True)
+        console.print(Text.assemble(("error: ", ERROR_STYLE), describe_refusals(refused)), soft_wrap=True)
     if changes == Changes():
         console.print(Text(f"To take the place of '{against}' it needs nothing but its activation"), soft_wrap=True)
     return len(refused)
-
-
-def describe(finding: Finding, files: Mapping[str, bytes]) -> Iterator[Text]:
-    """Makes the lines that show a finding: where and what, and the place in the source if there is one."""
-    place = _named_place(finding, files)
-    where = f"{place.source}:{place.line}:{place.column}: " if place and place.source else ""
-    name, style = _NAMES[finding.level], _STYLES[finding.level]
-    yield Text.assemble((where, "bold"), (f"{name}: ", style), _printable(finding.message))
-    line = _source_line(place, files)
-    if place is not None and line:
-        yield from _show_place(line, place.column - 1)
-
-
-def _source_line(place: Position | None, files: Mapping[str, bytes]) -> str:
-    if place is None or place.source not in files:
-        return ""
-    lines = files[place.source].decode("utf-8", "replace").split("\n")
-    return lines[place.line - 1].rstrip("\r") if 0 < place.line <= len(lines) else ""
-
-
-def _named_place(finding: Finding, files: Mapping[str, bytes]) -> Position | None:
-    """The place of the word that the message names first, in the element that begins at the finding's place: its
-    statement on that line, and where it opens a block, the block."""
-    place, named = finding.position, _NO_FIELD.search(finding.message) or _NAMED.search(finding.message)
-    line = _source_line(place, files)
-    if place is None or named is None or not line:
-        return place
-    word = re.compile(rf"(?<![\w.-]){re.escape(named[1])}(?![\w-])")
-    if found := word.search(line, max(place.column - 1, 0)):
-        return replace(place, column=found.start() + 1)
-    if not line.endswith("{"):
-        return place
-    depth = 0
-    for number, each in enumerate(files[place.source].decode("utf-8", "replace").split("\n")[place.line - 1 :]):
-        code = each.partition("#")[0]
-        if found := word.search(code):
-            return replace(place, line=place.line + number, column=found.start() + 1)
-        depth += code.count("{") - code.count("}")
-        if depth <= 0:
-            return place
-    return place
-
-
-def _show_place(line: str, index: int) -> Iterator[Text]:
-    """The part of the line around `index`, and a caret below it. Tabs stay, so that both are indented alike."""
-    index = min(max(index, 0), len(line))
-    start = index - _BEFORE_CHARACTERS if index > _SHOWN_CHARACTERS else 0
-    before = (_CUT if start else "") + _printable(line[start:index])
-    rest = _printable(line[index : start + _SHOWN_CHARACTERS])
-    yield Text(before + rest + (_CUT if start + _SHOWN_CHARACTERS < len(line) else ""))
-    indent = "".join("\t" if character == "\t" else " " * cell_len(character) for character in before)
-    yield Text.assemble(indent, ("^", _CARET_STYLE))
-
-
-def _printable(text: str) -> str:
-    """The text without characters that would do something to a terminal."""
-    return "".join(character if character.isprintable() or character in "\t\n" else "\ufffd" for character in text)
 
 
 def _sort_by_place(findings: Iterable[Finding]) -> list[Finding]:
@@ -184,9 +111,9 @@ def _order(finding: Finding) -> tuple[bool, str, int, int]:
 
 
 def _summary(application: Path, counts: Mapping[str, int], model: ApplicationModel | None) -> Text:
-    found = ", ".join(counted(counts[level], name) for level, name in _NAMES.items() if counts[level])
+    found = ", ".join(counted(counts[level], name) for level, name in LEVELS.items() if counts[level])
     if model is None or counts["ERROR"]:
-        return Text(f"'{application}' cannot be deployed: {found}", style=_STYLES["ERROR"])
+        return Text(f"'{application}' cannot be deployed: {found}", style=ERROR_STYLE)
     schemas, clusters = len(model.schemas), len(model.content_clusters)
     parts = f"{counted(schemas, 'schema')} in {counted(clusters, 'content cluster')}"
     return Text(f"'{application}' can be deployed: {parts}" + (f"; {found}" if found else ""), style="green")

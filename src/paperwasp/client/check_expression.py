@@ -11,7 +11,7 @@ from rich.text import Text
 
 from paperwasp.application.build import build_model
 from paperwasp.application.directory import load_package
-from paperwasp.client.check import ERROR_STYLE, describe
+from paperwasp.client.excerpts import ERROR_STYLE, describe
 from paperwasp.errors import Finding, InvalidPackage, NotFound
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.bm25_notes import bm25_fields, coarse

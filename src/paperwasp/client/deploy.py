@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from paperwasp.application.directory import load_package
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
+from paperwasp.client.excerpts import LEVELS, excerpts
 from paperwasp.errors import InvalidPackage
 
 _DEPLOY: Final = "/application/v2/tenant/default/prepareandactivate"
@@ -22,13 +23,16 @@ _APPLICATION: Final = (
 
 def deploy_package(config_url: str, application: Path, access: Access = ANYBODY) -> Iterator[str]:
     """Deploys the package in a folder or archive; yields what there is to say. Errors: InvalidPackage, Unreachable."""
-    package = load_package(application).to_zip()
+    package = load_package(application)
     with closing(Connection(config_url, access=access)) as connection:
-        answer: dict[str, Any] = connection.json("POST", _DEPLOY, package, "application/zip")
+        answer: dict[str, Any] = connection.json("POST", _DEPLOY, package.to_zip(), "application/zip")
     if not answer.get("activated"):
-        raise InvalidPackage(f"{application}: {answer.get('message', answer)}")
+        message = str(answer.get("message", answer))
+        raise InvalidPackage("\n".join([f"{application} was not deployed:", *excerpts(message, package.files)]))
     for line in answer.get("log", ()):
-        yield f"{line['level']} {line['message']}"
+        level, message = line["level"], line["message"]
+        shown = excerpts(message, package.files, level) if level in LEVELS else [message]
+        yield "\n".join([f"{level} {message}"] if shown == [message] else shown)
     yield str(answer["message"])
 
 
