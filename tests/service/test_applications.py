@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from paperwasp.cli.serve import _addresses
 from paperwasp.client.deploy import status_lines
 from paperwasp.configserver import ApplicationId
 from paperwasp.content.checkpoint_writer import CheckpointWriter
@@ -156,6 +157,16 @@ def test_a_port_may_change_while_documents_are_kept(tmp_path: Path) -> None:
         assert service.ports() == {"default": other}
         assert is_closed(port)
         assert titles(service.container_url()) == ["Blue Train"]
+        for path in ("/", "/search/?query=blue", "/document/v1/ns/music/docid/1", "/status.html"):
+            assert f"containers listen on {other}" in web.get(service.url + path).text
+        told = _addresses(HOST, service.service.containers)
+        active(service.deploy(application(container(), container("more", port=other), content())))
+        again = _addresses(HOST, service.service.containers)
+    assert told == [f"http://{HOST}:{other}"]
+    assert again == [
+        service.url,
+        f"Container cluster 'more' of application default.default.default on http://{HOST}:{other}",
+    ]
 
 
 def test_a_port_that_another_process_has_changes_nothing(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ from paperwasp.cli.options import (
     QueryExpressions,
     QueryMemory,
 )
+from paperwasp.cli.places import shown_places
 from paperwasp.daemon_threads import is_any_busy
 from paperwasp.env import limit_arenas, process_seconds
 from paperwasp.http.tls_files import PemFile, TlsSettings
@@ -86,13 +87,15 @@ def serve(
     from paperwasp.service_manager import READY, notify
 
     def say_ready(service: Service) -> None:
+        address, *others = _addresses(host, service.containers)
         typer.echo(
             f"Ready in {process_seconds() or time.monotonic() - started:.2f} s: documents and queries on "
-            f"{service.containers.front_scheme}://{host}:{service.containers.front_port}, deployments on "
+            f"{address}, deployments on "
             f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
         )
         _tell_if_open(host, service.config_server.port, authenticate_deployments)
-        _tell_other_ports(host, service.containers)
+        for other in others:
+            typer.echo(other)
         sys.stdout.flush()
         notify(READY)
 
@@ -101,19 +104,27 @@ def serve(
     settings = replace(settings, query_memory_bytes=_query_memory_bytes(query_memory))
     settings = replace(settings, authenticates_deployments=authenticate_deployments, config_tls=config_tls)
     settings = replace(settings, access_log=access_log.value, otlp_endpoint=otlp_endpoint)
-    asyncio.run(serve_until_signal(settings, application, say_ready))
+    with shown_places(application):
+        asyncio.run(serve_until_signal(settings, application, say_ready))
     if is_any_busy():  # a component that does not return; what it returned to would be half gone
         logging.shutdown()
         sys.stdout.flush()
         os._exit(0)
 
 
-def _tell_other_ports(host: str, containers: Containers) -> None:
-    """Says where container clusters listen that have ports of their own."""
-    for (application, cluster), (port, _) in containers.serving().items():
-        if port != containers.front_port:
-            scheme = containers.scheme((application, cluster))
-            typer.echo(f"Container cluster '{cluster}' of application {application} on {scheme}://{host}:{port}")
+def _addresses(host: str, containers: Containers) -> list[str]:
+    """Where documents and queries go: to the port of the command line, or the first that services.xml names where no
+    container has that; then a line about each container cluster on another port."""
+    front = f"{containers.front_scheme}://{host}:{containers.front_port}"
+    addresses = {role: f"{containers.scheme(role)}://{host}:{port}" for role, (port, _) in containers.serving().items()}
+    if addresses and front not in addresses.values():
+        front = next(iter(addresses.values()))
+    lines = [
+        f"Container cluster '{cluster}' of application {application} on {address}"
+        for (application, cluster), address in addresses.items()
+        if address != front
+    ]
+    return [front, *lines]
 
 
 def _query_memory_bytes(text: str | None) -> int:

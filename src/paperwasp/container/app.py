@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.absence import no_application
 from paperwasp.container.access.gate import Gate, gate_of
 from paperwasp.container.access.rules import Accounts
 from paperwasp.container.metrics import ContainerMetrics
@@ -41,8 +43,11 @@ class ContainerApp:
         application: str = "",
         environment: Environment = SYSTEM,
         accounts: Accounts | None = None,
+        absence: Callable[[], str] = no_application,
     ) -> None:
-        """`accounts`: by which clients are known; None: they never need to be."""
+        """`accounts`: by which clients are known; None: they never need to be. `absence`: what to say where no
+        application is served."""
+        self._absence = absence
         self.metrics = ContainerMetrics(environment)
         self._messenger = messenger
         self._address_of = partial(address_of, application)
@@ -51,7 +56,7 @@ class ContainerApp:
         self._gate: Gate | None = None
         self._interfaces: Interfaces | None = None
         self._making_interfaces = threading.Lock()
-        self.state: Final = StateApi(self.metrics, environment)
+        self.state: Final = StateApi(self.metrics, environment, absence)
         self._router = Router(not_found=_not_found, method_not_allowed=_method_not_allowed)
         self.state.bind(self._router)
         MetricsApi(self.state, environment).bind(self._router)
@@ -82,7 +87,7 @@ class ContainerApp:
 
         with self._making_interfaces:
             if self._interfaces is None:
-                self._interfaces = Interfaces(self._messenger, self._address_of, self._environment)
+                self._interfaces = Interfaces(self._messenger, self._address_of, self._environment, self._absence)
             return self._interfaces
 
     def body_limit_bytes(self, raw_path: str) -> int:
@@ -137,7 +142,7 @@ class ContainerApp:
                 return self._begin_later(request) if interfaces is None else interfaces.documents.begin(request)
         elif is_search(path):
             if running is None:
-                return json_response(503, {"message": "No application is active yet: deploy one"})
+                return json_response(503, {"message": self._absence()})
             if running.container.search:
                 return self._begin_later(request) if interfaces is None else interfaces.search.handle(request)
         elif is_evaluation(path) and running is not None and running.container.model_evaluation:

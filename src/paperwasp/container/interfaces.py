@@ -34,9 +34,16 @@ from paperwasp.monitoring.shapes import Metric, gauge
 class Interfaces:
     """Answers the requests for documents, searches and models of one container cluster."""
 
-    def __init__(self, messenger: Messenger, address_of: Callable[[str], str], environment: Environment) -> None:
-        """`address_of` gives the address of a content cluster of the application."""
-        self.documents = DocumentApi(messenger, address_of)
+    def __init__(
+        self,
+        messenger: Messenger,
+        address_of: Callable[[str], str],
+        environment: Environment,
+        absence: Callable[[], str],
+    ) -> None:
+        """`address_of` gives the address of a content cluster of the application. `absence`: what to say where none is
+        served."""
+        self.documents = DocumentApi(messenger, address_of, absence=absence)
         self.search = SearchHandler(messenger, environment=environment, address_of=address_of)
         self.evaluation = EvaluationHandler()
         self.content_metrics = ContentMetrics(messenger, address_of)

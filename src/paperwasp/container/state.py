@@ -11,6 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.container.absence import no_application
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
@@ -67,8 +68,12 @@ class StateApi:
 
     service: Final = "vespa.container"
 
-    def __init__(self, metrics: ContainerMetrics, environment: Environment) -> None:
+    def __init__(
+        self, metrics: ContainerMetrics, environment: Environment, absence: Callable[[], str] = no_application
+    ) -> None:
+        """`absence`: what to say where no application is served."""
         self._metrics = metrics
+        self._absence = absence
         self._environment = environment
         self.running: Running | None = None
         self.content_metrics: ContentMetrics | None = None
@@ -91,17 +96,17 @@ class StateApi:
 
     async def root(self, request: Request, names: Mapping[str, str]) -> Response:
         if self.running is None:  # a list without the handlers of applications would say that there are none
-            return json_response(503, {"message": "No application is active yet: deploy one"})
+            return json_response(503, {"message": self._absence()})
         return json_response(200, {"handlers": self._handlers()})
 
     async def status_page(self, request: Request, names: Mapping[str, str]) -> Response:
         if self.running is None:
-            return text_response(404, "No application is active yet\n")
+            return text_response(404, f"{self._absence()}\n")
         return text_response(200, "<title>OK</title>\n", HTML)
 
     async def application_status(self, request: Request, names: Mapping[str, str]) -> Response:
         if self.running is None:
-            return json_response(503, {"message": "No application is active yet"})
+            return json_response(503, {"message": self._absence()})
         checksum = self.running.model.checksum
         meta = {"name": self.running.name, "generation": self.running.generation, "checksum": checksum}
         application = {"vespa": {"version": VESPA_VERSION}, "meta": meta, "user": {"version": VERSION}}

@@ -5,7 +5,7 @@ taken is known before anything has changed. To commit is to listen on them and t
 one reference. A container that goes lets its requests end.
 
 The port of the command line, the front, is bound from the beginning. While no container has it, an empty one answers
-there that no application is active.
+there that no application is active, or on which ports containers listen.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from paperwasp.application.client_rules import client_rules
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.server_tls import tls_settings
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.absence import no_application
 from paperwasp.container.access.rules import Accounts
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
@@ -73,7 +74,7 @@ class Containers:
         self._messenger = messenger
         self._accounts = accounts
         self._host = host
-        self._nobody = ContainerApp(messenger)
+        self._nobody = ContainerApp(messenger, absence=self._absence)
         self._front = Listener(host, port, self._nobody)
         self._places: dict[Role, Listener] = {}
         self._claims: dict[int, tuple[Listener, Role]] = {}
@@ -87,6 +88,10 @@ class Containers:
     def front_port(self) -> int:
         """The port of the command line, as it is bound."""
         return self._front.port
+
+    def _absence(self) -> str:
+        """What is said on a port that no container has."""
+        return no_application({place.port for place in list(self._places.values())})
 
     def configure_ports(self, record: PortRecord, reserved: Mapping[int, str]) -> None:
         """Where ports are kept over restarts, and which ones are never to be given, with who has them."""

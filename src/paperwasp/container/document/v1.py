@@ -22,6 +22,7 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.container.absence import no_application
 from paperwasp.container.document.answer import (
     IGNORED_FIELDS,
     IGNORED_OPERATION,
@@ -51,7 +52,6 @@ from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.indexing.context import TimeLeft, no_end
 from paperwasp.yielding import yielding_if_large
 
-_NO_APPLICATION: Final = "No application is active yet: deploy one"
 _CHANGES: Final = frozenset({"POST", "PUT", "DELETE"})
 _ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")
 
@@ -64,8 +64,11 @@ class DocumentApi:
         messenger: Messenger,
         address_of: Callable[[str], str] = "content/{}".format,
         environment: Environment = SYSTEM,
+        absence: Callable[[], str] = no_application,
     ) -> None:
-        """`address_of` says where a content cluster of the application is served."""
+        """`address_of` says where a content cluster of the application is served. `absence`: what to say where no
+        application is."""
+        self._absence = absence
         self._messenger = messenger
         self.queue: Final = DocumentQueue(messenger)
         self._address_of = address_of
@@ -161,14 +164,14 @@ class DocumentApi:
         if request.method not in methods:
             return other_method(request, methods)
         if document_id is None:
-            return self._many or message_response(503, request, _NO_APPLICATION)
+            return self._many or message_response(503, request, self._absence())
         options = read_options(request.query, request.method)
         if options.dry_run and request.method != "GET" and not request.body:
             return document_response(
                 200, request, document_id
             )  # the feed clients' handshake, before any deployment too
         if self._routes is None:
-            return message_response(503, request, _NO_APPLICATION)
+            return message_response(503, request, self._absence())
         if time_left is not no_end:
             options = replace(options, time_left=time_left)
         call = read_call(request, document_id, options, self._routes)
