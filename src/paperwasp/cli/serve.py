@@ -89,13 +89,11 @@ def serve(
     def say_ready(service: Service) -> None:
         address, *others = _addresses(host, service.containers)
         typer.echo(
-            f"Ready in {process_seconds() or time.monotonic() - started:.2f} s: documents and queries on "
-            f"{address}, deployments on "
-            f"{'https' if config_tls else 'http'}://{host}:{service.config_server.port}, data in {data_dir}"
+            f"Ready in {process_seconds() or time.monotonic() - started:.2f} s: documents and queries on {address}, "
+            f"deployments on http{'s' if config_tls else ''}://{host}:{service.config_server.port}, data in {data_dir}"
         )
         _tell_if_open(host, service.config_server.port, authenticate_deployments)
-        for other in others:
-            typer.echo(other)
+        sys.stdout.writelines(f"{other}\n" for other in others)
         sys.stdout.flush()
         notify(READY)
 
