@@ -1,4 +1,4 @@
-"""One request, or many of them at once, that asks for far more than its size."""
+"""What the hostile table sends: attacks of one request, and sieges of many at once."""
 
 from __future__ import annotations
 

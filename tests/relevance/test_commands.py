@@ -103,7 +103,9 @@ def test_profiles_are_measured_and_compared(files: Path) -> None:
 def test_the_table_and_the_page_show_what_changed(files: Path) -> None:
     report = files / "report.html"
     done = _command(
-        files, "evaluate", *_local(files), "-p", "words", "-p", "votes", "-m", "RR@10", "--report", str(report)
+        files,
+        *("evaluate", *_local(files), "-p", "words", "-p", "votes", "-e", "bm25(title)"),
+        *("-m", "RR@10", "--report", str(report)),
     )
     assert done.returncode == 0, done.stderr
     for said in (
@@ -112,11 +114,12 @@ def test_the_table_and_the_page_show_what_changed(files: Path) -> None:
         "won: query q1 “blue” 0.500 → 1.000",
         "lost: query q2 “giant steps” 1.000 → 0.500",
         "1 c 1.875   - e 7",
+        "bm25(title) changes RR@10 of no query",
     ):
         assert said in done.stdout
     page = report.read_text()
     Balanced(page)
-    for said in ("<h1>2 queries, 2 rankings</h1>", "bm25(title)", "attribute(votes)", "q1: blue (+0.500)"):
+    for said in ("<h1>2 queries, 3 rankings</h1>", "bm25(title)", "attribute(votes)", "q1: blue (+0.500)"):
         assert said in page
 
 

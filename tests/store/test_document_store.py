@@ -276,7 +276,9 @@ def test_a_store_opens_on_a_full_disk_with_the_room_that_was_kept(
     assert (tried, reserve.exists()) == ([True, False], True)
     reserve.unlink()
     monkeypatch.setattr(document_store, "Rdict", lambda *_: on_a_full_disk() if reserve.exists() else refuse())
-    with pytest.raises(NoSpace):
+    with pytest.raises(
+        NoSpace, match=r"^The disk is full, .*: make 1 MiB of room on the disk of '.*', and start again"
+    ):
         DocumentStore(directory)
 
 

@@ -47,13 +47,19 @@ class Disk:
         self._sync_directory(path.parent)
 
     def make_directory(self, path: Path) -> None:
-        """Makes the folder, and those above it, if it is not there."""
-        if not path.is_dir():
-            if not path.parent.is_dir():
-                self.make_directory(path.parent)
-            with suppress(FileExistsError):
-                self.mkdir(path)
-            self._sync_directory(path.parent)
+        """Makes the folder, and those above it, if it is not there; its name is durable when it returns.
+
+        Who made it before may have ended before it was.
+        """
+        if path.is_dir():
+            with suppress(PermissionError):  # a folder above that is not ours to read
+                self._sync_directory(path.parent)
+            return
+        if not path.parent.is_dir():
+            self.make_directory(path.parent)
+        with suppress(FileExistsError):
+            self.mkdir(path)
+        self._sync_directory(path.parent)
 
     def remove_temporary(self, directory: Path) -> None:
         """Removes what a crash in `write_whole` left behind."""

@@ -25,7 +25,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
-from paperwasp.cluster.config_store import ConfigStore
+from paperwasp.cluster.config_store import ConfigStore, Entry
 from paperwasp.configserver.names import DEFAULT, ApplicationId, check_name
 from paperwasp.configserver.sessions import Active, Event, Session, State
 from paperwasp.errors import Conflict, Corruption, InvalidInput, LockFailure, NotFound
@@ -156,14 +156,19 @@ class SessionRepository:
 
     def get(self, tenant: str, session_id: int) -> Session:
         """The session, in its true state. Errors: NotFound."""
-        entry = self._store.get(_key(tenant, session_id))
-        if entry is None:
-            raise NotFound(f"Local session {session_id} for '{tenant}' was not found")
+        entry = self._entry(tenant, session_id)
         session = _decode_session(orjson.loads(entry.value), entry.revision)
         active, _ = self.active(session.application)
         if active and active.session_id == session.id:
             return replace(session, state=State.ACTIVE)
         return replace(session, state=State.DEACTIVATED) if session.state is State.ACTIVE else session
+
+    def _entry(self, tenant: str, session_id: int) -> Entry:
+        """Errors: NotFound."""
+        entry = self._store.get(_key(tenant, session_id))
+        if entry is None:
+            raise NotFound(f"Local session {session_id} for '{tenant}' was not found")
+        return entry
 
     def active_session(self, application: ApplicationId) -> Session:
         """The session that is active of an application. Errors: NotFound."""
@@ -206,10 +211,10 @@ class SessionRepository:
             with suppress(Conflict):
                 self._store.create(key, b"")
         while True:
-            latest = self.get(session.application.tenant, session.id)
+            entry = self._entry(session.application.tenant, session.id)
+            latest = _decode_session(orjson.loads(entry.value), entry.revision)
             activated = replace(latest, state=State.ACTIVE, activated_ms=session.activated_ms or latest.activated_ms)
-            entry = self._store.get(_key(session.application.tenant, session.id))
-            if entry is not None and entry.value == _encode_session(activated):
+            if entry.value == _encode_session(activated):
                 return
             try:
                 self.save(activated)

@@ -78,6 +78,8 @@ def _plot(evaluation: Evaluation, measured: Measured) -> Text:
     name = evaluation.measures[0]
     gains = sorted((measured.values[name] - evaluation.measured[0].values[name]).tolist(), reverse=True)
     step = max(1, -(-len(gains) // _BARS))
+    if not any(gains):
+        return Text(f"\n{measured.ranking.name} changes {name} of no query")
     text = Text(f"\n{name} of {measured.ranking.name}, query by query, against {evaluation.measured[0].ranking.name}\n")
     for start in range(0, len(gains), step):
         group = gains[start : start + step]

@@ -23,17 +23,27 @@ _LOG = logging.getLogger(__name__)
 
 def with_reserve(reserve: Path, open_all: Callable[[], T]) -> T:
     """What `open_all` gives, which may use the room of the file `reserve` where there is no other. The file is there
-    again afterwards, unless there is no room for it. Errors: those of `open_all`."""
+    again afterwards, unless there is no room for it. Errors: those of `open_all`; NoSpace says what helps."""
     try:
         opened = open_all()
-    except NoSpace:
+    except NoSpace as error:
         if not reserve.exists():
-            raise
+            raise _without_reserve(reserve, error) from error
         reserve.unlink()
         _LOG.warning("The disk is full: the room that was kept for a start is used (%s)", reserve)
-        opened = open_all()
+        try:
+            opened = open_all()
+        except NoSpace as again:
+            raise _without_reserve(reserve, again) from again
     _keep(reserve)
     return opened
+
+
+def _without_reserve(reserve: Path, error: NoSpace) -> NoSpace:
+    return NoSpace(
+        f"The disk is full, and the room that is kept for a start is used: make {STORE_RESERVE_BYTES >> 20} MiB of "
+        f"room on the disk of '{reserve.parent}', and start again. Nothing that was acknowledged is lost. ({error.message})"
+    )
 
 
 def _keep(reserve: Path) -> None:

@@ -74,6 +74,11 @@ def test_a_package_lists_what_it_needs_and_what_is_missing(tmp_path: Path, host:
     assert f"3 of 4 models missing: `paperwasp models fetch {application}`" in listed.out
 
 
+def test_an_empty_cache_says_what_to_do(cache: Path) -> None:
+    said = f"Model cache: {cache}\nNo models are there; `paperwasp models list APPLICATION` says what a package needs\n"
+    assert run("list").out == said
+
+
 def test_a_model_is_fetched_once_and_its_hash_is_kept(tmp_path: Path, host: ModelHost, cache: Path) -> None:
     application = package(tmp_path / "app", host.url)
     host.files["/model.onnx"] = b"weights" * 300_000

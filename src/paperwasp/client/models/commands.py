@@ -53,7 +53,11 @@ def list_cached(console: Console) -> bool:
         state = "[bold red]damaged[/]" if damaged else noted.get(name, "not noted")[:16]
         table.add_row(escape(name), _size(path.stat().st_size), state)
     console.print(f"Model cache: {cache_folder()}", highlight=False, markup=False, soft_wrap=True)
-    console.print(table)
+    if table.row_count:
+        console.print(table)
+    else:
+        hint = "`paperwasp models list APPLICATION` says what a package needs"
+        console.print(f"No models are there; {hint}", highlight=False, markup=False, soft_wrap=True)
     return sound
 
 
