@@ -42,7 +42,8 @@ def with_reserve(reserve: Path, open_all: Callable[[], T]) -> T:
 def _without_reserve(reserve: Path, error: NoSpace) -> NoSpace:
     return NoSpace(
         f"The disk is full, and the room that is kept for a start is used: make {STORE_RESERVE_BYTES >> 20} MiB of "
-        f"room on the disk of '{reserve.parent}', and start again. Nothing that was acknowledged is lost. ({error.message})"
+        f"room on the disk of '{reserve.parent}', and start again. Nothing that was acknowledged is lost "
+        f"({error.message})"
     )
 
 
