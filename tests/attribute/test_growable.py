@@ -72,7 +72,7 @@ def test_large_arrays_stay_where_they_are(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("cells", "room"), [(1, 256), (1 << 16, 256), (1 << 17, 128), (1 << 24, 1), (1 << 26, 1)])
+@pytest.mark.parametrize(("cells", "room"), [(1, 16), (1 << 20, 16), (1 << 21, 8), (1 << 24, 1), (1 << 26, 1)])
 def test_there_is_room_for_fewer_large_elements_at_first(cells: int, room: int) -> None:
     """For 64 MiB of them, and for one at least. Zeros take no memory."""
     assert len(GrowableArray(np.float32, row_shape=(cells,)).array) == room

@@ -20,7 +20,8 @@ from numpy.typing import DTypeLike, NDArray
 from paperwasp.attribute.reserved import RESERVED_BYTES, FilePlace, Reserved
 from paperwasp.records import dataclass
 
-_FIRST_CAPACITY: Final = 256
+_FIRST_CAPACITY: Final = 16
+"""Little: a schema may have ten thousands of columns, and no documents yet."""
 _FIRST_BYTES: Final = 64 << 20
 """Fewer elements are made room for at first, where they are larger than this together."""
 _RESERVED_FROM_BYTES: Final = 1 << 20

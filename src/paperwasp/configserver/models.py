@@ -19,7 +19,7 @@ from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.env import Environment
 from paperwasp.file_contents import total_bytes
-from paperwasp.yielding import computing_alone
+from paperwasp.yielding import computing_alone, without_collections
 
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
 """Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
@@ -79,7 +79,8 @@ class Models:
         model = self._latest.get(key)
         if model is None:
             with self._building:
-                model = self._build(package, application)
+                with without_collections():  # all but everything that is made is kept
+                    model = self._build(package, application)
             self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
         return model
