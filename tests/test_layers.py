@@ -73,6 +73,7 @@ LATE_IMPORTS = {
     "paperwasp.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
     "paperwasp.linguistics.significance": "zstandard, for models that are so compressed",
     "paperwasp.ranking.onnx_child": "in a process of its own, which limits its memory first",
+    "paperwasp.ranking.onnx_memory": "onnxruntime, as below",
     "paperwasp.ranking.onnx_session": "onnxruntime, for profiles that have a model",
     "paperwasp.tensor.json_format": "lz4, for constants that are so compressed",
 }

@@ -78,9 +78,8 @@ class Models:
         key = (application, package.checksum, self._environment.time_ns() // _DAY_NS)
         model = self._latest.get(key)
         if model is None:
-            with self._building:
-                with without_collections():  # all but everything that is made is kept
-                    model = self._build(package, application)
+            with self._building, without_collections():  # all but everything that is made is kept
+                model = self._build(package, application)
             self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
         return model

@@ -42,8 +42,15 @@ MODEL_VALUES: Final = 1000
 ONNX_BATCH_CELLS: Final = 1 << 22
 """The most cells of all inputs of one run."""
 ONNX_BATCH_HITS: Final = 128
-ONNX_PROBE_BYTES: Final = 8 << 30
-"""The address space, beside that for the model, of the process that tries a model at a deployment."""
+ONNX_MEMORY_BYTES: Final = 4 << 30
+"""What all runs of models in a process may take together, beside the weights."""
+ONNX_MEMORY_SHARE: Final = 0.5
+"""Of the machine's memory, or that of its control group, where that is less."""
+ONNX_MEMORY_KEPT_SECONDS: Final = 1.0
+"""What a run took is kept for the next ones; the first that ends so much later gives back what none uses."""
+ONNX_PROBE_BYTES: Final = 2 << 30
+"""The address space of the process that tries a model at a deployment, beside four times the file and what runs of
+models may take: also loading a model computes what is constant in it."""
 ONNX_PROBE_SECONDS: Final = 10
 """How long a deployment tries one model, and longer for what is read of a large file."""
 ONNX_PROBE_BYTES_A_SECOND: Final = 20_000_000

@@ -1,6 +1,7 @@
 """The process in which a model that nobody trusts yet is loaded and run once: a script that imports nothing of ours.
 
-Input: a line of JSON with `shapes` (input → sizes), `memory_bytes` and `cpu_seconds`, then the model. Output: JSON with
+Input: a line of JSON with `shapes` (input → sizes), `memory_bytes`, `arena_bytes` (of these for what lies
+between inputs and outputs) and `cpu_seconds`, then the model. Output: JSON with
 `shapes` (output → sizes), or `error`, with `is_loaded` where it is the run that failed.
 """
 
@@ -20,7 +21,7 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (asked["memory_bytes"], asked["memory_bytes"]))
     answer: dict[str, Any] = {}
     try:
-        session = _load(source.read())
+        session = _load(source.read(), asked["arena_bytes"])
         answer["is_loaded"] = True
         answer["shapes"] = _run_on_zeros(session, asked["shapes"])
     except MemoryError:
@@ -34,17 +35,22 @@ def main() -> None:
     sys.stdout.write(json.dumps(answer))
 
 
-_NO_MEMORY = ("Failed to allocate memory", "bad_alloc", "bad allocation")
+_NO_MEMORY = ("Available memory of ", "Failed to allocate memory", "bad_alloc", "bad allocation")
 """What onnxruntime says where there is no memory; with other inputs there would be none either."""
 
 
-def _load(content: bytes) -> Any:
+def _load(content: bytes, arena_bytes: int) -> Any:
     """The session of a model."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 4
+    arena, memory = onnxruntime.OrtAllocatorType.ORT_ARENA_ALLOCATOR, onnxruntime.OrtMemType.DEFAULT
+    asked = onnxruntime.OrtArenaCfg({"max_mem": arena_bytes, "arena_extend_strategy": 1})
+    onnxruntime.create_and_register_allocator(onnxruntime.OrtMemoryInfo("Cpu", arena, 0, memory), asked)
+    options.add_session_config_entry("session.use_env_allocators", "1")
+    options.add_session_config_entry("session.use_device_allocator_for_initializers", "1")
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 

@@ -23,6 +23,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.onnx_contained import other_file
+from paperwasp.ranking.onnx_memory import model_memory_bytes
 
 Shapes = Mapping[str, Sequence[int]]
 _CHILD: Final = Path(__file__).with_name("onnx_child.py")
@@ -56,9 +57,11 @@ def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
 
 def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     seconds = limits.ONNX_PROBE_SECONDS + len(content) // limits.ONNX_PROBE_BYTES_A_SECOND
+    arena_bytes = model_memory_bytes()
     asked = {
         "shapes": {name: list(shape) for name, shape in shapes.items()},
-        "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content),
+        "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content) + arena_bytes,
+        "arena_bytes": arena_bytes,
         "cpu_seconds": seconds,
     }
     with TemporaryDirectory() as folder:

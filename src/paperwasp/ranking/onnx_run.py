@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core.clock import check_time
+from paperwasp.errors import TooLarge
 from paperwasp.ranking.onnx_file import OnnxSignature
-from paperwasp.ranking.onnx_session import Arrays, OnnxSession, RunFailed
+from paperwasp.ranking.onnx_session import Arrays, OnnxSession, RunFailed, TooMuchMemory
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
@@ -40,7 +41,8 @@ class OnnxRun:
     def outputs(self, inputs: Sequence[TensorBatch]) -> dict[str, TensorBatch]:
         """The outputs for each hit; single ones where all inputs are. `inputs`: in the order of the model's.
 
-        Errors: OutOfTime; InternalError where the model cannot be loaded.
+        Errors: OutOfTime; TooLarge where a hit takes more memory than models may; InternalError where the model cannot
+        be loaded.
         """
         if self._session is None:
             self._session = self._load()
@@ -72,6 +74,8 @@ class OnnxRun:
             for name, values in found.items():
                 values[start:end] = given[name].reshape(end - start, *values.shape[1:])
         except (RunFailed, ValueError) as error:
+            if end - start == 1 and isinstance(error, TooMuchMemory):
+                raise TooLarge(f"onnx model {self.name}: {error.message}") from None
             if end - start == 1:
                 _LOG.warning("onnx model %s failed for a hit, which has zeros: %s", self.name, error)
                 return

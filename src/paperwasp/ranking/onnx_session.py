@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core.clock import OutOfTime, work_ends_at
 from paperwasp.errors import InternalError
+from paperwasp.ranking.onnx_memory import ARENA, is_about_memory, model_memory_bytes
 from paperwasp.ranking.onnx_watch import WATCH
 from paperwasp.records import dataclass
 
@@ -48,6 +49,10 @@ _NEAR: Final = 1e-4
 
 class RunFailed(InternalError):
     """The model did not work with these inputs."""
+
+
+class TooMuchMemory(RunFailed):
+    """The run would take more memory than models may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class OnnxSession:
         if not settings.spins:
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
             options.add_session_config_entry("session.inter_op.allow_spinning", "0")
+        ARENA.use_in(options)
         self._run_options = onnxruntime.RunOptions
         self._session = onnxruntime.InferenceSession(content, options, providers=_providers(settings))
         self._dtypes = {each.name: DTYPES[each.type] for each in self._session.get_inputs()}
@@ -93,17 +99,21 @@ class OnnxSession:
         self._batches: dict[tuple[Any, ...], bool] = {}
 
     def run(self, inputs: Arrays) -> Arrays:
-        """The outputs by name. Errors: RunFailed; OutOfTime when the time of the thread is over."""
+        """The outputs by name. Errors: RunFailed, of these TooMuchMemory; OutOfTime when the thread's time is over."""
         with np.errstate(all="ignore"):
             fed = {name: np.asarray(values, self._dtypes[name], order="C") for name, values in inputs.items()}
         options = self._run_options()
         options.log_severity_level = _SILENT
+        ARENA.shrink_seldom(options)
         try:
             with WATCH.ending(options, work_ends_at()):
                 found = self._session.run(None, fed, options)
         except Exception as error:  # the runtime has no class for all of its own
             if options.terminate:
                 raise OutOfTime from None
+            if is_about_memory(str(error)):
+                most = f"{model_memory_bytes():,} bytes that all models together may (ONNX_MEMORY_BYTES)"
+                raise TooMuchMemory(f"it takes more memory than the {most}") from None
             raise RunFailed(
                 f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
             ) from None
