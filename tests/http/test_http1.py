@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.errors import LargeHead, LongAddress, PaperwaspError
+from paperwasp.http import http1
 from paperwasp.http.http1 import BrokenRequest, Reader, chunk, head_bytes, length_line
 from tests import chance
 
@@ -240,6 +241,15 @@ def test_heads_have_bounds() -> None:
     assert read([fitting + b"\r\n"]).error is None
     long = GET + b"X: " + b"a" * (size - len(GET) - 10) + b"\r\n\r\n"
     assert len(one(long).headers["x"]) == size - len(GET) - 10
+
+
+def test_fields_before_a_large_body_are_not_remembered() -> None:
+    """They would lie among the objects that are made of it."""
+    for size_bytes in (limits.JSON_PIECE_BYTES, limits.JSON_PIECE_BYTES + 1):
+        fields = f"Host: remembered\r\nContent-Length: {size_bytes}\r\n"
+        one(f"POST / HTTP/1.1\r\n{fields}\r\n".encode() + bytes(size_bytes))
+        remembered = [known for known in http1._known if known.startswith(fields.encode())]
+        assert len(remembered) == (size_bytes == limits.JSON_PIECE_BYTES)
 
 
 def test_trailers_have_a_bound() -> None:

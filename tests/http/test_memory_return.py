@@ -68,6 +68,33 @@ def test_it_is_given_back_when_the_process_has_grown_although_much_is_free(
     assert len(released) == releases
 
 
+REST = limits.MEMORY_RESTING_BYTES
+
+
+@pytest.mark.parametrize(
+    ("resident", "unused", "releases"),
+    [
+        ([0, 2 * REST, 2 * REST], 3 * REST, 1),
+        ([0, 2 * REST, 2 * REST, 2 * REST, 2 * REST], 3 * REST, 1),  # once
+        ([0, 2 * REST, 2 * REST], REST - 1, 0),  # there is nothing to give back
+        ([0, REST - 1, REST - 1], 3 * REST, 0),
+        ([0, REST, 2 * REST, 3 * REST], 3 * REST, 0),  # it works still
+        ([4 * REST, 2 * REST, 2 * REST], 3 * REST, 1),  # it has become smaller
+    ],
+)
+def test_it_is_given_back_once_when_work_rests(resident: list[int], unused: int, releases: int) -> None:
+    now, released = [resident[0]], []
+    loop = asyncio.new_event_loop()
+    try:
+        memory = MemoryReturn(loop, lambda: unused, lambda: released.append(now[0]), lambda: now[0])
+        for bytes_now in resident[1:]:
+            now[0] = bytes_now
+            memory.return_freed()
+    finally:
+        loop.close()
+    assert len(released) == releases
+
+
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="of Linux")
 def test_the_system_says_what_is_of_no_file() -> None:
     """Asked in a process of its own, where no thread of another test frees memory meanwhile."""
@@ -92,6 +119,22 @@ def test_it_is_done_on_a_thread_and_once_at_a_time() -> None:
         return len(released)
 
     assert asyncio.run(look()) == 1
+
+
+def test_it_is_given_back_between_large_requests_that_follow_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def requests() -> int:
+        released = asyncio.Event()
+        memory = MemoryReturn(asyncio.get_running_loop(), lambda: 0, released.set, lambda: 0)
+        asked = 0
+        async with asyncio.timeout(30):
+            while not released.is_set():
+                memory.return_soon()
+                asked += 1
+                await asyncio.to_thread(lambda: None)
+        return asked
+
+    monkeypatch.setattr(limits, "MEMORY_RETURN_SECONDS", 0.02)
+    assert asyncio.run(requests()) > 1
 
 
 def test_the_c_library_says_what_is_free() -> None:

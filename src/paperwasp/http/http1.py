@@ -299,11 +299,15 @@ _known: dict[bytes, Fields] = {}
 
 
 def _fields(block: bytes) -> Fields:
-    """The fields of a head: the lines below its first one. Errors: BrokenRequest, LargeHead."""
+    """The fields of a head: the lines below its first one. Errors: BrokenRequest, LargeHead.
+
+    Those before a large body are not remembered. They seldom come again; and they would stay among the many objects
+    that are made of such bodies, so that Python could not give back the memory of these.
+    """
     found = _known.get(block)
     if found is None:
         found = _parse_fields(block)
-        if len(block) <= limits.HTTP_KNOWN_HEADERS_BYTES:
+        if len(block) <= limits.HTTP_KNOWN_HEADERS_BYTES and found.length_bytes <= limits.JSON_PIECE_BYTES:
             if len(_known) >= limits.HTTP_KNOWN_HEADERS:
                 _known.clear()
             _known[block] = found

@@ -35,6 +35,8 @@ MEMORY_RETURN_SECONDS: Final = 2.0
 MEMORY_FREED_BYTES: Final = 4 * 1024 * 1024
 """How much more memory may be free than there was least, or used by the process, before what is free is given back to
 the system, whatever has freed it: that is looked at once a second."""
+MEMORY_RESTING_BYTES: Final = 1024 * 1024
+"""The same where work rests: where the process is as large as a second before, by a quarter of this."""
 MEMORY_FREED_SHARE: Final = 1 / 32
 """Of the memory of the process, where that is more."""
 GARBAGE_OBJECTS: Final = 10_000
