@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -22,42 +22,51 @@ _NO_FULL_COLLECTION: Final = 1 << 30
 
 
 class _Settings:
-    """The interpreter's settings while any thread works, and those to go back to."""
+    """A setting of the interpreter while any thread works, and what to go back to."""
 
-    def __init__(self) -> None:
+    def __init__(self, change: Callable[[], Callable[[], object]]) -> None:
+        """`change`: makes the setting, and returns what unmakes it."""
         self._lock = threading.Lock()
         self._working = 0
-        self._interval_seconds = 0.0
-        self._thresholds = (0, 0, 0)
+        self._change = change
+        self._undo: Callable[[], object] = change
 
-    def enter(self) -> None:
+    def __enter__(self) -> None:
         with self._lock:
             self._working += 1
             if self._working == 1:
-                self._interval_seconds, self._thresholds = sys.getswitchinterval(), gc.get_threshold()
-                sys.setswitchinterval(min(SWITCH_SECONDS, self._interval_seconds))
-                gc.set_threshold(*self._thresholds[:2], _NO_FULL_COLLECTION)
+                self._undo = self._change()
 
-    def leave(self) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._lock:
             self._working -= 1
             if self._working == 0:
-                sys.setswitchinterval(self._interval_seconds)
-                gc.set_threshold(*self._thresholds)
+                self._undo()
 
 
-_SETTINGS: Final = _Settings()
+def _switch_soon() -> Callable[[], object]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(min(SWITCH_SECONDS, before))
+    return lambda: sys.setswitchinterval(before)
+
+
+def _collect_in_part() -> Callable[[], object]:
+    before = gc.get_threshold()
+    gc.set_threshold(*before[:2], _NO_FULL_COLLECTION)
+    return lambda: gc.set_threshold(*before)
+
+
+switching_soon: Final = _Settings(_switch_soon)
+"""Context of work that lets go of the interpreter's lock soon. Any number of threads may be inside."""
+_COLLECTING_IN_PART: Final = _Settings(_collect_in_part)
 
 
 @contextmanager
 def yielding_to_requests() -> Iterator[None]:
     """The work inside lets go of the interpreter's lock soon, and starts no full collection. Any number of threads
     may be inside."""
-    _SETTINGS.enter()
-    try:
+    with switching_soon, _COLLECTING_IN_PART:
         yield
-    finally:
-        _SETTINGS.leave()
 
 
 class _Collector:

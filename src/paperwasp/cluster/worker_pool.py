@@ -4,6 +4,8 @@ What has a deadline is answered with Timeout when it is over, also while it wait
 thread looks at the deadlines of what waits. A task is done by who claims it first, a worker or that thread.
 
 Short work does not wait for long work: where no thread is free, one more thread does short work, and nothing else.
+
+All threads begin with the pool: starting one waits until it has run, which takes long just when others compute.
 """
 
 from __future__ import annotations
@@ -28,11 +30,9 @@ _Queued = tuple[Work, Any, list[_Reply]]
 
 
 class _Deadlines:
-    """Answers what waits for longer than it may. Its thread begins with the first task that has to wait."""
+    """Answers what waits for longer than it may."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._thread: Thread | None = None
         self._changed = Condition()
         self._waiting: list[tuple[int, int, list[_Reply]]] = []
         """A heap of (deadline, number, the reply in a list that is empty once it is claimed)."""
@@ -40,22 +40,20 @@ class _Deadlines:
         self._is_closed = False
         self.expired = 0
         """Tasks that were answered here and are still in the queue."""
+        self._thread = Thread(target=self._watch, name=f"{name}-deadlines", daemon=True)
+        self._thread.start()
 
     def add(self, deadline_ns: int, claim: list[_Reply]) -> None:
         with self._changed:
             heappush(self._waiting, (deadline_ns, next(self._numbers), claim))
             if self._waiting[0][2] is claim:
                 self._changed.notify()
-            if self._thread is None and not self._is_closed:
-                self._thread = Thread(target=self._watch, name=f"{self._name}-deadlines", daemon=True)
-                self._thread.start()
 
     def close(self) -> None:
         with self._changed:
             self._is_closed = True
             self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
+        self._thread.join()
 
     def skip(self) -> None:
         """A worker has met a task that was answered here."""
@@ -93,12 +91,15 @@ class WorkerPool:
     """Runs work on `threads` threads; refuses with Overload what would wait behind `queue_length` others."""
 
     def __init__(
-        self, name: str, threads: int = limits.QUERY_THREADS, queue_length: int = limits.QUERY_QUEUE_LENGTH
+        self,
+        name: str,
+        threads: int = limits.QUERY_THREADS,
+        queue_length: int = limits.QUERY_QUEUE_LENGTH,
+        *,
+        with_short: bool = True,
     ) -> None:
-        self._name = name
-        self._short: WorkerPool | None = None
-        """For short work alone. It begins with the first that has to wait."""
-        self._short_lock = Lock()
+        """`with_short`: whether there is one more thread for short work."""
+        self._short = WorkerPool(f"{name}-short", 1, queue_length, with_short=False) if with_short else None
         self._queue: SimpleQueue[_Queued | None] = SimpleQueue()
         self._idle = deque(range(threads))
         """One for each thread that waits for work."""
@@ -125,7 +126,7 @@ class WorkerPool:
         """As `submit`, for work that takes little time: it waits for other short work alone. Errors: Overload."""
         pool = self
         if self._queue.qsize() >= len(self._idle):  # it might wait for long work
-            pool = self._short_pool() or self
+            pool = self._short or self
         pool.submit(work, message, reply, deadline_ns)
 
     def waiting(self) -> int:
@@ -133,19 +134,11 @@ class WorkerPool:
         short = self._short
         return max(0, self._queue.qsize() - self._deadlines.expired) + (0 if short is None else short.waiting())
 
-    def _short_pool(self) -> WorkerPool | None:
-        with self._short_lock:
-            if self._short is None and not self._closed:
-                self._short = WorkerPool(f"{self._name}-short", threads=1, queue_length=self._queue_length)
-            return self._short
-
     def close(self) -> None:
         """Works off what is queued, then ends the threads."""
-        with self._short_lock:
-            self._closed = True
-            short = self._short
-        if short is not None:
-            short.close()
+        self._closed = True
+        if self._short is not None:
+            self._short.close()
         for _ in self._threads:
             self._queue.put(None)
         for thread in self._threads:
@@ -157,9 +150,8 @@ class WorkerPool:
             self._do(task)
             # Nothing of the last query stays alive while the thread waits for the next.
             del task
-            short = self._short
-            if short is not None:
-                self._help(short)
+            if self._short is not None:
+                self._help(self._short)
 
     def _help(self, short: WorkerPool) -> None:
         """Does one of the short tasks that wait; all of them where nothing else waits."""

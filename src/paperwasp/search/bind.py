@@ -7,7 +7,6 @@ from functools import partial
 
 import numpy as np
 
-from paperwasp import limits
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
@@ -43,9 +42,10 @@ def bind(
     clock: QueryClock,
     trace: QueryTrace | None = None,
     *,
+    small: bool = True,
     streamed: bool = False,
 ) -> BoundQuery:
-    """Plan a query for the documents of one type.
+    """Plan a query for the documents of one type. `small`: it is of few words (`is_plain`).
 
     Errors: InvalidQuery for what these documents cannot be asked.
     """
@@ -66,7 +66,7 @@ def bind(
             plan_,
             profile,
             setting,
-            plan_.cost if len(setting.terms) <= limits.INLINE_QUERY_ITEMS else plan_.large_cost,
+            plan_.cost if small else plan_.large_cost,
             limiter_of(declared, match.match_phase, match.tree, space),
             diversifier_of(declared.diversity, diversity, space) if profile.second_phase else None,
             levels,

@@ -31,7 +31,7 @@ class BoundQuery:
     """That of the plan with what the query says instead, as the observer has it run."""
     setting: QuerySetting
     cost: RankCost
-    """What ranking and writing hits is known to take: of queries with few terms, or with many."""
+    """What ranking and writing hits is known to take: of queries of few words, or of others."""
     limiter: Limiter | None = None
     """Of the match-phase, where the profile or the query asks for one."""
     diversifier: Diversifier | None = None

@@ -42,9 +42,9 @@ class RankPlan:
     streamed_tuning: Tuning
     """The same in streaming search, where frequencies are not known."""
     cost: RankCost
-    """Of queries with at most INLINE_QUERY_ITEMS terms."""
+    """Of queries of few words (`is_plain`)."""
     large_cost: RankCost
-    """Of those with more: what they take says nothing of others, which are no longer because of them."""
+    """Of others: what they take says nothing of others, which are no longer because of them."""
     reused: frozenset[str]
     """Features of the first phase that later steps need again."""
 

@@ -59,8 +59,13 @@ class BoundSearch:
     Errors: InvalidQuery where it cannot be executed; Timeout where there is no time for it.
     """
 
-    def __init__(self, view: View, query: Query, served: ServedSchemas, env: Environment = SYSTEM) -> None:
+    def __init__(
+        self, view: View, query: Query, served: ServedSchemas, env: Environment = SYSTEM, *, small: bool | None = None
+    ) -> None:
+        """`small`: what `is_plain` says of the query, where that is known."""
         observe = query.observe
+        if small is None:
+            small = is_plain(query.match.tree, len(view.schemas))
         self._view = view
         self._query = query
         self._served = served
@@ -69,7 +74,8 @@ class BoundSearch:
         with self._clock:
             self._streamed = streaming_types(view, query)
             self._indexed = [
-                bind(view, name, query, served, self._clock, self._trace) for name in indexed_types(view, query)
+                bind(view, name, query, served, self._clock, self._trace, small=small)
+                for name in indexed_types(view, query)
             ]
         is_one = len(self._indexed) == 1 and not self._streamed
         self._groups = HitGroups(query, served.summaries, is_one=is_one) if query.groupings else None
@@ -88,7 +94,7 @@ class BoundSearch:
             served.is_compiled(view.schemas[name], profile, given) for name in indexed_types(view, query)
         ):
             return None
-        return cls(view, query, served)
+        return cls(view, query, served, small=True)
 
     def expected_ns(self) -> float:
         """About how long the answer will take, rather too long than too short."""

@@ -2,8 +2,7 @@
 
 Operations go past the gate of feeding to the node's queue and are answered by its writer; short queries are answered on
 the thread that asks; everything else runs on the worker pool, where what takes little time does not wait for what takes
-long, visits on a share of it. Reindexing begins on the pool,
-which finds the documents, and is answered by the writer.
+long, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the writer.
 """
 
 from __future__ import annotations
@@ -44,6 +43,7 @@ from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_figures import content_figures
+from paperwasp.yielding import switching_soon
 
 
 class ContentService:
@@ -123,6 +123,8 @@ class ContentService:
                 work = partial(_answer_bound, bound)
             if expected_ns <= limits.SHORT_QUERY_NS:
                 submit = self._pool.submit_short
+            else:
+                work = _switching_soon(work)
         submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
 
     def _answer_query(self, query: Query) -> SearchResponse:
@@ -153,6 +155,16 @@ class ContentService:
 def _if_error(reply: Reply) -> Reply:
     """The reply to work that answers by itself unless it fails."""
     return lambda answer: reply(answer) if isinstance(answer, BaseException) else None
+
+
+def _switching_soon(work: Callable[[Query], SearchResponse]) -> Callable[[Query], SearchResponse]:
+    """Long work, which many short queries run beside: they ask for the interpreter's lock many times each."""
+
+    def run(query: Query) -> SearchResponse:
+        with switching_soon:
+            return work(query)
+
+    return run
 
 
 def _answer_bound(bound: BoundSearch, _: Query) -> SearchResponse:
