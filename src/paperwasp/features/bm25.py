@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.features.flat_places import is_flat, words_and_occurrences
 from paperwasp.features.parts import Part, PartsOf, explains
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.index.snapshot import IndexSnapshot
@@ -112,10 +113,26 @@ Scores = Callable[[Block, str | None], Floats]
 
 def bm25_scores(setup: RankSetup, field: str) -> Scores:
     parameters = bm25_parameters(setup, field)
-    return _full(field, parameters) if setup.has_bm25(field) else _degraded(field, parameters)
+    counts_of = _counts_of(setup, field)
+    return _degraded(field, parameters) if counts_of is None else _full(field, parameters, counts_of)
 
 
-def _full(field: str, parameters: Bm25Parameters) -> Scores:
+Counts = Callable[[Block, int, str], tuple[NDArray[np.int32], NDArray[np.int32]]]
+"""The words of a field in each hit, and the occurrences of a term, by its number, among them."""
+
+
+def _counts_of(setup: RankSetup, field: str) -> Counts | None:
+    """None: too little is kept for them."""
+    if setup.has_bm25(field):
+        return _counts_in_index
+    return words_and_occurrences if is_flat(setup, field) else None
+
+
+def _counts_in_index(block: Block, number: int, field: str) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    return block.field_length(field), block.occurrences(number, field)
+
+
+def _full(field: str, parameters: Bm25Parameters, counts_of: Counts) -> Scores:
     def compute(block: Block, label: str | None) -> Floats:
         scores = np.zeros(len(block.lids))
         average_length = _average_length(block, field, parameters)
@@ -123,13 +140,12 @@ def _full(field: str, parameters: Bm25Parameters) -> Scores:
         if words is not None:
             words.add_to(scores, parameters, average_length)
             return scores
-        lengths = block.field_length(field)
         for number, term in _terms(block, field, label):
             weight = term_idf(term, number, block)
             if block.only_filters(number, field):
                 scores += block.matched(number, field) * parameters.degraded(weight)
                 continue
-            occurrences = block.occurrences(number, field)
+            lengths, occurrences = counts_of(block, number, field)
             _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, scores)
         return scores
 
@@ -208,22 +224,29 @@ def bind_parts(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Par
     field, *labels = arguments
     parameters = bm25_parameters(setup, field)
     label = labels[0] if labels else None
-    is_full = setup.has_bm25(field)
+    counts_of = _counts_of(setup, field)
 
     def parts(block: Block) -> list[Part]:
         return [
-            (_full_part if is_full and not block.only_filters(number, field) else _degraded_part)(
-                block, field, number, term, parameters
-            )
+            _degraded_part(block, field, number, term, parameters)
+            if counts_of is None or block.only_filters(number, field)
+            else _full_part(block, field, number, term, parameters, counts_of(block, number, field))
             for number, term in _terms(block, field, label)
         ]
 
     return parts
 
 
-def _full_part(block: Block, field: str, number: int, term: RankTerm, parameters: Bm25Parameters) -> Part:
+def _full_part(
+    block: Block,
+    field: str,
+    number: int,
+    term: RankTerm,
+    parameters: Bm25Parameters,
+    counts: tuple[NDArray[np.int32], NDArray[np.int32]],
+) -> Part:
     average_length = _average_length(block, field, parameters)
-    lengths, occurrences = block.field_length(field), block.occurrences(number, field)
+    lengths, occurrences = counts
     weight = term_idf(term, number, block)
     added = np.zeros(len(block.lids))
     _core.add_bm25(occurrences, lengths, weight, parameters.k1, parameters.b, average_length, added)

@@ -5,6 +5,8 @@ The ground of elementSimilarity, textSimilarity, elementCompleteness and flowCom
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -82,15 +84,19 @@ class ElementRows:
         return found
 
 
-def element_rows(block: Block, field: str, *, flow: bool = False) -> ElementRows:
+PlacesOf = Callable[[Block, int, str], ElementPlaces]
+"""The places of a term in a field, by the term's number."""
+
+
+def element_rows(block: Block, field: str, *, flow: bool = False, places_of: PlacesOf = element_places) -> ElementRows:
     """Computed once for a block. Terms of weight 0 do not count."""
-    return block.once(("elements", field, flow), lambda: _element_rows(block, field, flow))
+    return block.once(("elements", field, flow, places_of), lambda: _element_rows(block, field, flow, places_of))
 
 
-def _element_rows(block: Block, field: str, flow: bool) -> ElementRows:
+def _element_rows(block: Block, field: str, flow: bool, places_of: PlacesOf) -> ElementRows:
     numbers = [number for number, term in terms_of(block, field) if term.weight != 0]
     weights = np.array([block.terms[number].weight for number in numbers], np.float64)
-    places = [element_places(block, number, field) for number in numbers]
+    places = [places_of(block, number, field) for number in numbers]
     lists = [(each.offsets, each.elements, each.positions, each.lengths, each.weights) for each in places]
     offsets, elements, values = _core.element_match(lists, weights, len(block.lids), flow)
     total = float(weights.sum())

@@ -112,9 +112,10 @@ class RankSetup:
         return name in self.profile.filter_fields
 
     def has_bm25(self, name: str) -> bool:
-        """Whether the index of the field keeps what bm25 needs."""
+        """Whether the index of the field keeps what bm25 needs: any does in streaming search, where it is made for each
+        query (Vespa: QueryTerm::unpack_match_data)."""
         index = self.field(name).index
-        return index is not None and index.enable_bm25
+        return index is not None and (index.enable_bm25 or self.schema.is_streamed)
 
     @cached_property
     def listed_index_fields(self) -> tuple[str, ...]:
@@ -293,6 +294,8 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {_NEITHER}")
     if problem := _FIELD_CHECKS[kind](described):
         if setup.schema.is_streamed and kind in _OF_INDEXES and _may_match(described):
+            if feature in _FLAT and isinstance(described, Field) and _is_flat_now(described):
+                return ""
             return f"{feature}({name}) of type {described.type} where documents are streamed"
         raise LanguageError(f"rank feature {feature!r}: field {name!r} {problem}")
     if isinstance(described, SubField):
@@ -308,6 +311,15 @@ def check_field(kind: Parameter, name: str, setup: RankSetup, feature: str) -> s
     else:
         executed = is_attribute_now(described) or isinstance(described.type, TensorFieldType)
     return "" if executed else f"{feature}({name}) of type {described.type}"
+
+
+_FLAT: Final = ("bm25", "fieldMatch", "textSimilarity")
+"""The features that are computed of fields which streaming search takes for texts of one value (`flat_places`)."""
+
+
+def _is_flat_now(field: Field) -> bool:
+    """Whether values of the field are texts with an index, or numbers."""
+    return is_indexed_now(field) or (is_numeric(field) and is_attribute_now(field))
 
 
 _OF_INDEXES: Final = ("index", "single-index")

@@ -19,6 +19,7 @@ from paperwasp.core.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, one, register
+from paperwasp.features.flat_places import flat_positions, is_flat
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.records import dataclass
 
@@ -128,10 +129,13 @@ def _total(block: Block, name: str, key: str, found: float) -> float:
         raise InvalidQuery(f"Rank property '{NAME}({name}).{key}' is no number: '{text}'") from None
 
 
-def field_metrics(block: Block, name: str, settings: Settings) -> Floats:
-    """(hits, METRICS)."""
+def field_metrics(block: Block, name: str, settings: Settings, *, flat: bool = False) -> Floats:
+    """(hits, METRICS). `flat`: of a field that is taken for a text of one value (`flat_places`)."""
     words = Words.of(block, name)
-    found = [block.positions(number, name) for number in words.numbers]
+    if flat:
+        found, lengths = flat_positions(block, words.numbers, name)
+    else:
+        found, lengths = [block.positions(number, name) for number in words.numbers], block.field_length(name)
     matched = np.zeros(0, np.uint8)
     if any(len(positions) == 0 for _, positions in found):
         matched = np.concatenate([block.matched(number, name) for number in words.numbers]).astype(np.uint8)
@@ -140,7 +144,7 @@ def field_metrics(block: Block, name: str, settings: Settings) -> Floats:
         [offsets for offsets, _ in found],
         [positions for _, positions in found],
         matched,
-        block.field_length(name),
+        lengths,
         np.array(words.terms, np.uint32),
         np.array(words.shifts, np.uint32),
         np.array(words.weights, np.float64),
@@ -169,11 +173,12 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     name = arguments[0]
     settings = settings_of(setup, name)
     column = 0 if output == "match" else METRICS.index(output)
+    flat = is_flat(setup, name)
 
     def compute(block: Block) -> Floats:
         if not any(terms_of(block, name)):
             return one(0.0)
-        metrics = block.once((NAME, name), lambda: field_metrics(block, name, settings))
+        metrics = block.once((NAME, name), lambda: field_metrics(block, name, settings, flat=flat))
         return metrics[:, column]
 
     return compute

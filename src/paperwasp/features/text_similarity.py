@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from paperwasp.features.block import Block
-from paperwasp.features.element_rows import ElementRows, element_rows
+from paperwasp.features.element_rows import ElementRows, element_places, element_rows
 from paperwasp.features.family import Compute, Floats, RankSetup, register
+from paperwasp.features.flat_places import flat_places, is_flat
 
 NAME: Final = "textSimilarity"
 WEIGHTS: Final = {"proximity": 0.35, "order": 0.15, "queryCoverage": 0.30, "fieldCoverage": 0.20}
@@ -32,8 +33,11 @@ def _listed(setup: RankSetup) -> Iterable[str]:
 
 @register(NAME, "single-index", outputs=("score", *WEIGHTS), listed=_listed)
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    name = arguments[0]
+    places_of = flat_places if is_flat(setup, name) else element_places
+
     def compute(block: Block) -> Floats:
-        rows = element_rows(block, arguments[0])
+        rows = element_rows(block, name, places_of=places_of)
         weights = WEIGHTS if output == "score" else {output: 1.0}
         parts = np.stack([_part(rows, name) * weight for name, weight in weights.items()])
         return rows.per_hit(parts.sum(axis=0))

@@ -27,7 +27,7 @@ def coarse(schema: Schema, fields: Iterable[str]) -> Iterator[str]:
     """A sentence for each of the fields of which too little is kept for bm25."""
     for name in fields:
         index = schema.fields[name].index if name in schema.fields else None
-        if index is not None and not index.enable_bm25:
+        if index is not None and not index.enable_bm25 and not schema.is_streamed:
             yield (
                 f"bm25({name}) takes each match for one in a text of average length, as Vespa does: field {name} has "
                 "no 'index: enable-bm25'"
