@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from typer.testing import CliRunner
 
+from paperwasp import limits
 from paperwasp.application.directory import load_package
 from paperwasp.cli import app
 from paperwasp.client.check import check_application
@@ -270,3 +271,12 @@ def test_help_teaches() -> None:
     assert status == 0
     for word in ("--against", "error", "warning", "note", "services.xml", "status"):
         assert word in told
+
+
+def test_a_check_has_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHECK_SECONDS", 0.0)
+    fine, lines = checked(write(tmp_path))
+    assert not fine
+    assert lines[0].endswith(
+        "The package was not checked within 0 seconds (CHECK_SECONDS): 0.0 seconds of it were for services.xml"
+    )

@@ -30,10 +30,12 @@ from paperwasp.application.references import check_references
 from paperwasp.application.rules import read_rules
 from paperwasp.application.server_tls import check_tls
 from paperwasp.application.services import SERVICES_FILE, parse_services
-from paperwasp.application.services_model import Content, ContentDocument, Mode, Services
+from paperwasp.application.services_model import Container, Content, ContentDocument, Mode, Services
 from paperwasp.application.significance import check_significance
 from paperwasp.components.registry import check_components, refuse_python
+from paperwasp.core.steps import step
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
+from paperwasp.file_contents import size_of
 from paperwasp.patterns import compile_later
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
@@ -50,6 +52,7 @@ SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 and the files of its package. Errors: PaperwaspError for what is wrong."""
 
 _SCHEMA_FOLDERS: Final = ("schemas", "searchdefinitions")
+_TEXTS: Final = (".sd", ".profile", ".expression", ".sr", ".xml")
 _WORD: Final = compile_later(r"\w+")
 _QUOTED: Final = compile_later(r"'([^']*)'")
 _OVERRIDES_FILE: Final = "validation-overrides.xml"
@@ -77,24 +80,26 @@ def build_model(
     """
     findings = Findings()
     files = looked_at(package.files)
+    step(SERVICES_FILE)
+    _check_texts(files)
     services = _services(files, properties or DeployProperties(), findings)
     at_hand = PackageFiles(files)
     if not allow_python and (refused := list(refuse_python(services.components))):
         findings.extend(refused)
         raise InvalidPackage(_join_errors(findings), findings.errors)
+    step("components")
     if not findings.error_count:  # what is wrong with an element is said once
         findings.extend(check_components(services.components, at_hand))
+    step("query profiles")
     profiles, profile_findings = parse_query_profiles(files)
     schemas, broken = _schemas(files, at_hand, check_schema, services, profiles.input_types, findings)
+    step("rules and files")
     check_files(files, findings)
     findings.extend(profile_findings)
     rules = read_rules(files, findings)
     overrides = _overrides(files, now, findings)
     check_references(services, schemas, broken, files, findings)
-    check_significance(services.containers, files, findings)
-    check_models(services.containers, files, findings)
-    check_clients(services.containers, files, findings, authenticates=authenticates)
-    check_tls(services.containers, files, findings, authenticates=authenticates)
+    _check_containers(services.containers, files, findings, authenticates=authenticates)
     if findings.error_count:
         raise InvalidPackage(_join_errors(findings), findings.errors)
     containers = tuple(
@@ -114,6 +119,27 @@ def build_model(
         overrides=overrides,
         files=files,
     )
+
+
+def _check_containers(
+    containers: Sequence[Container], files: Mapping[str, bytes], findings: Findings, *, authenticates: bool
+) -> None:
+    """What they name of the package's files."""
+    step("models and certificates of containers")
+    check_significance(containers, files, findings)
+    check_models(containers, files, findings)
+    check_clients(containers, files, findings, authenticates=authenticates)
+    check_tls(containers, files, findings, authenticates=authenticates)
+
+
+def _check_texts(files: Mapping[str, bytes]) -> None:
+    """Errors: InvalidPackage where there is more to read than anybody writes."""
+    size_bytes = sum(size_of(files, path) for path in files if path.endswith(_TEXTS))
+    if size_bytes > limits.PACKAGE_TEXT_BYTES:
+        raise InvalidPackage(
+            f"Invalid application package: its schemas, expressions, rules and XML files have {size_bytes:,} bytes "
+            f"together; at most {limits.PACKAGE_TEXT_BYTES:,} are read (PACKAGE_TEXT_BYTES)"
+        )
 
 
 def _services(files: Mapping[str, bytes], properties: DeployProperties, findings: Findings) -> Services:
@@ -155,6 +181,7 @@ def _schemas(
         schemas = {name: with_snowball_english(schema) for name, schema in schemas.items()}
     schemas = MappingProxyType(schemas)
     for schema in schemas.values():
+        step(f"schema {schema.name}")
         try:
             findings.extend(check_schema(schema, files))
         except PaperwaspError as error:

@@ -5,6 +5,7 @@ Nothing is deployed and no service asked. What ranks is checked by the caller's 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from paperwasp import limits
 from paperwasp.application.build import build_model
 from paperwasp.application.changes.descriptions import describe_actions, describe_refusals
 from paperwasp.application.changes.find import find_changes
@@ -21,6 +23,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.client.counted import counted
 from paperwasp.client.excerpts import ERROR_STYLE, LEVELS, describe
+from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.errors import Finding, InvalidPackage
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
@@ -67,8 +70,13 @@ def check_application(
 
 def _check(application: Path, check_schema: SchemaCheck, allow_python: bool) -> Checked:
     package = load_package(application)
+    end_ns = time.monotonic_ns() + int(limits.CHECK_SECONDS * 1e9)
     try:
-        model = build_model(package, check_schema, _today(), allow_python=allow_python)
+        with bounded_work(end_ns, limits.PREPARE_STEP_BYTES):
+            model = build_model(package, check_schema, _today(), allow_python=allow_python)
+    except WorkOutOfTime as error:
+        late = f"The package was not checked within {limits.CHECK_SECONDS:g} seconds (CHECK_SECONDS): {error}"
+        return Checked(package, None, (Finding(late, level="ERROR"),))
     except InvalidPackage as error:
         return Checked(package, None, error.findings or (Finding(error.message, level="ERROR"),))
     return Checked(package, model, model.findings)

@@ -58,7 +58,7 @@ class Activations:
         application = session.application
         active, revision = self._sessions.active(application)
         check_fresh(session, active, force)
-        model = self._preparation.model_of(session, application)
+        model = self._preparation.model_of(session, application, deadline)
         changes = self._preparation.checked_changes(session, model)
         previous = active.generation if active else 0
         activation = Activation(session.id, application, model, previous)

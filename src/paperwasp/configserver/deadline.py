@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from paperwasp import limits
 from paperwasp.configserver.names import ApplicationId
+from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import DeployTimeout, LockFailure
 
@@ -48,9 +51,20 @@ class Deadline:
             self._expired = not self._committed
             return self._expired
 
-    def error(self) -> DeployTimeout:
-        """The error for a request whose time is over."""
-        return DeployTimeout(f"The request was not done within its timeout of {self.seconds:g} seconds")
+    def error(self, detail: str = "") -> DeployTimeout:
+        """The error for a request whose time is over. `detail`: where it went."""
+        text = f"The request was not done within its timeout of {self.seconds:g} seconds"
+        return DeployTimeout(f"{text}: {detail}" if detail else text)
+
+    @contextmanager
+    def bounding_work(self) -> Iterator[None]:
+        """The work inside ends with the time (`core.steps`). Errors: DeployTimeout, with the step that took longest."""
+        end_ns = time.monotonic_ns() + max(1, int(self.remaining_seconds * 1e9))
+        try:
+            with bounded_work(end_ns, limits.PREPARE_STEP_BYTES):
+                yield
+        except WorkOutOfTime as error:
+            raise self.error(str(error)) from None
 
 
 class ApplicationLocks:

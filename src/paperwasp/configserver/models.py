@@ -8,12 +8,14 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
+from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
@@ -73,12 +75,15 @@ class Models:
         self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
         self._building = threading.Semaphore(limits.MODELS_BUILT)
 
-    def of(self, package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
-        """The model. Errors: InvalidPackage."""
+    def of(
+        self, package: ApplicationPackage, application: ApplicationId, deadline: Deadline | None = None
+    ) -> ApplicationModel:
+        """The model. Errors: InvalidPackage; DeployTimeout when the time is over, with the step that took longest."""
         key = (application, package.checksum, self._environment.time_ns() // _DAY_NS)
         model = self._latest.get(key)
         if model is None:
-            with self._building, without_collections():  # all but everything that is made is kept
+            bounded = deadline.bounding_work() if deadline else nullcontext()
+            with self._building, without_collections(), bounded:  # all but everything that is made is kept
                 model = self._build(package, application)
             self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)

@@ -72,7 +72,7 @@ class Preparation:
         self._sessions.check_tenant(session.application.tenant)
         package = self._packages.of(session)
         deadline.check()
-        model = self._models.of(package, session.application)
+        model = self._models.of(package, session.application, deadline)
         deadline.check()
         changes = self.checked_changes(prepared, model)
         self._check(session.application, model)
@@ -81,9 +81,14 @@ class Preparation:
             prepared = self._sessions.save(prepared)
         return Prepared(prepared, model.findings, changes)
 
-    def model_of(self, session: Session, application: ApplicationId) -> ApplicationModel:
-        """The model that the session's package is of an application. Errors: NotFound, Corruption, InvalidPackage."""
-        return self._models.of(self._packages.of(session), application)
+    def model_of(
+        self, session: Session, application: ApplicationId, deadline: Deadline | None = None
+    ) -> ApplicationModel:
+        """The model that the session's package is of an application, whatever time it takes without a deadline.
+
+        Errors: NotFound, Corruption, InvalidPackage, DeployTimeout.
+        """
+        return self._models.of(self._packages.of(session), application, deadline)
 
     def checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
         """The changes from the active application. Errors: InvalidPackage for one that no override allows."""

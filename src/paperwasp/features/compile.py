@@ -7,6 +7,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from paperwasp import limits
+from paperwasp.core.steps import step
 from paperwasp.errors import Finding, LanguageError
 from paperwasp.features.catalog import Catalog, DescribedFeatures, default_rank_features
 from paperwasp.features.family import RankSetup
@@ -54,6 +55,7 @@ def compile_profiles(
     declarations = Declarations(schema.files if files is None else PackageFiles(files), probe)
     described = DescribedFeatures()
     for name, profile in schema.rank_profiles.items():
+        step(f"rank-profile {name} of schema {schema.name}")
         try:
             compiled[name] = compile_profile(schema, profile, declarations, described)
         except ProfileError as error:

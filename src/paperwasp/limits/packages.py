@@ -36,6 +36,14 @@ PACKAGE_KEPT_BYTES: Final = 64 * 1024 * 1024
 PACKAGE_FILE_KEPT_BYTES: Final = 1024 * 1024
 """Files of a package up to this size stay in memory; larger ones lie on the disk of the data directory, without a name,
 and are read when they are needed."""
+PACKAGE_TEXT_BYTES: Final = 16 * 1024 * 1024
+"""Of all schemas, rank profiles, expressions, rules and XML files of a package together: what is made of them takes a
+hundred times as much."""
+PREPARE_STEP_BYTES: Final = 256 * 1024 * 1024
+"""The tensors of one step of preparing a package, such as one rank profile: a constant expression that needs more is
+worked by queries, which have a bound of their own."""
+CHECK_SECONDS: Final = 600.0
+"""How long `paperwasp check` works on one package."""
 MULTIPART_PARTS: Final = 16
 MULTIPART_HEADER_BYTES: Final = 8 * 1024
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.core.clock import check_time
 from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
 from paperwasp.ranking.scope import Scope, Source
 from paperwasp.ranking.tree import Node
@@ -84,7 +85,11 @@ class ForestBuilder:
         self._depths: list[int] = []
 
     def tree(self, root: Any, read: Callable[[Any], Split | float]) -> None:
-        """Adds the tree below `root`. `read` says of a node of the file what it is: a split, or the value of a leaf."""
+        """Adds the tree below `root`. `read` says of a node of the file what it is: a split, or the value of a leaf.
+
+        Errors: those of `read`; OutOfTime when the time of the thread is over.
+        """
+        check_time()
         at, deepest = self._node(), 0
         self._roots.append(at)
         pending = deque([(at, root, 0)])

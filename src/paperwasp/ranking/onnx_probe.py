@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -21,6 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time, work_ends_at
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.onnx_contained import other_file
 from paperwasp.ranking.onnx_memory import model_memory_bytes
@@ -71,10 +73,11 @@ def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
                 input=json.dumps(asked).encode() + b"\n" + content,
                 capture_output=True,
                 cwd=folder,
-                timeout=seconds,
+                timeout=_at_most(seconds),
                 check=False,
             )
         except subprocess.TimeoutExpired:
+            check_time()
             raise LanguageError(f"{path}: loading it and one run took more than {seconds} s") from None
     if done.returncode < 0:
         raise LanguageError(f"{path}: loading it or one run ended the process by signal {-done.returncode}")
@@ -86,6 +89,13 @@ def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
         raise failure(f"{path} does not run: {answer['error']}")
     found: Shapes = answer["shapes"]
     return found
+
+
+def _at_most(seconds: float) -> float:
+    """The time that the thread's work leaves of this. Errors: OutOfTime."""
+    check_time()
+    end_ns = work_ends_at()
+    return min(seconds, max(0.001, (end_ns - time.monotonic_ns()) / 1e9)) if end_ns else seconds
 
 
 def _last_line(text: bytes) -> str:

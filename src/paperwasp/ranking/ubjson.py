@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.core.clock import check_time
 
 _NUMBERS: Final[Mapping[str, np.dtype[Any]]] = {
     "i": np.dtype(">i1"),
@@ -25,6 +26,8 @@ _NUMBERS: Final[Mapping[str, np.dtype[Any]]] = {
     "d": np.dtype(">f4"),
     "D": np.dtype(">f8"),
 }
+_BETWEEN_LOOKS: Final = 1024
+"""Values between two looks at the clock."""
 _LENGTHS: Final = frozenset("iUIlL")
 _CONSTANTS: Final = {"Z": None, "T": True, "F": False}
 
@@ -47,6 +50,8 @@ class _Reader:
     def value(self, marker: str, depth: int) -> Any:
         """Reads the value that follows a marker. Errors: ValueError if it is unknown, or there is too much."""
         self._values += 1
+        if self._values % _BETWEEN_LOOKS == 0:
+            check_time()
         if self._values > limits.UBJSON_VALUES:
             raise ValueError(f"it has more than {limits.UBJSON_VALUES} values")
         if depth > limits.UBJSON_DEPTH:

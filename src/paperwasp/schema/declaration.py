@@ -7,6 +7,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp.core.clock import check_time
 from paperwasp.document.types import LONG, DataType, DocumentType, array_of
 from paperwasp.errors import Position
 from paperwasp.records import dataclass
@@ -157,6 +158,7 @@ class _Declaration:
             self.field(node, stemming, indexes, in_document=False)
 
     def field(self, node: Node, stemming: Stemming, indexes: Mapping[str, list[Node]], *, in_document: bool) -> None:
+        check_time()
         own_indexes = indexes.get(node.name, [])
         scope = self.declared.scope
         resolved = resolve_field(node, scope, stemming, own_indexes, self.problems, in_document=in_document)

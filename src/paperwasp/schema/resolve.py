@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.core.steps import step
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, LanguageError
 from paperwasp.records import dataclass
@@ -106,6 +107,7 @@ class _Package:
         return None
 
     def read_schema(self, path: str) -> None:
+        step(path)
         stem = PurePosixPath(path).stem
         root = self.parse(path, parse_schema_text)
         document = self.document_of(root) if root else None
@@ -135,6 +137,7 @@ class _Package:
         return documents[0]
 
     def read_profile(self, path: str) -> None:
+        step(path)
         parts = PurePosixPath(path).parts
         schema = parts[1] if len(parts) > 2 else ""
         node = self.parse(path, parse_profile_text)
@@ -154,6 +157,7 @@ class _Package:
 
     def resolve(self) -> dict[str, Schema]:
         for name in self.sources:
+            step(f"the fields of schema {name}")
             self.declare(name)
         usable = {name: declared for name, declared in self.declared.items() if declared}
         connect(
@@ -163,6 +167,7 @@ class _Package:
         )
         completed: dict[str, Completed] = {}
         for name, declared in usable.items():
+            step(f"rank profiles and summaries of schema {name}")
             completed[name] = complete(declared, completed, self.files, self.problems)
         return {name: completed[name].schema for name in self.sources if name in completed}
 

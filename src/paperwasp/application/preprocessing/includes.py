@@ -15,6 +15,7 @@ from paperwasp import limits
 from paperwasp.application.archive import safe_path
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element, parse_fragment, parse_xml
+from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, UnreadablePackage
 from paperwasp.records import dataclass
 
@@ -65,6 +66,7 @@ class _Includer:
         found: list[Element] = []
         last: list[Element] = []
         for element in elements:
+            check_time()
             self._elements += 1
             if self._elements > limits.XML_ELEMENTS:
                 raise _TooMuch(f"There are more than {limits.XML_ELEMENTS} elements with all that is included")
