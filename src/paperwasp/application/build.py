@@ -80,7 +80,6 @@ def build_model(
     """
     findings = Findings()
     files = looked_at(package.files)
-    step(SERVICES_FILE)
     _check_texts(files)
     services = _services(files, properties or DeployProperties(), findings)
     at_hand = PackageFiles(files)
@@ -134,6 +133,7 @@ def _check_containers(
 
 def _check_texts(files: Mapping[str, bytes]) -> None:
     """Errors: InvalidPackage where there is more to read than anybody writes."""
+    step(SERVICES_FILE)
     size_bytes = sum(size_of(files, path) for path in files if path.endswith(_TEXTS))
     if size_bytes > limits.PACKAGE_TEXT_BYTES:
         raise InvalidPackage(
