@@ -75,7 +75,13 @@ def guessed(*values: Any) -> tuple[str, Use, str]:
         (([1, 2], [3]), ("array<int>", Use.NUMBER, "")),
         (([2**63], [3]), ("array<double>", Use.NUMBER, "")),
         ((["a"], []), ("array<string>", Use.CATEGORY, "")),
-        (({"a": 1}, {"a": 2}), ("string", Use.LEFT_OUT, "")),
+        (({"a": 1}, {"a": 2}), ("c_type", Use.SHOWN, "")),
+        (({"a": {"b": True, "c": ["x"]}, "d": None}, {"d": 1.5}), ("c_type", Use.SHOWN, "")),
+        (([{"a": 1, "b": [1]}], []), ("array<c_type>", Use.PARTS, "")),
+        (({"no name": 1}, {"a": 2}), ("map<string, long>", Use.PARTS, "")),
+        (({"no name": {"a": 1}}, {"a": 2}), ("string", Use.LEFT_OUT, "")),
+        (({"a": 1}, {"a": "x"}), ("string", Use.LEFT_OUT, "")),
+        (({"a": 1}, [{"a": 2}]), ("string", Use.LEFT_OUT, "")),
         ((None, ""), ("string", Use.LEFT_OUT, "")),
     ],
 )
@@ -151,7 +157,24 @@ def test_files_that_are_no_rows(name: str, content: str, problem: str, tmp_path:
 
 
 VALUES = st.sampled_from(
-    [1, 2**40, 0.5, True, "a", "some words of text", "a;b", ["x"], [1], [0.5] * 8, {"k": 1}, "", None]
+    [
+        1,
+        2**40,
+        0.5,
+        True,
+        "a",
+        "some words of text",
+        "a;b",
+        ["x"],
+        [1],
+        [0.5] * 8,
+        {"k": 1},
+        {"k": {"x": "y"}},
+        [{"k": 1}, {}],
+        {"a b": "c"},
+        "",
+        None,
+    ]
 )
 COLUMNS = st.dictionaries(st.text(min_size=1, max_size=12), st.lists(VALUES, min_size=2, max_size=2), max_size=6)
 

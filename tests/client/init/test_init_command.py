@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
@@ -95,6 +96,29 @@ def test_columns_of_parquet_are_what_their_types_say(folder: Path) -> None:
     schema = (folder / "my rows" / "schemas" / "my_rows.sd").read_text()
     for said in ("# dates, as seconds since 1970,", "# times of day, as seconds since midnight,", "type raw {"):
         assert said in schema
+
+
+def test_objects_are_structs_and_maps(folder: Path) -> None:
+    maker = {"name": "Ann", "at": {"city": "Oslo", "zip": None}}
+    rows = (
+        {"id": "a", "maker": maker, "parts": [{"no": 1, "w": 0.5}, {"no": 2}], "more": {"a b": "x"}},
+        {"id": "b", "maker": {"name": "Bob"}, "parts": [{"no": 1, "w": 2}], "more": {"c d": "y"}},
+    )
+    (folder / "things.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    ran = run_command("init", "things.jsonl")
+    assert ran.code == 0, ran.err
+    assert "Fed 2 documents" in ran.out and "refused" not in ran.out
+    with Service(data_dir="paperwasp-data") as service:
+        row = service.get("a")
+        assert row is not None
+        assert dict(row.fields) == {
+            "maker": {"name": "Ann", "at": {"city": "Oslo"}},
+            "parts": [{"no": 1, "w": 0.5}, {"no": 2}],
+            "more": {"a b": "x"},
+        }
+        for condition in ("parts contains sameElement(no = 1, w > 1)", 'more contains sameElement(key contains "c d")'):
+            found = service.query(f"select * from things where {condition}")
+            assert [hit.id for hit in found.hits] == ["id:things:things::b"], condition
 
 
 def test_dates_are_fed_by_the_form_of_the_sample(folder: Path) -> None:

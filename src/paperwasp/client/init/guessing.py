@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.client.counted import counted
+from paperwasp.client.init.objects import Objects, objects_of
 from paperwasp.client.init.sample import Sample
 from paperwasp.client.sources.dates import GUESSED_FORMS
 from paperwasp.client.sources.rows import BYTES, DATES, DURATIONS, ROW_NUMBER, TIMES, TIMES_OF_DAY, columns_of_id
@@ -54,6 +55,7 @@ class Use(Enum):
     CATEGORY = "filtered and grouped by"
     NUMBER = "filtered, sorted and grouped by"
     VECTOR = "searched for what is near"
+    PARTS = "shown, and filtered by its parts"
     SHOWN = "shown"
     LEFT_OUT = "left out"
 
@@ -85,6 +87,8 @@ class Column:
     """One of the values."""
     missing: tuple[str, ...] = ()
     """Texts of the column that stand for no value."""
+    objects: Objects | None = None
+    """Of a column of objects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,11 @@ def _column(sample: Sample, name: str, taken: set[str]) -> Column:
             type_, use, said_type, why = found
             missing = _missing_of(values) if look is _with_missing else ()
             return Column(name, field, type_, use, said_type, why, example, missing)
-    return Column(name, field, "string", Use.LEFT_OUT, "", "objects need a struct or a map of their own", example)
+    objects = objects_of(values, f"{field}_type")
+    if objects is None:
+        return Column(name, field, "string", Use.LEFT_OUT, "", "objects of which no struct or map is made", example)
+    use = Use.PARTS if objects.filtered else Use.SHOWN
+    return Column(name, field, objects.type, use, "", objects.why, example, objects=objects)
 
 
 Found = tuple[str, Use, str, str]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from paperwasp.client.init.guessing import Column, Guess, Use
+from paperwasp.client.init.objects import Objects
 from paperwasp.records import dataclass
 
 SERVICES: Final = """<?xml version="1.0" encoding="utf-8"?>
@@ -38,6 +39,7 @@ _INDEXING: Final[Mapping[Use, str]] = {
     Use.CATEGORY: "summary | attribute",
     Use.NUMBER: "summary | attribute",
     Use.VECTOR: "attribute | index",
+    Use.PARTS: "summary",
     Use.SHOWN: "summary",
 }
 _CATEGORY: Final = (
@@ -200,8 +202,19 @@ def _field_text(column: Column) -> str:
         lines += _CATEGORY
     elif column.use is Use.VECTOR:
         lines += _VECTOR
+    if column.objects is not None:
+        lines += [f"struct-field {part} {{ indexing: attribute }}" for part in column.objects.filtered]
+        note = _structs_text(column.objects) + note
     inner = "".join(f"            {line}\n" for line in lines)
     return f"{note}        field {column.field} type {column.type} {{\n{inner}        }}\n\n"
+
+
+def _structs_text(objects: Objects) -> str:
+    texts = []
+    for name, members in objects.structs:
+        inner = "".join(f"            field {member} type {type_} {{}}\n" for member, type_ in members)
+        texts.append(f"        struct {name} {{\n{inner}        }}\n\n")
+    return "".join(texts)
 
 
 def _comment(text: str) -> str:
