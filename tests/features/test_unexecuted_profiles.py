@@ -305,6 +305,7 @@ STREAMED: Final = """schema s { document s {
     field names type array<string> { indexing: index }
     field tags type array<string> { indexing: attribute }
     field year type int { indexing: index }
+    field weights type weightedset<int> { indexing: attribute }
     field stored type string { indexing: summary } }
     rank-profile p { first-phase { expression: %s } } }"""
 
@@ -317,6 +318,7 @@ STREAMED: Final = """schema s { document s {
         ("fieldMatch(year)", ""),
         ("fieldMatch(items.name)", ""),
         ("bm25(items.price)", ""),
+        ("bm25(weights)", ""),
         ("fieldTermMatch(items.price,0).occurrences", "fieldTermMatch(items.price) of type array<float>"),
         ("fieldMatch(tags)", "fieldMatch(tags) of type array<string>"),
     ],

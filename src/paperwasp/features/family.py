@@ -319,7 +319,9 @@ _FLAT: Final = ("bm25", "fieldMatch", "textSimilarity")
 
 def _is_flat_now(field: Field) -> bool:
     """Whether values of the field are texts with an index, or numbers."""
-    return is_indexed_now(field) or (is_numeric(field) and is_attribute_now(field))
+    kind = field.type
+    value = kind.inner[0] if isinstance(kind, ArrayType | WeightedSetType) else kind
+    return is_indexed_now(field) or (isinstance(value, NumericType) and is_attribute_now(field))
 
 
 _OF_INDEXES: Final = ("index", "single-index")
