@@ -82,8 +82,9 @@ def test_writing_hits_of_several_types_is_measured_for_each(tmp_path: Path) -> N
 
 def test_what_queries_of_many_words_cost_says_nothing_of_others() -> None:
     """One of three thousand words, be they one term, must not make each plain query of its profile a long one."""
-    many = OrItem(tuple(WordItem("body", f"w{number}") for number in range(limits.INLINE_QUERY_ITEMS + 1)))
-    forms = WordAlternativesItem("body", tuple((word.word, 1.0) for word in many.children))
+    words = [f"w{number}" for number in range(limits.INLINE_QUERY_ITEMS + 1)]
+    many = OrItem(tuple(WordItem("body", word) for word in words))
+    forms = WordAlternativesItem("body", tuple((word, 1.0) for word in words))
     with node_with(*EXAMPLES) as node:
         view = node.node.reader.view()
         served = ServedSchemas()
