@@ -293,7 +293,7 @@ def _time_texts(texts: Sequence[str]) -> Found | None:
     if len(forms) == 1:
         return "long", Use.NUMBER, f"{DATE_FORM}{forms[0]}", f"dates as {forms[0]}, kept as seconds since 1970 in UTC"
     if forms:
-        what = f"dates as {' or '.join(forms)}: which of both the sample does not say, --field-type would"
+        what = f"dates as {' or '.join(forms)}, which the sample does not tell apart"
         return "string", Use.CATEGORY, "", what
     return None
 
