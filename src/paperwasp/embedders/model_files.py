@@ -112,6 +112,6 @@ def _cached(setting: str, attribute: str, name: str) -> ModelFile:
         raise NotFound(
             f"{problem} is not fetched, and there is no file '{path}': `paperwasp models fetch` brings it where there "
             f"is a network, `paperwasp models add FILE --as '{name}'` takes over a file; or put it into the "
-            "application package, named by 'path'"
+            "application package, named by 'path'. `paperwasp models list` says what else the package lacks"
         ) from None
     return ModelFile(name, content)
