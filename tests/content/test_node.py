@@ -378,6 +378,20 @@ def test_a_log_of_another_past_is_refused(tmp_path: Path) -> None:
         assert node.get("b") == {"year": 3}
 
 
+def test_a_checkpoint_without_rows_has_no_columns(tmp_path: Path) -> None:
+    """A schema may have ten thousands of attributes: a file for each, synced, kept a service from its end."""
+    with started(tmp_path):
+        pass
+    (directory,) = (tmp_path / "checkpoints").glob("0*")
+    assert list(directory.glob("column-*")) == []
+    for round_ in range(2):
+        with started(tmp_path) as node:
+            assert node.get("a") == (SHOWN if round_ else None)
+            node.apply(put("a", **FULL))
+    with started(tmp_path) as node:
+        assert node.get("a") == SHOWN
+
+
 def test_damage_in_a_checkpoint_is_reported(tmp_path: Path) -> None:
     with started(tmp_path) as node:
         node.apply(put("a", **FULL))

@@ -114,8 +114,9 @@ class Checkpoints:
     def write(self, frozen: FrozenState, index: TextIndex) -> None:
         """Makes the frozen state the checkpoint that counts, and removes those before it. Any thread, one at a time."""
         write_arrays(frozen.directory / _ROWS, frozen.rows)
-        names = {key: f"column-{place}.arrays" for place, key in enumerate(frozen.columns)}
-        for key, arrays in frozen.columns.items():
+        columns = frozen.columns if frozen.limit else {}  # without rows they are as the layout makes them
+        names = {key: f"column-{place}.arrays" for place, key in enumerate(columns)}
+        for key, arrays in columns.items():
             write_arrays(frozen.directory / names[key], arrays())
         manifest = {
             "version": _VERSION,
