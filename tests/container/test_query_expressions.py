@@ -393,6 +393,7 @@ def test_a_query_with_many_cells_is_answered_by_a_worker() -> None:
     assert cost(1_000_000).first_ns > limits.INLINE_QUERY_NS > cost(1000).first_ns
     assert cost(1_000_000, "second_phase").second_ns > limits.INLINE_QUERY_NS
     assert cost(1_000_000, "global_phase").fixed_ns > limits.INLINE_QUERY_NS
+    assert cost(1_000_000, "global_phase").global_ns > 0 == cost(1_000_000).global_ns
 
 
 def test_blocks_are_smaller_the_more_cells_a_hit_has(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
 from paperwasp.container.search.prepare import plan_search, prepare_query
 from paperwasp.container.search.rendering import respond
+from paperwasp.container.search.request import plain_format
 from paperwasp.container.search.sorting import read_sorting
 from paperwasp.core.clock import check_time
 from paperwasp.env import Environment
@@ -199,3 +200,30 @@ def test_half_a_character_anywhere_in_a_body_is_refused(body: dict[str, Any]) ->
 )
 def test_an_escape_of_half_a_character_in_a_language_is_no_defect(body: dict[str, Any]) -> None:
     assert all(error["code"] in (3, 4) for error in root_of(body).get("errors", ()))
+
+
+@pytest.mark.parametrize(
+    ("query", "form", "expected"),
+    [
+        ("", "", ""),
+        ("format=xml", "", "xml"),
+        ("a=b&format=xml&c=d", "", "xml"),
+        ("format=json&format=xml", "", "xml"),
+        ("format=xml&format=json", "", "json"),
+        ("format=x%6Dl", "", "xml"),
+        ("format=nothing", "", ""),
+        ("format=%zz", "", ""),
+        ("noformat=xml&presentation.format=xml&formats=xml", "", ""),
+        ("", "format=xml&a=b", "xml"),
+        ("", "a=b&format=xml", "xml"),
+        ("format=json", "format=xml", "json"),
+        ("a=format=xml", "b=\xffformat=xml", ""),
+    ],
+)
+def test_the_format_of_an_answer_to_broken_parameters_is_the_last_that_is_said(
+    query: str, form: str, expected: str
+) -> None:
+    headers = {"content-type": "application/x-www-form-urlencoded"} if form else {}
+    assert plain_format(Request("POST", "/search/", query, headers, form.encode())) == expected
+    if form:
+        assert plain_format(Request("POST", "/search/", query, {}, form.encode())) == (expected if query else "")

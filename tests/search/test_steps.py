@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.query import FuzzyItem, Item, NearestNeighborItem, OrItem, PhraseItem, TrueItem, WordItem
 from paperwasp.query.items import WordAlternativesItem
+from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
@@ -93,6 +95,21 @@ def test_what_queries_of_many_words_cost_says_nothing_of_others() -> None:
             bound = search_module.BoundSearch(view, query_of(tree, rank_profile="sum"), served)
             costs = {each.setting.space.schema.name: each.cost for each in bound._indexed}
             assert costs["paper"] is expected
+
+
+def test_tensors_for_the_global_phase_count_for_each_hit_that_it_ranks() -> None:
+    """Short work alone runs on the thread that plain queries have where all others are at work."""
+    query = query_of(WORDS, rank_profile="sum")
+    outer = "reduce(tensor(x[1000000])(x + attribute(year)), sum)"
+    with node_with(*EXAMPLES) as node:
+        view, served = node.node.reader.view(), ServedSchemas()
+
+        def expected_ns(hits: int) -> float:
+            rank = replace(query.rank, expressions=RankExpressions(global_phase=outer), global_hits=hits)
+            return search_module.BoundSearch(view, replace(query, rank=rank), served).expected_ns()
+
+        one_hit = expected_ns(1) - expected_ns(0)
+        assert one_hit > 1_000_000 and expected_ns(2) == expected_ns(0) + 2 * one_hit
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,9 @@ def estimate_ns(bound: BoundQuery, hits: int) -> float:
     ranking_ns = 0.0 if bound.is_pruned else matches * cost.first_ns
     if profile.second_phase is not None:
         ranking_ns += min(matches, profile.rerank_count) * cost.second_ns
-    return matching_ns + ranking_ns + min(matches, hits) * cost.write_ns + cost.fixed_ns
+    if profile.global_phase is not None:
+        ranking_ns += min(matches, bound.query.rank.global_hits) * cost.global_ns
+    return matching_ns + ranking_ns + min(matches, hits) * (cost.write_ns + cost.shown_ns) + cost.fixed_ns
 
 
 def _matching(operator: Operator, limit: int) -> tuple[float, int]:

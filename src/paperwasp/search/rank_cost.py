@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from paperwasp.core.rank_program import OPERATION_WIDTH
-from paperwasp.ranking import CompiledProfile, Program
+from paperwasp.ranking import CompiledProfile, Program, RankValue
 from paperwasp.ranking.tensor_plan import TensorFeature, cells_of
 
 FEATURE_NS: Final = 2_000
@@ -31,14 +32,25 @@ class RankCost:
     update is harmless.
     """
 
-    __slots__ = ("first_ns", "fixed_ns", "second_ns", "write_ns")
+    __slots__ = ("first_ns", "fixed_ns", "global_ns", "second_ns", "shown_ns", "write_ns")
 
-    def __init__(self, first_ns: float = FEATURE_NS, second_ns: float = 0.0, fixed_ns: float = 0.0) -> None:
+    def __init__(
+        self,
+        first_ns: float = FEATURE_NS,
+        second_ns: float = 0.0,
+        fixed_ns: float = 0.0,
+        global_ns: float = 0.0,
+        shown_ns: float = 0.0,
+    ) -> None:
         self.first_ns = first_ns
         self.second_ns = second_ns
         self.write_ns: float = HIT_NS
         self.fixed_ns: Final = fixed_ns
         """What tensors are taken to cost that may be the same for all hits, however few these are."""
+        self.global_ns: Final = global_ns
+        """What the tensors of one hit for the global phase are taken to cost."""
+        self.shown_ns: Final = shown_ns
+        """The same of those that are shown with a hit."""
 
     @classmethod
     def of(cls, profile: CompiledProfile) -> RankCost:
@@ -46,7 +58,7 @@ class RankCost:
         first, second = profile.first_phase, profile.second_phase
         first_ns = FEATURE_NS * max(1, len(first.features)) + CELL_NS * cells_of(first)
         second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features)) + CELL_NS * cells_of(second)
-        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile))
+        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile), *_cells_ns(profile))
 
     @classmethod
     def of_query(cls, profile: CompiledProfile) -> RankCost:
@@ -54,7 +66,7 @@ class RankCost:
         expensive, and each operation counts."""
         phases = profile.first_phase, profile.second_phase
         first_ns, second_ns = (0.0 if program is None else _unseen_ns(program) for program in phases)
-        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile))
+        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile), *_cells_ns(profile))
 
     @property
     def known_ns(self) -> float | None:
@@ -83,10 +95,21 @@ def _unseen_ns(program: Program) -> float:
 
 def _all_cells(profile: CompiledProfile) -> int:
     """Of all that is computed for a hit which is ranked in all phases, and shown."""
-    inputs = profile.global_phase.inputs.values() if profile.global_phase is not None else ()
     phases = (program for program in (profile.first_phase, profile.second_phase) if program is not None)
-    shown = (*profile.match_features.values(), *profile.summary_features.values())
-    return sum(map(cells_of, (*phases, *inputs, *shown)))
+    return sum(map(cells_of, (*phases, *_global_inputs(profile), *_shown(profile))))
+
+
+def _cells_ns(profile: CompiledProfile) -> tuple[float, float]:
+    """What the tensors of one hit take: those for the global phase, and those that are shown."""
+    return CELL_NS * sum(map(cells_of, _global_inputs(profile))), CELL_NS * sum(map(cells_of, _shown(profile)))
+
+
+def _global_inputs(profile: CompiledProfile) -> Iterable[RankValue]:
+    return () if profile.global_phase is None else profile.global_phase.inputs.values()
+
+
+def _shown(profile: CompiledProfile) -> Iterable[RankValue]:
+    return (*profile.match_features.values(), *profile.summary_features.values())
 
 
 def _updated(known_ns: float, count: int, took_ns: int) -> float:

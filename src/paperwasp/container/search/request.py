@@ -64,17 +64,22 @@ def _all_pairs(request: Request, content_type: str) -> Iterator[tuple[str, str]]
 def plain_format(request: Request) -> str:
     """The `format` in the query string or a form, for the answer to a request whose parameters are broken; "" where it
     is missing. Vespa: errorResponse of SearchHandler.java."""
-    body = request.body if request.content_type == _FORM else b""
-    values = [
-        part.removeprefix("format=")
-        for part in (*body.decode(errors="replace").split("&"), *request.query.split("&"))
-        if part.startswith("format=")
-    ]
+    value = _last_format(request.query.encode())
+    if value is None and request.content_type == _FORM:
+        value = _last_format(request.body)
     try:
-        name = renderer(_decode(values[-1])) if values else ""
+        name = renderer(_decode(value.decode(errors="replace"))) if value is not None else ""
         return name if name in FORMATS else ""
     except (InvalidInput, ValueError):
         return ""
+
+
+def _last_format(pairs: bytes) -> bytes | None:
+    """The value of the last `format` among pairs, as it is written. Looks at millions of pairs in milliseconds."""
+    start = pairs.rfind(b"&format=") + 1
+    if not start and not pairs.startswith(b"format="):
+        return None
+    return pairs[start:].partition(b"&")[0].removeprefix(b"format=")
 
 
 def _too_many() -> IllegalQuery:
