@@ -21,7 +21,7 @@ from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.env import Environment
 from paperwasp.file_contents import total_bytes
-from paperwasp.yielding import computing_alone, without_collections
+from paperwasp.yielding import computing_alone
 
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
 """Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
@@ -83,7 +83,7 @@ class Models:
         model = self._latest.get(key)
         if model is None:
             bounded = deadline.bounding_work() if deadline else nullcontext()
-            with self._building, without_collections(), bounded:  # all but everything that is made is kept
+            with self._building, bounded:
                 model = self._build(package, application)
             self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
