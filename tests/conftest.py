@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -33,6 +35,17 @@ def read_durations() -> dict[str, float]:
     """Return the seconds that each file of tests took when they were recorded."""
     lines = (line.split() for line in DURATIONS.read_text().splitlines())
     return {name: float(seconds) for seconds, name in lines}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without garbage collections, and keep a million objects that stay out of those of the tests."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -35,6 +36,13 @@ def twin_of(cells: Cells, metric: str = "euclidean") -> PlainHnsw:
     twin = new_twin(cells, metric)
     twin.add(cells, up_to(len(cells)), up_to(len(cells)))
     return twin
+
+
+@functools.cache
+def filtered() -> tuple[Cells, _core.Hnsw, PlainHnsw]:
+    """Vectors, a graph and a twin that only searches with filters share: none changes them."""
+    cells = clustered(np.random.default_rng(SEED), 2 * FEW, 16)
+    return cells, graph_of(cells), twin_of(cells)
 
 
 @pytest.mark.parametrize("cell_type", CELL_TYPES)
@@ -100,9 +108,8 @@ def test_any_number_of_dimensions(dimensions: int) -> None:
 @pytest.mark.parametrize("filter_first", [False, True])
 @pytest.mark.parametrize("share", [0.01, 0.03, 0.1, 0.3, 0.5])
 def test_filters(share: float, filter_first: bool) -> None:
-    rng = np.random.default_rng(SEED)
-    cells = clustered(rng, 2 * FEW, 16)
-    graph, twin = graph_of(cells), twin_of(cells)
+    rng = np.random.default_rng(SEED + 1)
+    cells, graph, twin = filtered()
     accept = bitmap(rng.random(2 * FEW) < share)
     queries = clustered(rng, 40, 16)
     how = {"accept": accept, "filter_first": filter_first, "exploration": 0.3}
@@ -114,9 +121,8 @@ def test_filters(share: float, filter_first: bool) -> None:
 @pytest.mark.parametrize("place", ["near", "far"])
 def test_filters_that_go_with_the_distance(place: str, share: float, filter_first: bool) -> None:
     """What is let through is nearest to the queries, or farthest from them."""
-    rng = np.random.default_rng(SEED)
-    cells = clustered(rng, 2 * FEW, 16)
-    graph, twin = graph_of(cells), twin_of(cells)
+    rng = np.random.default_rng(SEED + 1)
+    cells, graph, twin = filtered()
     queries = (cells[7] + rng.standard_normal((20, 16))).astype(np.float32)
     order = np.argsort(((cells - cells[7]) ** 2).sum(axis=1))
     allowed = np.zeros(2 * FEW, np.bool_)

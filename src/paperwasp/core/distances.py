@@ -36,17 +36,25 @@ def least_distances(
 
 def distance(metric: str, query: NDArray[Any], vector: NDArray[Any]) -> float:
     """From a query's vector to another, both of one type."""
+    return float(distances_to(metric, query, vector[np.newaxis])[0])
+
+
+def distances_to(metric: str, query: NDArray[Any], vectors: NDArray[Any]) -> NDArray[np.float64]:
+    """From a query's vector to each of the rows of `vectors`, all of one type."""
+    found: NDArray[np.float64]
+    a, b = query.astype(np.float64), vectors.astype(np.float64)
     if metric == "hamming":
-        return float(np.unpackbits((query ^ vector).view(np.uint8)).sum() if query.dtype == np.int8 else
-                     np.count_nonzero(query != vector))  # fmt: skip
-    a, b = query.astype(np.float64), vector.astype(np.float64)
-    if metric == "euclidean":
-        return float(np.square(a - b).sum())
-    if metric == "product":
-        return float(-(a @ b))
-    if metric == "angular":
-        norms = float((a @ a) * (b @ b))
-        return float(1 - (a @ b) / (math.sqrt(norms) if norms > 0 else 1))
-    a, b = np.radians(a), np.radians(b)
-    up, along = np.sin((a - b) / 2)
-    return float(up * up + np.cos(a[0]) * np.cos(b[0]) * along * along)
+        bits = np.unpackbits((query ^ vectors).view(np.uint8), axis=1) if query.dtype == np.int8 else query != vectors
+        found = bits.sum(axis=1).astype(np.float64)
+    elif metric == "euclidean":
+        found = np.square(a - b).sum(axis=1)
+    elif metric == "product":
+        found = -(b @ a)
+    elif metric == "angular":
+        norms = (a @ a) * np.square(b).sum(axis=1)
+        found = 1 - (b @ a) / np.sqrt(np.where(norms > 0, norms, 1))
+    else:
+        a, b = np.radians(a), np.radians(b)
+        up, along = np.sin((a - b) / 2).T
+        found = up * up + np.cos(a[0]) * np.cos(b[:, 0]) * along * along
+    return found

@@ -6,14 +6,12 @@ same distances.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.distances import METRICS, distance
+from paperwasp.core.distances import METRICS, distances_to
 
 CELL_TYPES: Final = ("float64", "float32", "uint16", "int8")
 """By their numbers in the kernel; uint16 are bfloat16, the upper halves of floats."""
@@ -59,16 +57,9 @@ class PlainHnsw:
         than `threshold`; each is found once. The graph's other arguments change how it looks, not what is sought. At
         `end_ns` of the monotonic clock (0: never) a graph ends with what it has met; here all is found.
         """
-        hits = sorted(self._hits(cells, query, accept, limit, threshold))
-        first: dict[int, tuple[float, int, int]] = {}
-        for hit in hits:
-            first.setdefault(hit[1], hit)
-        best = list(first.values())[:count]
-        return (
-            np.array([owner for _, owner, _ in best], np.uint32),
-            np.array([found for found, _, _ in best], np.float64),
-            np.array([node for _, _, node in best], np.uint32),
-        )
+        owners, found, nodes = self._hits(cells, query, accept, limit, threshold)
+        best = np.sort(np.unique(owners, return_index=True)[1])[:count]
+        return owners[best], found[best], nodes[best]
 
     def renumbered(self, cells: Cells, numbers: Numbers, owners: Numbers) -> Self:
         """One whose node i is node numbers[i] of this one and belongs to owners[i]; others are left out."""
@@ -84,15 +75,20 @@ class PlainHnsw:
 
     def _hits(
         self, cells: Cells, query: NDArray[Any], accept: NDArray[np.uint64] | None, limit: int, threshold: float
-    ) -> Iterable[tuple[float, int, int]]:
+    ) -> tuple[Numbers, NDArray[np.float64], Numbers]:
+        """Of all that may be found, documents, distances and nodes, in the order of distances, documents and nodes."""
+        nodes = np.array([*self._owners], np.uint32)
+        owners = np.array([*self._owners.values()], np.uint32)
+        may = (nodes < len(cells)) & (owners < limit)
+        if accept is not None:
+            flags = np.unpackbits(accept.view(np.uint8), bitorder="little")
+            may &= owners < len(flags)
+            may[may] = flags[owners[may]]
+        owners, nodes = owners[may], nodes[may]
+        vectors = cells[nodes]
         if cells.dtype == np.uint16:
-            cells = (cells.astype(np.uint32) << np.uint32(16)).view(np.float32)
-        for node, owner in self._owners.items():
-            if node < len(cells) and owner < limit and (accept is None or _has(accept, owner)):
-                found = distance(self._metric, query, cells[node])
-                if math.isfinite(found) and found <= threshold:
-                    yield found, owner, node
-
-
-def _has(bitmap: NDArray[np.uint64], number: int) -> bool:
-    return number >> 6 < len(bitmap) and bool(int(bitmap[number >> 6]) >> (number & 63) & 1)
+            vectors = (vectors.astype(np.uint32) << np.uint32(16)).view(np.float32)
+        found = distances_to(self._metric, query, vectors)
+        order = np.lexsort((nodes, owners, found))
+        order = order[np.isfinite(found[order]) & (found[order] <= threshold)]
+        return owners[order], found[order], nodes[order]
