@@ -6,8 +6,6 @@ import http.client
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +26,7 @@ from paperwasp.doctor.service import check_service
 from paperwasp.errors import Corruption
 from tests.service.music import write_package
 from tests.service.running import RunningService, running_service
+from tests.service.warm import run_warm
 
 FREQUENT_CHECKPOINTS = "from paperwasp import limits; limits.CHECKPOINT_OPERATIONS = 60; limits.LOG_FILE_BYTES = 8000"
 DOCUMENTS = 80
@@ -186,9 +185,7 @@ def test_what_is_no_data_directory(tmp_path: Path) -> None:
 
 
 def doctor(*arguments: object) -> tuple[int, str]:
-    ended = subprocess.run(
-        [sys.executable, "-m", "paperwasp", "doctor", *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
+    ended = run_warm(["doctor", *arguments])
     assert "Traceback" not in ended.stderr, ended.stderr
     return ended.returncode, ended.stdout
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 import paperwasp
 from tests.children import ROOT
+from tests.service.warm import run_warm
 
 SCHEMA = """
 schema article {
@@ -72,12 +72,9 @@ def files(tmp_path: Path) -> Path:
 
 
 def _command(files: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "paperwasp", *arguments]
     given = ["-q", str(files / "queries.tsv"), "-j", str(files / "qrels.txt")]
     environment = {"COLUMNS": "160", "PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", **variables}
-    return subprocess.run(
-        [*command, *given], cwd=files, capture_output=True, text=True, timeout=180, env=environment, check=False
-    )
+    return run_warm([*arguments, *given], files, environment, 180)
 
 
 def _local(files: Path) -> list[str]:

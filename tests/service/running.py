@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from tests.service.warm import WarmProcess, can_be_warm
+
 _READY = re.compile(r"Ready in ([0-9.]+) s: .* http://127\.0\.0\.1:(\d+), deployments on http://127\.0\.0\.1:(\d+)")
 
 
@@ -30,23 +32,27 @@ class RunningService:
         return self.process.wait(30)
 
 
+def _arguments(data_directory: Path, *arguments: str) -> list[str]:
+    return ["serve", *arguments, "--port", "0", "--config-port", "0", "--data-dir", str(data_directory)]
+
+
 def command(data_directory: Path, *arguments: str, first: str = "") -> list[str]:
     """The command line of a service. `first`: Python statements that are executed before it."""
-    ports = ["--port", "0", "--config-port", "0", "--data-dir", str(data_directory)]
     program = ["-c", f"{first}\nfrom paperwasp.cli import app\napp()"] if first else ["-m", "paperwasp"]
-    return [sys.executable, *program, "serve", *arguments, *ports]
+    return [sys.executable, *program, *_arguments(data_directory, *arguments)]
 
 
 @contextmanager
 def running_service(data_directory: Path, *arguments: str, first: str = "") -> Iterator[RunningService]:
-    """Starts a service, as `command` says, and waits until it is ready; ends it, whatever happened."""
+    """Starts a service, as `command` says, and waits until it is ready; ends it, whatever happened.
+
+    Where nothing is executed first, it is forked from a process that has imported everything.
+    """
     log = (data_directory.parent / f"{data_directory.name}.log").open("a+")
-    with (
-        log,
-        subprocess.Popen(
-            command(data_directory, *arguments, first=first), stdout=subprocess.PIPE, stderr=log, text=True
-        ) as child,
-    ):
+    is_warm = not first and can_be_warm()
+    started = _arguments(data_directory, *arguments) if is_warm else command(data_directory, *arguments, first=first)
+    kind = WarmProcess if is_warm else subprocess.Popen[str]
+    with log, kind(started, stdout=subprocess.PIPE, stderr=log, text=True) as child:
         try:
             yield _ready(child, log)
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import random
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,11 +26,14 @@ from paperwasp.errors import Conflict, InvalidInput
 from tests.chance import SEED
 from tests.service.music import FILES, SERVICES, package, write_package
 from tests.service.running import RunningService, running_service
+from tests.service.warm import run_warm
 
 FREQUENT_CHECKPOINTS = "from paperwasp import limits; limits.CHECKPOINT_OPERATIONS = 60; limits.LOG_FILE_BYTES = 20_000"
 DOCUMENTS = 40
 FEEDERS = 3
 ROUNDS = 3
+MORE = 34
+"""Operations that each feeder has answered before each round."""
 LARGE = 24
 LARGE_BYTES = 400_000
 PATIENCE_SECONDS = 30
@@ -47,10 +49,8 @@ def request(url: str, method: str, path: str, body: object = None) -> tuple[int,
 
 def paperwasp(*arguments: object, expected: int = 0, first: str = "") -> str:
     """Runs a command; gives what it says."""
-    program = ["-c", f"{first}\nfrom paperwasp.cli import main\nmain()"] if first else ["-m", "paperwasp"]
-    ended = subprocess.run(
-        [sys.executable, *program, *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
+    program = [sys.executable, "-c", f"{first}\nfrom paperwasp.cli import main\nmain()", *map(str, arguments)]
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=120) if first else run_warm(arguments)
     assert ended.returncode == expected, ended.stderr
     assert "Traceback" not in ended.stderr, ended.stderr
     return ended.stdout + ended.stderr
@@ -71,7 +71,8 @@ class Feeder(threading.Thread):
         self.sent: dict[str, list[bool]] = {}
         """By document, whether each of its operations left it there; the first is that it was not."""
         self.answered: dict[str, int] = {}
-        self.total = 0
+        self.done = threading.Semaphore(0)
+        """One for each operation that was answered: for whoever waits for some more."""
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -101,7 +102,7 @@ class Feeder(threading.Thread):
         answer.read()
         assert answer.status == 200
         self.answered[name] = number
-        self.total += 1
+        self.done.release()
 
 
 @pytest.mark.crash
@@ -115,9 +116,11 @@ def test_all_that_was_answered_before_is_in_a_backup(destination: str, tmp_path:
         for feeder in feeders:
             feeder.start()
         for number in range(ROUNDS):
-            due = sum(feeder.total for feeder in feeders) + 100
-            while sum(feeder.total for feeder in feeders) < due:
-                assert not any(feeder.error for feeder in feeders)
+            for feeder in feeders:
+                while feeder.done.acquire(blocking=False):
+                    pass
+                for _ in range(MORE):
+                    assert feeder.done.acquire(timeout=PATIENCE_SECONDS), feeder.error
             answered = {name: operation for feeder in feeders for name, operation in feeder.answered.copy().items()}
             backup = tmp_path / str(number) / destination
             backup.parent.mkdir()
@@ -191,8 +194,13 @@ def test_a_kill_of_the_service_leaves_no_backup_and_loses_nothing(
         assert count(service.url) == LARGE
 
 
-def descriptors(service: RunningService) -> int:
-    return len(os.listdir(f"/proc/{service.process.pid}/fd"))  # noqa: PTH208 — of another process
+def descriptors(service: RunningService) -> list[str]:
+    """What the service has open: files, sockets, pipes."""
+    found = []
+    for path in Path(f"/proc/{service.process.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(str(path.readlink()))
+    return sorted(found)
 
 
 @pytest.mark.crash
@@ -219,11 +227,13 @@ def test_a_kill_of_the_command_leaves_no_backup_and_the_service_as_it_was(
             break
         except InvalidInput as error:
             assert "Another backup" in error.message
+            threading.Event().wait(0.05)
     assert not (tmp_path / f"{destination}.partial").exists()
     paperwasp("backup", "--verify", tmp_path / destination)
     deadline = time.monotonic() + PATIENCE_SECONDS
-    while descriptors(large) > before:
-        assert time.monotonic() < deadline, os.listdir(f"/proc/{large.process.pid}/fd")  # noqa: PTH208
+    while len(now := descriptors(large)) > len(before):
+        assert time.monotonic() < deadline, [path for path in now if path not in before]
+        threading.Event().wait(0.05)
     assert count(large.url) == LARGE
 
 

@@ -6,7 +6,6 @@ import hashlib
 import signal
 import struct
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from zlib import crc32
@@ -22,6 +21,7 @@ from paperwasp.service.data_version import DATA_VERSION, check_version
 from tests.doctor.test_data import put
 from tests.service.music import write_package
 from tests.service.running import running_service
+from tests.service.warm import run_warm
 from tests.upgrade.test_older_data import check_refused, contents
 
 CLUSTER = "content/default.default.default/records"
@@ -119,8 +119,6 @@ def sign_with(manifest: Path, file: Path) -> None:
 
 
 def run(*arguments: object, expected: int = 0) -> str:
-    ended = subprocess.run(
-        [sys.executable, "-m", "paperwasp", *map(str, arguments)], capture_output=True, text=True, timeout=60
-    )
+    ended = run_warm(arguments)
     assert ended.returncode == expected, ended.stderr
     return ended.stdout + ended.stderr
