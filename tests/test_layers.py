@@ -88,9 +88,27 @@ def _modules() -> dict[str, Path]:
 
 
 @cache
+def _read(module: str) -> tuple[list[ast.stmt], list[tuple[ast.stmt, list[ast.stmt]]]]:
+    """All imports of a module, for annotations and inside functions too; and of these latter each, with the imports at
+    the head of its function, below its docstring."""
+    everything, late = [], []
+    for node in ast.walk(ast.parse(_modules()[module].read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            heads = list(takewhile(_is_import, node.body[1 if ast.get_docstring(node) else 0 :]))
+            late += [(each, heads) for each in ast.walk(node) if isinstance(each, ast.stmt) and _is_import(each)]
+        elif isinstance(node, ast.stmt) and _is_import(node):
+            everything.append(node)
+    return everything, late
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import | ast.ImportFrom)
+
+
+@cache
 def _imports(module: str) -> tuple[str, ...]:
-    """The modules of paperwasp that this one imports anywhere in it, for annotations and inside functions too."""
-    return tuple(target for node in ast.walk(ast.parse(_modules()[module].read_text())) for target in _targets(node))
+    """The modules of paperwasp that this one imports anywhere in it."""
+    return tuple(target for node in _read(module)[0] for target in _targets(node))
 
 
 def _targets(node: ast.AST) -> Iterator[str]:
@@ -131,9 +149,8 @@ def test_only_the_roles_use_the_doors() -> None:
 
 
 def test_no_relative_imports() -> None:
-    for module, path in _modules().items():
-        nodes = ast.walk(ast.parse(path.read_text()))
-        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in nodes), module
+    for module in _modules():
+        assert not any(isinstance(node, ast.ImportFrom) and node.level for node in _read(module)[0]), module
 
 
 def test_no_import_cycles() -> None:
@@ -153,24 +170,11 @@ def test_no_import_cycles() -> None:
 
 def test_only_these_modules_import_late() -> None:
     """Besides the commands, each of which loads what it needs when it is called."""
-    late = {module for module in _modules() if _package(module) != "cli" and any(_late_imports(module))}
+    late = {module for module in _modules() if _package(module) != "cli" and _read(module)[1]}
     assert late == set(LATE_IMPORTS)
 
 
 def test_late_imports_come_first_in_their_functions() -> None:
     """Who reads a function sees at its head what a first call loads. Only commands check what they are given before."""
-    late = ((module, node, heads) for module in LATE_IMPORTS for node, heads in _late_imports(module))
+    late = ((module, node, heads) for module in LATE_IMPORTS for node, heads in _read(module)[1])
     assert [f"{module}:{node.lineno}" for module, node, heads in late if node not in heads] == []
-
-
-def _late_imports(module: str) -> Iterator[tuple[ast.stmt, list[ast.stmt]]]:
-    """Each import inside a function, with the imports at the head of that function, below its docstring."""
-    for function in ast.walk(ast.parse(_modules()[module].read_text())):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            body = function.body[1 if ast.get_docstring(function) else 0 :]
-            heads = list(takewhile(_is_import, body))
-            yield from ((node, heads) for node in ast.walk(function) if isinstance(node, ast.stmt) and _is_import(node))
-
-
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Import | ast.ImportFrom)
