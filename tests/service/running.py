@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from tests.service.warm import WarmProcess, can_be_warm
 
@@ -32,14 +32,11 @@ class RunningService:
         return self.process.wait(30)
 
 
-def _arguments(data_directory: Path, *arguments: str) -> list[str]:
-    return ["serve", *arguments, "--port", "0", "--config-port", "0", "--data-dir", str(data_directory)]
-
-
 def command(data_directory: Path, *arguments: str, first: str = "") -> list[str]:
     """The command line of a service. `first`: Python statements that are executed before it."""
+    ports = ["--port", "0", "--config-port", "0", "--data-dir", str(data_directory)]
     program = ["-c", f"{first}\nfrom paperwasp.cli import app\napp()"] if first else ["-m", "paperwasp"]
-    return [sys.executable, *program, *_arguments(data_directory, *arguments)]
+    return [sys.executable, *program, "serve", *arguments, *ports]
 
 
 @contextmanager
@@ -49,9 +46,8 @@ def running_service(data_directory: Path, *arguments: str, first: str = "") -> I
     Where nothing is executed first, it is forked from a process that has imported everything.
     """
     log = (data_directory.parent / f"{data_directory.name}.log").open("a+")
-    is_warm = not first and can_be_warm()
-    started = _arguments(data_directory, *arguments) if is_warm else command(data_directory, *arguments, first=first)
-    kind = WarmProcess if is_warm else subprocess.Popen[str]
+    kind = subprocess.Popen[Any] if first or not can_be_warm() else WarmProcess
+    started = command(data_directory, *arguments, first=first)
     with log, kind(started, stdout=subprocess.PIPE, stderr=log, text=True) as child:
         try:
             yield _ready(child, log)

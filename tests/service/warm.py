@@ -9,11 +9,13 @@ from __future__ import annotations
 import array
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
 import os
 import pkgutil
+import runpy
 import signal
 import socket
 import subprocess
@@ -31,22 +33,30 @@ NOT_OF_A_SERVICE: Final = frozenset({"backup", "client", "doctor", "embedded", "
 REQUEST_BYTES: Final = 1 << 20
 AT_START: Final = ("LD_", "MALLOC_", "OMP_", "OPENBLAS_", "PYTHON")
 """Beginnings of the names of variables that are read before any code of ours."""
+MOST_DESCRIPTORS: Final = 8
+ABOVE_ALL: Final = 500
+"""No descriptor of these processes has so high a number."""
 _SET_CHILD_SUBREAPER: Final = 36
-_FOLDER, _ENVIRONMENT, _PIPES, _STDOUT, _STDERR = 5, 6, 10, 13, 15
+_PASSED, _FOLDER, _ENVIRONMENT, _PIPES, _STDOUT, _STDERR = 4, 5, 6, 10, 13, 15
 """Places among what `_execute_child` is given; of pipes there are six, two for each of the standard ones."""
 
 
-class WarmProcess(subprocess.Popen[str]):
-    """`paperwasp` with these arguments, in a process that was forked instead of executed."""
+class WarmProcess(subprocess.Popen[Any]):
+    """A module with arguments, as `python -m` runs it, in a process that was forked instead of executed."""
 
     def _execute_child(self, arguments: list[str], *given: Any) -> None:
         folder, environment = given[_FOLDER - 1], given[_ENVIRONMENT - 1]
+        python, dash, *command = arguments
+        assert (python, dash) == (sys.executable, "-m")
         request = {
-            "arguments": arguments,
+            "command": command,
             "folder": str(folder or Path.cwd()),
             "environment": dict(os.environ if environment is None else environment),
         }
-        descriptors = array.array("i", [given[_STDOUT - 1], given[_STDERR - 1]])
+        # By the number that each has there; -1: that of this process.
+        passed = {1: given[_STDOUT - 1], 2: given[_STDERR - 1], **{each: each for each in given[_PASSED - 1]}}
+        request["numbers"] = [*passed]
+        descriptors = array.array("i", [number if each < 0 else each for number, each in passed.items()])
         libc, (_, asking) = ctypes.CDLL(None), _forking()
         # Whoever forks twice leaves an orphan, which goes to the nearest process that takes orphans.
         libc.prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -66,9 +76,8 @@ def run_warm(
     timeout_seconds: float = 120,
 ) -> subprocess.CompletedProcess[str]:
     """Run `paperwasp` with these arguments to its end, and return what it says."""
-    given = [*map(str, arguments)]
-    is_warm = can_be_warm()
-    kind, command = (WarmProcess, given) if is_warm else (subprocess.Popen[str], [*PAPERWASP, *given])
+    command = [*PAPERWASP, *map(str, arguments)]
+    kind = WarmProcess if can_be_warm() else subprocess.Popen[Any]
     pipe = subprocess.PIPE
     with kind(command, stdout=pipe, stderr=pipe, text=True, cwd=folder, env=environment) as process:
         try:
@@ -118,7 +127,7 @@ def _import_all() -> None:
 def _fork_for(answering: socket.socket) -> dict[str, Any] | None:
     """Forks for each request until nobody asks any more; only what was forked gets its request back."""
     while True:
-        content, descriptors, _, _ = socket.recv_fds(answering, REQUEST_BYTES, 2)
+        content, descriptors, _, _ = socket.recv_fds(answering, REQUEST_BYTES, MOST_DESCRIPTORS)
         if not content:
             return None
         reading, writing = os.pipe()
@@ -127,12 +136,14 @@ def _fork_for(answering: socket.socket) -> dict[str, Any] | None:
             if service := os.fork():
                 os.write(writing, str(service).encode())
                 os._exit(0)
-            for descriptor, number in zip(descriptors, (1, 2), strict=True):
-                os.dup2(descriptor, number)
-            for descriptor in (*descriptors, reading, writing):
-                os.close(descriptor)
             answering.close()
             request: dict[str, Any] = json.loads(content)
+            high = [fcntl.fcntl(descriptor, fcntl.F_DUPFD, ABOVE_ALL) for descriptor in descriptors]
+            for descriptor in (*descriptors, reading, writing):
+                os.close(descriptor)
+            for descriptor, number in zip(high, request["numbers"], strict=True):
+                os.dup2(descriptor, number)
+                os.close(descriptor)
             return request
         os.waitpid(between, 0)
         answering.send(os.read(reading, 32))
@@ -151,8 +162,9 @@ def main() -> None:
         os.environ.clear()
         os.environ.update(request["environment"])
         os.chdir(request["folder"])
-        sys.argv = ["paperwasp", *request["arguments"]]
-        importlib.import_module("paperwasp.cli").main()
+        module, *arguments = request["command"]
+        sys.argv = [module, *arguments]
+        runpy.run_module(module, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":
