@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -127,7 +128,9 @@ def test_visits(vespa: Vespa) -> None:
 
     def visited(**wishes: Any) -> list[str]:
         wishes = {"schema": "music", "namespace": "shelf", "wanted_document_count": 7, **wishes}
-        pages = [page for part in vespa.visit("music_content", **wishes) for page in part]
+        # Closed here where a page is an error: its pool of threads would be waited for by whichever thread collects it.
+        with closing(vespa.visit("music_content", **wishes)) as parts:
+            pages = [page for part in parts for page in part]
         assert all(page.number_documents_retrieved == len(page.documents) for page in pages)
         return [document["id"] for page in pages for document in page.documents]
 
