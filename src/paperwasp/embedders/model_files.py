@@ -42,11 +42,33 @@ Files = Mapping[str, File]
 
 @dataclass(frozen=True, slots=True)
 class ModelFile:
-    """A file that is there."""
+    """A file that is there. A large one is not kept in memory: it is read whenever its content is asked for."""
 
     name: str
     """As messages name it: its path in the package, its address or its id."""
-    content: bytes
+    source: bytes | File
+
+    @property
+    def content(self) -> bytes:
+        """Errors: NotFound for a file of the model cache that is gone by now."""
+        return self.source if isinstance(self.source, bytes) else self.source.read()
+
+
+@dataclass(frozen=True, slots=True)
+class _CachedFile:
+    """A file of the model cache."""
+
+    path: Path
+    missing: str
+    """What is said where it is not there."""
+
+    def read(self, most_bytes: int = limits.MODEL_FILE_BYTES + 1) -> bytes:
+        """Errors: NotFound."""
+        try:
+            with self.path.open("rb") as file:
+                return file.read(most_bytes)
+        except OSError:
+            raise NotFound(self.missing) from None
 
 
 def cache_folder() -> Path:
@@ -74,7 +96,7 @@ def find_model(setting: str, given: Mapping[str, str], files: Files) -> ModelFil
     found = files.get(posixpath.normpath(name))
     if found is None:
         raise NotFound(f"{setting}: file '{name}' is not in the application package")
-    return ModelFile(name, found.read())
+    return ModelFile(name, found)
 
 
 def cache_path(attribute: str, name: str) -> Path:
@@ -99,6 +121,11 @@ def _cached(setting: str, attribute: str, name: str) -> ModelFile:
         path = cache_path(attribute, name)
     except ValueError as error:
         raise NotFound(f"{setting}: {error}: put the file into the application package") from None
+    missing = (
+        f"{problem} is not fetched, and there is no file '{path}': `paperwasp models fetch` brings it where there "
+        f"is a network, `paperwasp models add FILE --as '{name}'` takes over a file; or put it into the "
+        "application package, named by 'path'. `paperwasp models list` says what else the package lacks"
+    )
     try:
         target = path.resolve()
         if not target.is_relative_to(cache_folder().resolve()):
@@ -106,12 +133,8 @@ def _cached(setting: str, attribute: str, name: str) -> ModelFile:
                 f"{problem} leads out of the model cache: '{path}' is behind a symbolic link to '{target}', and links "
                 f"are not followed; `paperwasp models add '{target}' --as '{name}'` takes the file over"
             )
-        with path.open("rb") as file:
-            content = file.read(limits.MODEL_FILE_BYTES + 1)
     except OSError:
-        raise NotFound(
-            f"{problem} is not fetched, and there is no file '{path}': `paperwasp models fetch` brings it where there "
-            f"is a network, `paperwasp models add FILE --as '{name}'` takes over a file; or put it into the "
-            "application package, named by 'path'. `paperwasp models list` says what else the package lacks"
-        ) from None
-    return ModelFile(name, content)
+        raise NotFound(missing) from None
+    found = _CachedFile(target, missing)
+    found.read(1)
+    return ModelFile(name, found)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from paperwasp.embedders.model_files import ModelFile
 from paperwasp.embedders.text_tokenizer import Tokens
-from paperwasp.errors import LanguageError
+from paperwasp.errors import InternalError, LanguageError, NotFound
 from paperwasp.ranking.onnx_file import OnnxValue, read_onnx
 from paperwasp.ranking.onnx_probe import probe
 from paperwasp.ranking.onnx_session import OnnxSession, RunFailed, SessionSettings, session_of
@@ -70,7 +70,11 @@ class Transformer:
         """The session, loaded where it is not. Errors: InternalError."""
         with self._lock:
             if self._session is None:
-                self._session = session_of(self._file.name, self._file.content, self._settings)
+                try:
+                    content = self._file.content
+                except NotFound as error:  # it was there when the embedder was made
+                    raise InternalError(error.message) from None
+                self._session = session_of(self._file.name, content, self._settings)
             return self._session
 
     def run(self, texts: Sequence[Tokens]) -> list[Output]:
