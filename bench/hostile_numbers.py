@@ -40,7 +40,7 @@ def sieges() -> Iterator[Siege]:
     fields = f"{FIELDS:,} attribute fields"
     yield Siege(f"the deployment of {fields}", lambda server: _deploy(server, _fields(), "many"), keeps=True)
     yield Siege(f"the removal of {fields}", lambda server: _send(server, "DELETE", _MANY))
-    forest = "a forest of 30 MB"
+    forest = "a forest of 63 MB"
     yield Siege(f"the deployment of {forest}", lambda server: _deploy(server, _forest(), "default"), keeps=True)
     yield Siege("the first query of its profile", _ask_forest, keeps=True)
     yield Siege(f"the removal of {forest}", lambda server: _deploy(server, _own_files(), "default"))
