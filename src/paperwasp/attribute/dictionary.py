@@ -12,8 +12,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp import limits
 from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
 from paperwasp.attribute.string_words import WordKeeper, Words
+from paperwasp.core.object_memory import outside_arenas
 
 _STRING_BYTES: Final = 200
 """Of memory for each string beside its text: the string, its place, its entry."""
@@ -51,6 +53,12 @@ class StringDictionary:
 
     def encode(self, values: Sequence[str]) -> NDArray[np.uint32]:
         """The codes of these strings; what is new is added."""
+        if len(values) < limits.STRINGS_OUTSIDE_ARENAS:
+            return self._encode(values)
+        with outside_arenas():
+            return self._encode(values)
+
+    def _encode(self, values: Sequence[str]) -> NDArray[np.uint32]:
         codes = self._codes
         try:
             return np.array([codes[value] for value in values], np.uint32)
@@ -92,9 +100,10 @@ class StringDictionary:
 
     def of_codes(self, codes: NDArray[np.uint32]) -> StringDictionary:
         """Another one with the strings of these codes, of which the first is 0, in their order."""
-        made = StringDictionary(cased=self._cased)
-        for value in self.decode(codes[1:].tolist()):
-            made._add(value)
+        with outside_arenas():
+            made = StringDictionary(cased=self._cased)
+            for value in self.decode(codes[1:].tolist()):
+                made._add(value)
         return made
 
     def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:

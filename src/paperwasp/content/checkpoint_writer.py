@@ -18,6 +18,7 @@ from paperwasp.content.current_state import CurrentState
 from paperwasp.content.fault import Fault
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.replay import replay
+from paperwasp.core.object_memory import outside_arenas
 from paperwasp.document.operations import Outcome
 from paperwasp.env import Environment, release_memory
 
@@ -106,7 +107,8 @@ class CheckpointWriter:
         self._error = None
         self._compactor.join()
         try:
-            self._checkpoints.write(frozen, self._current.state.index)
+            with outside_arenas():
+                self._checkpoints.write(frozen, self._current.state.index)
             self._log.trim(frozen.applied)
             release_memory()  # what the copies took
             if hand_over is not None:

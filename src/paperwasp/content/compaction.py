@@ -36,6 +36,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import replay
+from paperwasp.core.object_memory import outside_arenas
 from paperwasp.env import SYSTEM, Environment, release_memory
 from paperwasp.errors import InternalError
 from paperwasp.index.text_index import TextIndex
@@ -165,6 +166,10 @@ class Compactor:
             self._thread.join()
 
     def _run(self, hand_over: HandOver, cancelled: Event) -> None:
+        with outside_arenas():  # all documents are decoded, also the large ones
+            self._attempt(hand_over, cancelled)
+
+    def _attempt(self, hand_over: HandOver, cancelled: Event) -> None:
         state = None
         try:
             state = self._checkpoints.load_beside()

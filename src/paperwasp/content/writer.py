@@ -22,6 +22,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue, unknown_type
 from paperwasp.content.records import Entry
 from paperwasp.content.state_machine import StateMachine
+from paperwasp.core.object_memory import outside_arenas
 from paperwasp.document.ids import partition_of
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
@@ -92,7 +93,12 @@ class Writer:
 
     def take_over_later(self, compacted: NodeState) -> Future[None]:
         """Has the node go on with that state, between two batches. Any thread."""
-        return self._queue.add_action(lambda: self._machine.take_over(compacted))
+
+        def take_over() -> None:
+            with outside_arenas():  # what was logged meanwhile is decoded once more
+                self._machine.take_over(compacted)
+
+        return self._queue.add_action(take_over)
 
     def _run(self) -> None:
         while True:
@@ -108,7 +114,8 @@ class Writer:
     def _process(self, batch: Sequence[Waiting]) -> None:
         begun_ns = time.monotonic_ns()
         size_bytes = sum(size_bytes for _, _, size_bytes in batch)
-        with yielding_if_large(size_bytes):
+        is_large = any(each >= limits.STORE_BLOB_BYTES for _, _, each in batch)
+        with yielding_if_large(size_bytes), outside_arenas(is_large):
             waiting = self._encoder.encode(batch)
             replies = [reply for _, reply in waiting]
             entries = [entry for entry, _ in waiting]

@@ -95,14 +95,16 @@ DEAD_ROWS_LEAST: Final = 100_000
 DEAD_ROWS_SERVED_LEAST: Final = 4096
 """Dead rows, or strings that no row has any more, below which a node that serves does not do the same behind its
 writer. Some kilobytes each."""
-DEAD_BYTES_LEAST: Final = 8 * 1024 * 1024
+DEAD_BYTES_LEAST: Final = 4 * 1024 * 1024
 """Bytes of replaced documents, as JSON, below which that is not done for their size. Memory may be ten times that."""
 DEAD_BYTES_MOST: Final = 256 * 1024 * 1024
 """Bytes of replaced documents, as JSON, from which that is done also where columns have given their memory back."""
 SPARE_STRINGS_LEAST: Final = 16_384
 """Strings that no row has any more below which a column of arrays does not go on without them at once. About 4 MB."""
-STRINGS_KEPT_AT_ONCE: Final = 131_072
-"""Columns with more live elements wait for the compaction of all documents: this one takes 50 ms, while writes wait."""
+STRINGS_KEPT_AT_ONCE: Final = 524_288
+"""Columns with more live elements wait for the compaction of all documents: this takes 200 ms, while writes wait."""
+STRINGS_OUTSIDE_ARENAS: Final = 4096
+"""Strings that are added to a column at once, from which on they lie outside Python's own memory."""
 COMPACTION_DOCUMENTS: Final = 256
 """Given new rows at a time, between two pauses as long as they took."""
 REINDEX_DOCUMENTS: Final = 512
