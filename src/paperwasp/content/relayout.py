@@ -64,9 +64,9 @@ def try_layout(state: NodeState, layout: Layout) -> None:
             continue
         DocumentCodec(kind)
         known = {source.name: source.field for source in before.columns}
-        for source in kind.columns:
-            if known.get(source.name) != source.field:
-                source.field.try_column()
+        fields = [source.field for source in kind.columns if known.get(source.name) != source.field]
+        for field in {(field.type, field.column): field for field in fields}.values():  # one of each kind
+            field.try_column()
 
 
 def _before(state: NodeState, kind: TypeLayout) -> TypeLayout:
@@ -121,15 +121,15 @@ def _columns_of(
     state: NodeState, before: TypeLayout, after: TypeLayout
 ) -> tuple[dict[str, Column], list[ColumnSource]]:
     """The columns of a type, and those of them that are empty and must be filled."""
-    columns, missing = {}, []
+    columns, missing, paged_in = {}, [], state.paged_directory
     before_by_name = {source.name: source for source in before.columns}
     for source in after.columns:
         known, column = before_by_name.get(source.name), state.columns.get((after.name, source.name))
         if column is None or known is None or _has_new_type(known, source):
-            column = source.field.create_column(state.paged_directory)
+            column = source.field.create_column(paged_in)
             missing.append(source)
         elif known.field.column != source.field.column:
-            column = _copy_column(column, source.field, state.paged_directory)
+            column = _copy_column(column, source.field, paged_in)
         columns[source.name] = column
     return columns, missing
 
