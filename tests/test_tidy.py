@@ -22,6 +22,13 @@ LONGEST_FUNCTION_LINES = 60
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _forgotten() -> Iterator[None]:
+    """A million nodes of trees, which every later garbage collection of this process would look at."""
+    yield
+    sources.cache_clear()
+
+
 @cache
 def texts() -> dict[str, str]:
     """Path in the repository → content, of all that people write."""
