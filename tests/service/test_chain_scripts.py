@@ -9,21 +9,22 @@ from pathlib import Path
 import pytest
 
 from tests.service.in_process import Deployed, deployed_service
-from tests.service.query_scripts import deploy_and_feed, in_short, run
+from tests.service.query_scripts import deploy_and_feed, in_short, run, script_of, scripts_in
 
 SCRIPTS = Path(__file__).parent / "chain_scripts"
 
 
 @pytest.fixture(scope="module", params=("index", "streaming"))
-def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployed]:
+def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Deployed, str]]:
     with deployed_service(tmp_path_factory.mktemp("chain")) as service:
         deploy_and_feed(service, SCRIPTS, request.param)
-        yield service
+        yield service, request.param
 
 
-@pytest.mark.parametrize("script", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
-def test_script(service: Deployed, script: Path) -> None:
-    run(service, script, in_both_modes)
+@pytest.mark.parametrize("script", scripts_in(SCRIPTS), ids=lambda path: path.stem)
+def test_script(service: tuple[Deployed, str], script: Path) -> None:
+    deployed, mode = service
+    run(deployed, script_of(script, mode), in_both_modes)
 
 
 def in_both_modes(url: str, statement: str, *parameters: str) -> str:

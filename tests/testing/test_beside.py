@@ -163,7 +163,7 @@ def test_what_is_wrong_is_said(package: Path, tmp_path: Path) -> None:
     for arguments, message in (
         ((package, "--", "no-such-command"), "no-such-command"),
         ((tmp_path / "absent", "--", "true"), "absent"),
-        ((wrong, "--", "true"), "schemas/music.sd, line 1, column 33: unknown type 'strng'"),
+        ((wrong, "--", "true"), "schemas/music.sd:1:46: error: unknown type 'strng'"),
         ((package, "--feed", tmp_path / "wrong.jsonl", "--", "true"), "1 documents are refused.*absent"),
     ):
         status, _, error = _ended(_run(*arguments))
