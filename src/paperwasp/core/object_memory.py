@@ -10,8 +10,13 @@ from typing import Final
 
 from paperwasp.core import _core
 
-_CHECKED: Final = sys.flags.dev_mode or "debug" in os.environ.get("PYTHONMALLOC", "")
-"""Whether the interpreter checks each block that it frees: it must have made it then."""
+_FREES_ANY: Final = (
+    os.environ.get("PYTHONMALLOC", "") in ("", "default", "malloc", "pymalloc")
+    and not sys.flags.dev_mode
+    and not {"d", "t"} & set(getattr(sys, "abiflags", ""))
+)
+"""Whether the interpreter frees a block that the C library made: not where it checks its own blocks, as when it is
+built for debugging, and not by mimalloc, which it has where it is built without its lock."""
 
 
 @contextmanager
@@ -19,7 +24,7 @@ def outside_arenas(is_large: bool = True) -> Iterator[None]:
     """Where `is_large`, the objects that the work inside makes lie in the C library's memory, which gives back each
     free page, where the interpreter keeps 1 MiB for as long as one small object is left in it. Any thread, also within
     another such block. Cost: to make and free 200,000 strings takes up to 6 ms more."""
-    if _CHECKED or not is_large:
+    if not (_FREES_ANY and is_large):
         yield
         return
     _core.begin_outside_arenas()
