@@ -19,7 +19,7 @@ from bench.service import APPLICATION
 from paperwasp import limits
 
 MOST_PYTHON_CALLS: Final = 275
-MOST_PYTHON_CALLS_GROUPED: Final = 565
+MOST_PYTHON_CALLS_GROUPED: Final = 566
 MOST_C_CALLS: Final = 220
 MOST_RECORD_TYPES: Final = 25
 """To be lowered with every step that makes a query cheaper; the aims were 400 Python calls, and 12 record
