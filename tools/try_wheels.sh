@@ -14,7 +14,7 @@ tried=
 tools="pytest pytest-timeout hypothesis httpx[http2]"
 quick="tests/test_records.py tests/document tests/index tests/linguistics tests/selection
     tests/store tests/yql/test_yql_scripts.py tests/service/test_query_scripts.py
-    tests/upgrade/test_older_data.py"
+    tests/upgrade/test_older_data.py tests/core/test_object_memory.py"
 
 # Built from what the Dockerfile copies, and from nothing else: so the image's build is tried where there is no Docker.
 context=$work/context

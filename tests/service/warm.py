@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import contextlib
 import ctypes
 import fcntl
 import gc
@@ -121,7 +122,8 @@ def _import_all() -> None:
     for module in pkgutil.walk_packages(paperwasp.__path__, "paperwasp."):
         _, package, *_ = parts = module.name.split(".")
         if package not in NOT_OF_A_SERVICE and parts[-1] != "__main__":
-            importlib.import_module(module.name)
+            with contextlib.suppress(ImportError):  # of an extra that is not installed
+                importlib.import_module(module.name)
 
 
 def _fork_for(answering: socket.socket) -> dict[str, Any] | None:
