@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from paperwasp import limits
-from paperwasp.core.object_memory import outside_arenas
+from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.http.messages import Request
 from paperwasp.yielding import yielding_if_large
 
@@ -32,7 +32,7 @@ async def read_in_turn(
         return read(*given, **named)
 
     def read_outside() -> _Made:
-        with yielding_if_large(len(request.body)), outside_arenas():
+        with yielding_if_large(len(request.body)), outside_arenas(is_worth(len(request.body))):
             return read(*given, **named)
 
     async with one_large:

@@ -22,7 +22,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue, unknown_type
 from paperwasp.content.records import Entry
 from paperwasp.content.state_machine import StateMachine
-from paperwasp.core.object_memory import outside_arenas
+from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.ids import partition_of
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
@@ -114,7 +114,8 @@ class Writer:
     def _process(self, batch: Sequence[Waiting]) -> None:
         begun_ns = time.monotonic_ns()
         size_bytes = sum(size_bytes for _, _, size_bytes in batch)
-        is_large = any(each >= limits.STORE_BLOB_BYTES for _, _, each in batch)
+        largest_bytes = max((each for _, _, each in batch), default=0)
+        is_large = largest_bytes >= limits.STORE_BLOB_BYTES and is_worth(largest_bytes)
         with yielding_if_large(size_bytes), outside_arenas(is_large):
             waiting = self._encoder.encode(batch)
             replies = [reply for _, reply in waiting]
