@@ -171,9 +171,10 @@ class Checker:
                 self._state.things[name] = [*fitting]
             else:
                 wrong[name] = values
-        too_many, missing = (sorted(name for name in wrong if (name in found) is there) for there in (True, False))
-        if unknown := found - things.keys() or wrong:
-            self.wrong.append(f"{yql}: {too_many} too many, {missing} missing, of {unknown}")
+        if found <= things.keys() and not wrong:
+            return
+        too_many = sorted(found - things.keys() | found & wrong.keys())
+        self.wrong.append(f"{yql}: {too_many} too many, {sorted(wrong.keys() - found)} missing, of {wrong}")
 
     def _check_vectors(self, things: dict[int, Fields], version: int) -> None:
         """Each document is found by its own vector."""

@@ -1,7 +1,7 @@
 """The contents of a package's files: small ones in memory, large ones in one file on disk that has no name.
 
 A model of a hundred megabytes is needed for a moment, when it is compiled or loaded, and its package for as long as the
-application runs. So a large content is read anew whenever somebody asks for it, and nothing of its size stays.
+application runs. So a large file is read from disk each time that its content is asked for, and not kept in memory.
 """
 
 from __future__ import annotations

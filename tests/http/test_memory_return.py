@@ -16,6 +16,20 @@ from paperwasp.http.memory_return import MemoryReturn
 MUCH = limits.MEMORY_FREED_BYTES
 
 
+def count_releases(resident: list[int], unused: int) -> int:
+    """How often memory is given back when these bytes of the process are seen one after the other."""
+    now, released = [resident[0]], []
+    loop = asyncio.new_event_loop()
+    try:
+        memory = MemoryReturn(loop, lambda: unused, lambda: released.append(now[0]), lambda: now[0])
+        for bytes_now in resident[1:]:
+            now[0] = bytes_now
+            memory.return_freed()
+    finally:
+        loop.close()
+    return len(released)
+
+
 @pytest.mark.parametrize(
     ("free", "releases"),
     [
@@ -56,16 +70,7 @@ def test_it_is_given_back_when_the_process_has_grown_although_much_is_free(
     resident: list[int], unused: int, releases: int
 ) -> None:
     """What was given back counts as free still: work that takes it again frees nothing by that count."""
-    now, released = [resident[0]], []
-    loop = asyncio.new_event_loop()
-    try:
-        memory = MemoryReturn(loop, lambda: unused, lambda: released.append(now[0]), lambda: now[0])
-        for bytes_now in resident[1:]:
-            now[0] = bytes_now
-            memory.return_freed()
-    finally:
-        loop.close()
-    assert len(released) == releases
+    assert count_releases(resident, unused) == releases
 
 
 REST = limits.MEMORY_RESTING_BYTES
@@ -83,16 +88,7 @@ REST = limits.MEMORY_RESTING_BYTES
     ],
 )
 def test_it_is_given_back_once_when_work_rests(resident: list[int], unused: int, releases: int) -> None:
-    now, released = [resident[0]], []
-    loop = asyncio.new_event_loop()
-    try:
-        memory = MemoryReturn(loop, lambda: unused, lambda: released.append(now[0]), lambda: now[0])
-        for bytes_now in resident[1:]:
-            now[0] = bytes_now
-            memory.return_freed()
-    finally:
-        loop.close()
-    assert len(released) == releases
+    assert count_releases(resident, unused) == releases
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="of Linux")

@@ -51,7 +51,7 @@ print(json.dumps([found, resident("VmHWM") - before, resident("VmRSS") - before]
 
 
 def _ones(beside: int = 0) -> bytes:
-    """The sum of as many ones as its input says, and so many beside."""
+    """A model that makes a tensor of ones, as long as its input says, and returns its sum."""
     nodes = [
         helper.make_node("Cast", ["x"], ["said"], to=7),
         helper.make_node("Add", ["said", "beside"], ["n"]),

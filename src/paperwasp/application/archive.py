@@ -73,7 +73,7 @@ def _pieces(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> Iterator[bytes]
 
 
 def _read_pieces(file: IO[bytes], most: int) -> Iterator[bytes]:
-    """What a file has, up to so many bytes."""
+    """Yield the first `most` bytes of a file, or all that it has, piece by piece."""
     while piece := file.read(min(most, _PIECE_BYTES)):
         most -= len(piece)
         yield piece

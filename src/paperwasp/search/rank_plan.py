@@ -44,7 +44,7 @@ class RankPlan:
     cost: RankCost
     """Of queries of few words (`is_plain`)."""
     large_cost: RankCost
-    """Of others: what they take says nothing of others, which are no longer because of them."""
+    """Of queries of many words, which are measured apart: their cost does not raise the estimate for small ones."""
     reused: frozenset[str]
     """Features of the first phase that later steps need again."""
 
