@@ -12,7 +12,7 @@ constexpr uint64_t STEPS_OF_CANDIDATE = 50;  // to look a document up in the oth
 constexpr uint64_t POSTINGS_OF_STEP = 2;     // most are skipped: measured on 60,000 and 200,000 abstracts, 0.2 to 0.6 ns each
 
 Found found_of(const Reader& reader, const In<uint32_t>& lids, const In<uint32_t>& offsets) {
-    const Found found{lids, offsets};
+    const Found found{lids.data(), offsets.data(), lids.size()};
     const size_t n = lids.size();
     if (offsets.size() != n + 1) throw nb::value_error("one offset for each document that is found, and one more");
     for (size_t i = 0; i < n; ++i) {
@@ -27,9 +27,8 @@ Found found_of(const Reader& reader, const In<uint32_t>& lids, const In<uint32_t
 
 PlainPostings Found::in(const Segment& segment, const uint16_t* lengths, double average_length) const {
     PlainPostings postings;
-    const uint32_t* begin = lids.data();
-    const auto from = static_cast<size_t>(std::lower_bound(begin, begin + lids.size(), segment.base) - begin);
-    const auto to = static_cast<size_t>(std::lower_bound(begin + from, begin + lids.size(), segment.base + segment.documents) - begin);
+    const auto from = static_cast<size_t>(std::lower_bound(lids, lids + count, segment.base) - lids);
+    const auto to = static_cast<size_t>(std::lower_bound(lids + from, lids + count, segment.base + segment.documents) - lids);
     postings.reserve(to - from);
     for (size_t i = from; i < to; ++i) postings.add(lid(i) - segment.base, frequency(i), lengths, average_length);
     return postings;
@@ -100,8 +99,8 @@ double floor_of(const Reader& reader, const Query& query, uint32_t k, const uint
     return floor * (1 - 2 * static_cast<double>(SLACK));
 }
 
-uint64_t count_any(const Reader& reader, const Query& query, const std::optional<In<uint64_t>>& accept, Clock& clock) {
-    if (!accept && query.lists.size() == 1) return query.lists[0].frequency(reader);
+uint64_t count_any(const Reader& reader, const Query& query, const Accepted& accept, Clock& clock) {
+    if (accept.bitmap == nullptr && query.lists.size() == 1) return query.lists[0].frequency(reader);
     thread_local std::vector<uint64_t> words;
     words.assign(reader.limit() / 64 + 1, 0);
     for (const auto& [term, found] : query.lists) {
@@ -110,10 +109,11 @@ uint64_t count_any(const Reader& reader, const Query& query, const std::optional
             reader.for_each(field, term.term, [&](const Segment& segment, const FieldIndex&, uint32_t place) {
                 segment.set_term(field, place, words.data(), clock);
             });
-        for (size_t i = 0; found != nullptr && i < found->lids.size(); ++i)
+        for (size_t i = 0; found != nullptr && i < found->count; ++i)
             words[found->lid(i) >> 6] |= uint64_t{1} << (found->lid(i) & 63);
     }
-    return count_bits(words.data(), accept ? accept->data() : words.data(), accept ? std::min(words.size(), accept->size()) : words.size());
+    if (accept.bitmap == nullptr) return count_bits(words.data(), words.data(), words.size());
+    return count_bits(words.data(), accept.bitmap, std::min(words.size(), accept.words));
 }
 
 std::vector<std::optional<Found>> read_found(const Reader& reader, size_t terms, const std::vector<FoundTuple>& found) {

@@ -13,6 +13,12 @@
 
 namespace paperwasp {
 
+// The documents that may be hits: a bitmap by lid, of so many words. nullptr: all.
+struct Accepted {
+    const uint64_t* bitmap = nullptr;
+    size_t words = 0;
+};
+
 // The posting lists of one segment, and which of them a term of the query reads.
 struct SegmentLists {
     std::vector<List> lists;
@@ -35,10 +41,11 @@ struct SegmentLists {
 // Documents that have been found to match a term that is no word, such as a phrase. Document i has occurrences offsets[i] to offsets[i +
 // 1].
 struct Found {
-    In<uint32_t> lids, offsets;
+    const uint32_t *lids, *offsets;
+    size_t count;
 
-    uint32_t lid(size_t i) const { return lids.data()[i]; }
-    uint32_t frequency(size_t i) const { return offsets.data()[i + 1] - offsets.data()[i]; }
+    uint32_t lid(size_t i) const { return lids[i]; }
+    uint32_t frequency(size_t i) const { return offsets[i + 1] - offsets[i]; }
 
     // The postings within one segment. lengths: [document of the segment] the tokens of its field.
     PlainPostings in(const Segment& segment, const uint16_t* lengths, double average_length) const;
@@ -50,7 +57,7 @@ struct QueryList {
     const Found* found;  // nullptr: it is in the field indexes
 
     uint64_t frequency(const Reader& reader) const {
-        return found != nullptr ? found->lids.size() : reader.frequency(term.field, term.term);
+        return found != nullptr ? found->count : reader.frequency(term.field, term.term);
     }
 };
 
@@ -82,7 +89,7 @@ Query read_query(const Reader& reader, const std::vector<TermTuple>& terms, cons
 double floor_of(const Reader& reader, const Query& query, uint32_t k, const uint64_t* accept);
 
 // How many accepted documents have any of the terms.
-uint64_t count_any(const Reader& reader, const Query& query, const std::optional<In<uint64_t>>& accept, Clock& clock);
+uint64_t count_any(const Reader& reader, const Query& query, const Accepted& accept, Clock& clock);
 
 // About how many nanoseconds a search takes. `all`: for documents with all terms; `count`: that are counted.
 uint64_t steps_of(const Reader& reader, const Query& query, bool all, bool count);

@@ -263,29 +263,13 @@ nb::tuple locate(const Reader& reader, uint32_t field, In<uint32_t> lids, In<uin
 nb::tuple phrase(const Reader& reader, uint32_t field, In<uint32_t> terms, const std::optional<In<uint64_t>>& accept) {
     check_field(reader, field);
     if (terms.size() == 0) throw nb::value_error("a phrase needs words");
-    Clock clock;
     if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     auto lids = std::make_unique<std::vector<uint32_t>>();
     auto offsets = std::make_unique<std::vector<uint32_t>>(1, 0);
     auto values = std::make_unique<std::vector<uint32_t>>();
-    uint64_t least = std::numeric_limits<uint64_t>::max();  // documents with the rarest word
-    for (size_t i = 0; i < terms.size(); ++i) least = std::min(least, reader.frequency(field, terms.data()[i]));
     {
-        const GilRelease unlocked(is_much(STEPS_OF_LID * terms.size() * least));
-        PhraseFinds finds{*lids, *offsets, *values};
-        const uint64_t* bitmap = accept ? accept->data() : nullptr;
-        for (const Segment& segment : reader.segments) {
-            const FieldIndex& field_index = segment.field_indexes[field];
-            if (field_index.header == nullptr) continue;
-            std::vector<uint32_t> places;
-            for (size_t i = 0; i < terms.size(); ++i) {
-                const uint32_t place = field_index.find(terms.data()[i]);
-                if (place != NO_INDEX) places.push_back(place);
-            }
-            if (places.size() < terms.size()) continue;
-            PhraseInField in_field(field_index, places, clock);
-            in_field.run([&](uint32_t document) { return accepts(bitmap, segment.base + document); }, segment.base, finds);
-        }
+        const GilRelease unlocked(is_much(steps_of_phrase(reader, field, terms.data(), terms.size())));
+        find_phrase(reader, field, terms.data(), terms.size(), accept ? accept->data() : nullptr, {*lids, *offsets, *values});
     }
     return nb::make_tuple(own(std::move(lids)), own(std::move(offsets)), own(std::move(values)));
 }
@@ -312,6 +296,28 @@ nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
 uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) { return count_bits(a.data(), b.data(), std::min(a.size(), b.size())); }
 
 }  // namespace
+
+uint64_t steps_of_phrase(const Reader& reader, uint32_t field, const uint32_t* terms, size_t count) {
+    uint64_t least = std::numeric_limits<uint64_t>::max();  // documents with the rarest word
+    for (size_t i = 0; i < count; ++i) least = std::min(least, reader.frequency(field, terms[i]));
+    return STEPS_OF_LID * count * least;
+}
+
+void find_phrase(const Reader& reader, uint32_t field, const uint32_t* terms, size_t count, const uint64_t* accept, PhraseFinds finds) {
+    Clock clock;
+    for (const Segment& segment : reader.segments) {
+        const FieldIndex& field_index = segment.field_indexes[field];
+        if (field_index.header == nullptr) continue;
+        std::vector<uint32_t> places;
+        for (size_t i = 0; i < count; ++i) {
+            const uint32_t place = field_index.find(terms[i]);
+            if (place != NO_INDEX) places.push_back(place);
+        }
+        if (places.size() < count) continue;
+        PhraseInField in_field(field_index, places, clock);
+        in_field.run([&](uint32_t document) { return accepts(accept, segment.base + document); }, segment.base, finds);
+    }
+}
 
 void bind_reader(nb::module_& m) {
     nb::class_<Reader>(m, "Reader")

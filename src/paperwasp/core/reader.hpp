@@ -77,6 +77,14 @@ inline void check_field(const Reader& reader, uint32_t field) {
     if (field >= reader.fields) throw std::invalid_argument("no such field");
 }
 
+struct PhraseFinds;
+
+// Finds the accepted documents with `count` words next to each other, in order. Throws OutOfTime. Needs no lock of the interpreter.
+void find_phrase(const Reader& reader, uint32_t field, const uint32_t* terms, size_t count, const uint64_t* accept, PhraseFinds finds);
+
+// About how many nanoseconds that takes.
+uint64_t steps_of_phrase(const Reader& reader, uint32_t field, const uint32_t* terms, size_t count);
+
 // Bits set in both of two bitmaps of n words.
 uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_t n);
 

@@ -26,6 +26,7 @@
 #include "bm25_query.hpp"
 #include "clock.hpp"
 #include "reader.hpp"
+#include "top_k.hpp"
 
 namespace paperwasp {
 namespace {
@@ -293,47 +294,58 @@ void score_accepted(const Query& query, const Segment& segment, SegmentLists& he
     }
 }
 
+}  // namespace
+
+BestHits find_best(const Reader& reader, const Query& query, uint32_t k, bool all, bool count, const Accepted& accept) {
+    const uint64_t* bitmap = accept.bitmap;
+    const bool is_empty = query.terms.empty();
+    BestHits found;
+    Clock clock;
+    Best best(k, all || is_empty ? 0 : floor_of(reader, query, k, bitmap));
+    thread_local Accumulators window(SPARSE_WINDOW);
+    const uint64_t accepted = bitmap != nullptr ? count_bits(bitmap, bitmap, accept.words) : reader.limit();
+    const bool is_rare = bitmap != nullptr && accepted * RARE_SHARE < reader.limit();
+    const bool one_by_one = bitmap != nullptr && accepted * query.lists.size() * POSTINGS_OF_CANDIDATE < query.postings(reader);
+    try {
+        for (const Segment& segment : reader.segments) {
+            SegmentLists here = query.in(segment, all, clock);
+            if (!here.lists.empty() && !all && one_by_one)
+                score_accepted(query, segment, here, bitmap, best, clock);
+            else if (!here.lists.empty() && !all)
+                AnyOf(query, segment, here, bitmap, is_rare, best, window, clock, found.searched).run();
+            else if (all && !is_empty && here.lists.size() == query.lists.size())
+                all_of(query, segment, here, bitmap, count, best, clock, found.matches, found.searched);
+            found.searched = segment.base + segment.documents;
+        }
+    } catch (const OutOfTime&) {
+        window = Accumulators(SPARSE_WINDOW);  // what was accumulated stands there
+        if (found.searched == 0) throw;
+    }
+    found.hits = best.sorted();
+    if (count && !all && found.searched == reader.limit()) found.matches = count_any(reader, query, accept, clock);
+    return found;
+}
+
+namespace {
+
 nb::tuple best(const Reader& reader, const std::vector<TermTuple>& terms, const std::vector<FoundTuple>& found, uint32_t k, bool all,
                bool count, const std::optional<In<uint64_t>>& accept) {
     if (k == 0) throw nb::value_error("k must be positive");
     if (accept && accept->size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     const std::vector<std::optional<Found>> found_of_terms = read_found(reader, terms.size(), found);
     const Query query = read_query(reader, terms, found_of_terms);
-    auto scores = std::make_unique<std::vector<double>>();
-    auto lids = std::make_unique<std::vector<uint32_t>>();
-    uint64_t matches = 0;
-    uint32_t searched = 0;
-    Clock clock;
+    BestHits hits;
     {
         const GilRelease unlocked(is_much(steps_of(reader, query, all, count)));
-        const uint64_t* bitmap = accept ? accept->data() : nullptr;
-        Best best(k, all || terms.empty() ? 0 : floor_of(reader, query, k, bitmap));
-        thread_local Accumulators window(SPARSE_WINDOW);
-        const uint64_t accepted = accept ? count_bits(bitmap, bitmap, accept->size()) : reader.limit();
-        const bool is_rare = accept && accepted * RARE_SHARE < reader.limit();
-        const bool one_by_one = accept && accepted * query.lists.size() * POSTINGS_OF_CANDIDATE < query.postings(reader);
-        try {
-            for (const Segment& segment : reader.segments) {
-                SegmentLists here = query.in(segment, all, clock);
-                if (!here.lists.empty() && !all && one_by_one)
-                    score_accepted(query, segment, here, bitmap, best, clock);
-                else if (!here.lists.empty() && !all)
-                    AnyOf(query, segment, here, bitmap, is_rare, best, window, clock, searched).run();
-                else if (all && !terms.empty() && here.lists.size() == query.lists.size())
-                    all_of(query, segment, here, bitmap, count, best, clock, matches, searched);
-                searched = segment.base + segment.documents;
-            }
-        } catch (const OutOfTime&) {
-            window = Accumulators(SPARSE_WINDOW);  // what was accumulated stands there
-            if (searched == 0) throw;
-        }
-        for (const Scored& hit : best.sorted()) {
-            scores->push_back(hit.score);
-            lids->push_back(hit.lid);
-        }
-        if (count && !all && searched == reader.limit()) matches = count_any(reader, query, accept, clock);
+        hits = find_best(reader, query, k, all, count, accept ? Accepted{accept->data(), accept->size()} : Accepted());
     }
-    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), matches, searched);
+    auto scores = std::make_unique<std::vector<double>>();
+    auto lids = std::make_unique<std::vector<uint32_t>>();
+    for (const Scored& hit : hits.hits) {
+        scores->push_back(hit.score);
+        lids->push_back(hit.lid);
+    }
+    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), hits.matches, hits.searched);
 }
 
 }  // namespace
