@@ -12,7 +12,7 @@ import dataclasses
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,9 @@ from typing import Any, Final
 
 import orjson
 
-from bench.service import APPLICATION
+from bench.layers import NothingMeasured
 from paperwasp.application.build import build_model
 from paperwasp.application.directory import load_package
-from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
@@ -120,14 +119,26 @@ class InProcess:
 
     def answer(self, request: Request) -> bytes:
         """The body of the answer. Errors: AssertionError unless it is a success."""
-        response = self._loop.run_until_complete(self._app.handle(request))
+        return self._loop.run_until_complete(self._answered(request))
+
+    def answer_all(self, requests: Iterable[Request]) -> None:
+        """All of them in one task, as the server has one for a connection. Errors: as `answer`."""
+
+        async def answered() -> None:
+            for request in requests:
+                await self._answered(request)
+
+        self._loop.run_until_complete(answered())
+
+    async def _answered(self, request: Request) -> bytes:
+        response = await self._app.handle(request)
         assert isinstance(response, Response)
         if response.status != 200:
             raise AssertionError(f"{request.method} {request.raw_path}: {response.status} {response.body[:500]!r}")
         return response.body
 
     def calls(self, request: Request) -> Calls:
-        """The counts of answering a request."""
+        """The counts of answering a request. Errors: NothingMeasured where nothing was seen, not even the answer."""
 
         async def counted() -> None:
             self._counter.is_counting = True
@@ -135,7 +146,10 @@ class InProcess:
             self._counter.is_counting = False
 
         self._loop.run_until_complete(counted())
-        return self._counter.take()
+        calls = self._counter.take()
+        if not (calls.python and calls.c and calls.records):
+            raise NothingMeasured(f"calls of {request.raw_path} were not counted: {calls}")
+        return calls
 
 
 def get(path: str) -> Request:
@@ -154,12 +168,34 @@ def put(document: dict[str, Any]) -> Request:
 @contextmanager
 def in_process(directory: Path, application: Path, documents: Iterable[dict[str, Any]]) -> Iterator[InProcess]:
     """An application with documents, which are flushed: the content node is opened a second time after feeding."""
-    model = build_model(load_package(application), check_profiles)
-    with _opened(directory, model) as feeding:
+    with opened(directory, application) as feeding:
         for document in documents:
             feeding.answer(put(document))
-    with _opened(directory, model, fills_rows=True) as asking:
+    with opened(directory, application) as asking:
         yield asking
+
+
+@contextmanager
+def opened(directory: Path, application: Path, *, counts_calls: bool = True) -> Iterator[InProcess]:
+    """An application with the documents that `directory` has, as a service keeps them in `content`.
+
+    Counting slows down whatever is called: without it, what is timed is what a service would take.
+    """
+    counter, model = CallCounter(), build_model(load_package(application), check_profiles)
+    with ExitStack() as closing:
+        loop = asyncio.new_event_loop()
+        closing.callback(loop.close)
+        if counts_calls:
+            closing.enter_context(counter.installed())
+        messenger = EmbeddedMessenger()
+        clusters = ContentClusters(directory, messenger)
+        closing.callback(clusters.stop)
+        clusters.extend(NAME, 1, model.content_clusters)
+        for running in clusters._running.values():
+            _fill_rows(running._node)
+        app = ContainerApp(messenger, NAME)
+        app.configure(Running(1, model, model.containers[0], NAME))
+        yield InProcess(app, loop, counter)
 
 
 def _fill_rows(node: ContentNode) -> None:
@@ -167,31 +203,3 @@ def _fill_rows(node: ContentNode) -> None:
     filling = RowFilling(node.reader)
     while node.reader.view().rows.limit < node.reader.view().limit:
         filling()
-
-
-@contextmanager
-def _opened(directory: Path, model: ApplicationModel, *, fills_rows: bool = False) -> Iterator[InProcess]:
-    counter = CallCounter()
-    with ExitStack() as closing:
-        loop = asyncio.new_event_loop()
-        closing.callback(loop.close)
-        closing.enter_context(counter.installed())
-        messenger = EmbeddedMessenger()
-        clusters = ContentClusters(directory, messenger)
-        closing.callback(clusters.stop)
-        clusters.extend(NAME, 1, model.content_clusters)
-        for running in clusters._running.values() if fills_rows else ():
-            _fill_rows(running._node)
-        app = ContainerApp(messenger, NAME)
-        app.configure(Running(1, model, model.containers[0], NAME))
-        yield InProcess(app, loop, counter)
-
-
-def warm_calls(
-    documents: Iterable[dict[str, Any]], warming: Sequence[str], counted: Sequence[str], directory: Path
-) -> list[Calls]:
-    """The counts of each of the queries `counted` (paths), after all of `warming` were asked twice."""
-    with in_process(directory, APPLICATION, documents) as service:
-        for path in (*warming, *warming):
-            service.answer(get(path))
-        return [service.calls(get(path)) for path in counted]

@@ -35,6 +35,7 @@ from bench import (
     start,
     top_k,
     vectors,
+    warm_query,
 )
 from bench.report import Report
 
@@ -58,6 +59,7 @@ BENCHMARKS = (
     "front",
     "http_query",
     "http_load",
+    "warm_query",
     "access",
     "hybrid",
     "in_process",
@@ -127,6 +129,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
         http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
+    elif name == "warm_query":
+        warm_query.run(report, warm_query.Options(rounds=arguments.passes, **count))
     elif name == "access":
         access.run(report, access.Options(**count))
     elif name == "hybrid":

@@ -9,21 +9,16 @@ meanwhile (the client runs on it too). Lucene is bare behind HTTP; OpenSearch is
 from __future__ import annotations
 
 import contextlib
-import json
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from bench import http_kinds as kinds
 from bench import lucene_peer, opensearch_peer
-from bench.calls import Calls, warm_calls
 from bench.connection import Connection, load
-from bench.corpus import CACHE
 from bench.feed import feed, feed_file
 from bench.http_kinds import PLAIN, Kind
 from bench.java_program import NotInstalled
@@ -37,8 +32,6 @@ WARM_ROUNDS: Final = {"plain": 8, "other": 2}
 """How often a Java peer is asked everything beforehand: its virtual machine compiles what it finds to be hot."""
 COMPARED: Final = 50
 """Queries of each kind whose hits are compared."""
-CALLS_DOCUMENTS, CALLS_WARMING, CALLS_COUNTED = 2000, 60, 30
-"""How many documents there are, and queries are asked, where calls are counted."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +135,6 @@ def run(report: Report, options: Options) -> None:
             texts = kinds.texts(kind, file, options.queries_count if kind is PLAIN else options.other_queries_count)
             _check_hits(report, kind, engines, texts[:COMPARED])
             _add_rows(report, kind, options, _measure_all(kind, engines, texts, options))
-    if PLAIN in wanted:
-        report.add(Row(f"{_work(PLAIN, options)}: calls a warm query, in process", str(_calls(file))))
 
 
 def _peers(report: Report, file: Path, stack: contextlib.ExitStack) -> Iterator[Engine]:
@@ -250,14 +241,3 @@ def _row(work: str, options: Options, figure: Figure, measured: Mapping[str, Mea
     if "Lucene" not in values or options.documents_count < LEAST_DOCUMENTS:
         return row
     return replace(row, target=figure.target, met=figure.met(mine / values["Lucene"]))
-
-
-def _calls(file: Path) -> Calls:
-    """The median query, by its Python calls, of a small index."""
-    with file.open(encoding="utf-8") as lines:
-        documents = [json.loads(line) for line in islice(lines, CALLS_DOCUMENTS)]
-    texts = kinds.texts(PLAIN, file, CALLS_WARMING + CALLS_COUNTED)
-    paths = [kinds.our_path(PLAIN, text) for text in texts]
-    with tempfile.TemporaryDirectory(dir=CACHE) as directory:
-        counted = warm_calls(documents, paths[:CALLS_WARMING], paths[CALLS_WARMING:], Path(directory))
-    return sorted(counted, key=lambda calls: calls.python)[len(counted) // 2]

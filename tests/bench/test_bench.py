@@ -159,6 +159,14 @@ def test_queries_are_the_same_every_time(monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(path.startswith("/search/?yql=select") and "ranking=body" in path for path in first)
 
 
+def test_queries_have_no_operators_of_any_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`*` and `-` would ask for prefixes and leave words out here, and be no letters there."""
+    file = tmp_path / "queries"
+    file.write_text('args*  -1 two-dimensional\n***\n"os.path" (don\'t) title:a\nna\u00efve +x\n')
+    monkeypatch.setenv("BENCH_QUERIES", str(file))
+    assert corpora.query_texts() == ["args 1 two-dimensional", "os.path don't title a", "na ve x"]
+
+
 @given(st.integers(0, 10**6))
 def test_updates_change_one_attribute(number: int) -> None:
     line = documents.update(number)

@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "unlocked.hpp"
+
 namespace paperwasp {
 
 namespace nb = nanobind;
@@ -45,7 +47,7 @@ class GilRelease {
     }
 
   private:
-    std::optional<nb::gil_scoped_release> released_;
+    std::optional<Unlocked> released_;
 };
 
 }  // namespace paperwasp

@@ -83,7 +83,7 @@ void check_elements(const FieldIndex& s) {
 using Buffer = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void check_field_index(Buffer buffer) {
-    const nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const FieldIndex s = FieldIndex::open(buffer.data(), buffer.size());
     const FieldIndexHeader& header = *s.header;
     require(std::isfinite(header.average_length) && header.average_length > 0, "the average length", 0);

@@ -87,14 +87,14 @@ class Hnsw {
             if (i > 0 && node <= nodes.data()[i - 1]) throw std::invalid_argument("nodes are not in order");
         }
         check_threads(threads);
-        const nb::gil_scoped_release release;
+        const Unlocked release;
         index_->add(of, nodes.data(), owners.data(), nodes.size(), threads);
     }
 
     void remove(Cells cells, In<uint32_t> nodes) {
         const Column of = column(cells);
         if (of.rows < index_->graph().size()) throw std::invalid_argument("fewer rows than nodes");
-        const nb::gil_scoped_release release;
+        const Unlocked release;
         index_->remove(of, nodes.data(), nodes.size());
     }
 
@@ -135,14 +135,14 @@ class Hnsw {
         const Column of = column(cells);
         if (numbers.size() != owners.size()) throw std::invalid_argument("an owner for each node");
         if (numbers.size() >= MOST_NODES) throw std::invalid_argument("too many nodes");
-        const nb::gil_scoped_release release;
+        const Unlocked release;
         return Hnsw(index_->renumbered(of, numbers.data(), owners.data(), numbers.size()));
     }
 
     nb::tuple arrays() const {
         Saved saved;
         {
-            const nb::gil_scoped_release release;
+            const Unlocked release;
             saved = index_->saved();
         }
         return nb::make_tuple(own(moved(&saved.header)), own(moved(&saved.levels)), own(moved(&saved.owners)), own(moved(&saved.counts)),
@@ -158,7 +158,7 @@ class Hnsw {
         check_threads(threads);
         const SavedView saved{header.data(), header.size(), levels.data(), owners.data(),  levels.size(), counts.data(),
                               counts.size(), links.data(),  links.size(),  parents.data(), parents.size()};
-        const nb::gil_scoped_release release;
+        const Unlocked release;
         return Hnsw(Index::load_saved(empty.index_->shape(), max_links, explore_at_insert, of, saved, threads));
     }
 

@@ -6,6 +6,7 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "paperwasp needs a litt
 
 namespace paperwasp {
 void bind_clock(nb::module_& m);
+void bind_unlocked(nb::module_& m);
 void bind_object_memory(nb::module_& m);
 void bind_lexicon(nb::module_& m);
 void bind_word_set(nb::module_& m);
@@ -65,6 +66,7 @@ NB_MODULE(_core, m) {
     nanobind::set_leak_warnings(false);
     m.doc() = "Compiled kernels of paperwasp. Each has a plain NumPy twin in this package.";
     paperwasp::bind_clock(m);
+    paperwasp::bind_unlocked(m);
     paperwasp::bind_object_memory(m);
     paperwasp::bind_lexicon(m);
     paperwasp::bind_word_set(m);

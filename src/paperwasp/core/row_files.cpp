@@ -105,7 +105,7 @@ nb::tuple pack_rows(const nb::sequence& documents) {
     auto lengths = std::make_unique<Lengths>();
     std::string records;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         for (const auto& [id, json] : found) {
             const size_t start = records.size();
             if (!json.empty()) append_record(id, json, records);
@@ -128,7 +128,7 @@ void for_each_live(const RowFiles& rows, uint32_t first, uint32_t end, const In<
 nb::object record_lengths(const RowFiles& rows, uint32_t first, uint32_t end, In<uint64_t> live) {
     auto lengths = std::make_unique<Lengths>();
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         for_each_live(rows, first, end, live, [&](std::string_view record) { lengths->push_back(static_cast<uint32_t>(record.size())); });
     }
     return own(std::move(lengths));
@@ -137,14 +137,14 @@ nb::object record_lengths(const RowFiles& rows, uint32_t first, uint32_t end, In
 nb::bytes live_records(const RowFiles& rows, uint32_t first, uint32_t end, In<uint64_t> live) {
     std::string records;
     {
-        nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         for_each_live(rows, first, end, live, [&](std::string_view record) { records.append(record); });
     }
     return nb::bytes(records.data(), records.size());
 }
 
 bool is_whole(const RowFiles& rows) {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     Row row;
     for (const RowFile& file : rows.files) {
         uint64_t end = 0;
