@@ -262,23 +262,9 @@ def test_files_that_no_state_names_are_deleted(tmp_path: Path, counts: bool) -> 
     assert found(index.snapshot(), "blue") == [0, 1, 2, 3]
 
 
-def test_a_lexicon_without_new_words_is_not_written_again(tmp_path: Path) -> None:
-    index = new_index(tmp_path)
-    index.add_batch(0, "music", titles("blue"))
-    first = flush(index)["lexicon"]
-    index.add_batch(1, "music", titles("blue"))
-    assert flush(index)["lexicon"] == first
-    index.add_batch(2, "music", titles("train"))
-    state = flush(index)
-    assert state["lexicon"] != first
-    again = new_index(tmp_path)
-    again.load(state)
-    assert found(again.snapshot(), "train") == [2]
-
-
 def names(state: IndexState) -> set[str]:
     field_indexes = {file["name"] for segment in state["segments"] for file in segment["files"] if file is not None}
-    return {state["lexicon"]["name"], *field_indexes}
+    return {*(file["name"] for file in state["words"]), *field_indexes}
 
 
 def test_a_reader_keeps_files_that_are_deleted(tmp_path: Path) -> None:
@@ -297,7 +283,7 @@ def test_a_state_that_calls_segments_parts_is_restored(tmp_path: Path) -> None:
     index.add_batch(0, "music", titles("blue"))
     state = flush(index)
     again = new_index(tmp_path)
-    again.load({"fields": state["fields"], "lexicon": state["lexicon"], "parts": state["segments"]})
+    again.load({"fields": state["fields"], "words": state["words"], "parts": state["segments"]})
     assert found(again.snapshot(), "blue") == [0]
     again.add_batch(1, "music", titles("blue"))
     assert "parts" not in flush(again) and found(again.snapshot(), "blue") == [0, 1]

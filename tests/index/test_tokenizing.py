@@ -139,9 +139,9 @@ def test_a_lexicon_that_is_not_understood_stops_the_start(tmp_path: Path, change
     index.configure([IndexedField("music", "title")])
     index.add_batch(0, "music", [{"title": ENGLISH}])
     state = index.flush(index.freeze())
-    path = tmp_path / state["lexicon"]["name"]
+    path = tmp_path / state["words"][0]["name"]
     path.write_bytes(change(path.read_bytes()))  # type: ignore[operator]
-    state["lexicon"] = describe_file(path)
+    state["words"] = [describe_file(path)]
     with pytest.raises(Corruption, match=message):
         TextIndex(tmp_path).load(state)
 

@@ -2,7 +2,8 @@
 
 `data/<date>-<commit>.tar.zst` are data directories (without `logs`, `lock` and working stores) that the service of that
 commit left when it was killed: 40 documents in a checkpoint, then 10 more puts, three updates and two removes in the
-log. `fields_of` says what was put. Dates are those of the commits.
+log. That of data version 3 is `bec330e3` once more, opened and stopped, then three of the documents put again.
+`fields_of` says what was put. Dates are those of the commits.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ OPENED: Final = {
     "2026-11-22-c7a5026f": ("tags", "places", "vector", "notes"),
     "2026-11-23-5f833958": ("tags", "places", "vector", "near", "notes"),
     "2026-11-23-bec330e3": ("tags", "places", "vector", "near", "notes"),
+    "2026-11-28-96144003": ("tags", "places", "vector", "near", "notes"),
 }
 """With the fields that it has besides title and year."""
 REFUSED: Final = {

@@ -83,6 +83,8 @@ def index_files(node: Path, checkpoint: str) -> list[str]:
 
 
 def files_of(state: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The descriptions of all files of a saved index, also of one that calls its segments parts, as it once did."""
+    """The descriptions of all files of a saved index, also of one from when segments were parts, and one file had all
+    words."""
     segments = state["segments"] if "segments" in state else state["parts"]
-    return [state["lexicon"], *(file for segment in segments for file in segment["files"] if file is not None)]
+    words = state["words"] if "words" in state else [state["lexicon"]]
+    return [*words, *(file for segment in segments for file in segment["files"] if file is not None)]

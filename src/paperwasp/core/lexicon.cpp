@@ -146,6 +146,7 @@ class Lexicon {
             const uint32_t term = find_or_add(terms[i].data(), terms[i].size());
             stems.resize(size(), NONE);
             stems[check(surfaces[i])] = term;
+            if (surfaces[i] < saved_) late_.push_back({stemmer, surfaces[i], term});
         }
     }
 
@@ -197,9 +198,28 @@ class Lexicon {
         return own(std::make_unique<std::vector<uint32_t>>(stems.begin() + first, stems.end()));
     }
 
+    // Terms that were learned of words that `late_stems` had met before, for saving: (stemmers, surfaces, terms, end), in the order in
+    // which they were learned, from place `from` on of all such. Those before `from` are forgotten; `end` is where the next one goes.
+    nb::tuple late_stems(uint64_t from) {
+        if (from < forgotten_ || from > forgotten_ + late_.size()) throw nb::value_error("no such place");
+        late_.erase(late_.begin(), late_.begin() + static_cast<ptrdiff_t>(from - forgotten_));
+        forgotten_ = from;
+        saved_ = static_cast<uint32_t>(size());
+        auto stemmers = std::make_unique<std::vector<uint32_t>>();
+        auto surfaces = std::make_unique<std::vector<uint32_t>>();
+        auto terms = std::make_unique<std::vector<uint32_t>>();
+        for (const LateStem& late : late_) {
+            stemmers->push_back(late.stemmer);
+            surfaces->push_back(late.surface);
+            terms->push_back(late.term);
+        }
+        return nb::make_tuple(own(std::move(stemmers)), own(std::move(surfaces)), own(std::move(terms)), forgotten_ + late_.size());
+    }
+
     // Adds saved words, which must all be new.
     void add_words(const nb::bytes& bytes, In<uint32_t> sizes) {
         size_t at = 0;
+        reserve(size() + sizes.size(), bytes_.size() + bytes.size());
         for (size_t i = 0; i < sizes.size(); ++i) {
             const uint32_t length = sizes.data()[i];
             if (at + length > bytes.size()) throw nb::value_error("sizes exceed the bytes");
@@ -222,6 +242,14 @@ class Lexicon {
         }
     }
 
+    // Restores saved stems of some words.
+    void set_stems_of(uint32_t stemmer, In<uint32_t> surfaces, In<uint32_t> terms) {
+        if (surfaces.size() != terms.size()) throw nb::value_error("one term for each surface");
+        auto& stems = stems_of(stemmer);
+        stems.resize(size(), NONE);
+        for (size_t i = 0; i < surfaces.size(); ++i) stems[check(surfaces.data()[i])] = check(terms.data()[i]);
+    }
+
     size_t memory_bytes() const {
         size_t total = slots_.capacity() * sizeof(Slot) + offsets_.capacity() * 8 + bytes_.capacity();
         for (const auto& stems : stems_) total += stems.capacity() * 4;
@@ -232,6 +260,9 @@ class Lexicon {
     struct Slot {
         uint32_t hash = 0;
         uint32_t id = NONE;
+    };
+    struct LateStem {
+        uint32_t stemmer, surface, term;
     };
 
     uint32_t check(uint32_t id) const {
@@ -297,8 +328,20 @@ class Lexicon {
         slots_[at] = slot;
     }
 
-    void grow() {
-        std::vector<Slot> old(slots_.size() * 2);
+    void grow() { rehash(slots_.size() * 2); }
+
+    // Makes room for so many words, of so many bytes together.
+    void reserve(size_t words, size_t bytes) {
+        std::unique_lock lock(mutex_);
+        bytes_.reserve(bytes);
+        offsets_.reserve(words + 1);
+        size_t slots = slots_.size();
+        while (words * 2 > slots) slots *= 2;
+        if (slots > slots_.size()) rehash(slots);
+    }
+
+    void rehash(size_t slots) {
+        std::vector<Slot> old(slots);
         old.swap(slots_);
         for (const Slot& slot : old)
             if (slot.id != NONE) place(slot);
@@ -309,6 +352,9 @@ class Lexicon {
     std::vector<uint64_t> offsets_;
     std::vector<char> bytes_;
     std::vector<std::vector<uint32_t>> stems_;
+    std::vector<LateStem> late_;  // the writer's: those of all late stems from place forgotten_ on
+    uint64_t forgotten_ = 0;
+    uint32_t saved_ = 0;      // words below this are saved by what `late_stems` was asked for
     std::vector<char> word_;  // the writer's: what it reads a word into
 };
 
@@ -329,8 +375,10 @@ void bind_lexicon(nb::module_& m) {
         .def("words_from", &Lexicon::words_from, nb::arg("first"))
         .def("stemmers", &Lexicon::stemmers)
         .def("stems_from", &Lexicon::stems_from, nb::arg("stemmer"), nb::arg("first"))
+        .def("late_stems", &Lexicon::late_stems, nb::arg("from_place"))
         .def("add_words", &Lexicon::add_words, nb::arg("words"), nb::arg("sizes"))
         .def("set_stems", &Lexicon::set_stems, nb::arg("stemmer"), nb::arg("first"), nb::arg("terms"))
+        .def("set_stems_of", &Lexicon::set_stems_of, nb::arg("stemmer"), nb::arg("surfaces"), nb::arg("terms"))
         .def("memory_bytes", &Lexicon::memory_bytes);
 }
 

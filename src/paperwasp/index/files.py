@@ -1,4 +1,4 @@
-"""Field indexes and the lexicon on disk. docs/formats/index.md
+"""Field indexes on disk, and what all files of an index share. docs/formats/index.md
 
 A file is written once under a name of its own, synced, and never changed; the state that `TextIndex.flush`
 returns names it with its size and CRC-32, which `check_file` compares.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import mmap
 import os
-import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,52 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
 from paperwasp.index.segments import Postings, Segment
 from paperwasp.index.tokens import Buffer
-from paperwasp.linguistics import STEMMERS
 
-_LEXICON = struct.Struct("<8sIIII")
-_LEXICON_MAGIC = b"pwlex\x00\x00\x02"
-_FIRST_LEXICON_MAGIC = b"pwlex\x00\x00\x01"
 _CHUNK_BYTES = 1 << 22
-
-
-class SavedLexicon:
-    """A copy of the lexicon at one moment, taken by its writer."""
-
-    def __init__(self, lexicon: _core.Lexicon) -> None:
-        words, sizes = lexicon.words_from(0)
-        self.words: bytes = words
-        self.sizes: NDArray[np.uint32] = sizes
-        self.stems: dict[str, NDArray[np.uint32]] = {
-            STEMMERS[number]: lexicon.stems_from(number, 0) for number in lexicon.stemmers()
-        }
-
-    def to_bytes(self) -> bytes:
-        names = ",".join(self.stems).encode()
-        header = _LEXICON.pack(_LEXICON_MAGIC, len(self.sizes), len(self.stems), len(names), len(self.words))
-        stems = (terms.tobytes() for terms in self.stems.values())
-        return b"".join([header, self.sizes.tobytes(), *stems, names, self.words])
-
-
-def restore_lexicon(lexicon: _core.Lexicon, data: bytes) -> None:
-    """Fills an empty lexicon; raises ValueError where the bytes are not a saved one that is understood."""
-    if data.startswith(_FIRST_LEXICON_MAGIC):
-        raise ValueError("written by a version that stems English otherwise: feed the documents into a new index")
-    magic, count, stemmers, names_bytes, size = _LEXICON.unpack_from(data)
-    if magic != _LEXICON_MAGIC or len(data) != _LEXICON.size + 4 * count * (1 + stemmers) + names_bytes + size:
-        raise ValueError("not a saved lexicon")
-    arrays = np.frombuffer(data, np.uint32, count * (1 + stemmers), _LEXICON.size).reshape(1 + stemmers, count)
-    names = data[len(data) - size - names_bytes : len(data) - size].decode().split(",") if stemmers else []
-    if unknown := [name for name in names if name not in STEMMERS]:
-        raise ValueError(f"has stems of an unknown stemmer '{unknown[0]}'")
-    lexicon.add_words(data[len(data) - size :], arrays[0])
-    for name, terms in zip(names, arrays[1:], strict=True):
-        lexicon.set_stems(STEMMERS.index(name), 0, terms)
 
 
 def write_file(directory: Path, stem: str, data: bytes | memoryview) -> Path:
@@ -146,7 +106,7 @@ def delete_unused(directory: Path, states: Iterable[Mapping[str, Any]]) -> None:
     """Deletes files that none of the states names. A reader's mapping outlives the name."""
     used: set[str] = set()
     for state in states:
-        used.add(state["lexicon"]["name"])
+        used.update(file["name"] for file in state["words"])
         used.update(file["name"] for segment in state["segments"] for file in segment["files"] if file is not None)
     for path in directory.glob("*.bin"):
         if path.name not in used:

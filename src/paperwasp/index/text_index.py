@@ -24,7 +24,6 @@ import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.env import sync_directory
-from paperwasp.errors import Corruption
 from paperwasp.index import files
 from paperwasp.index.fields import FieldKey, Fields, IndexedField
 from paperwasp.index.segments import (
@@ -38,6 +37,7 @@ from paperwasp.index.segments import (
 from paperwasp.index.snapshot import IndexSnapshot
 from paperwasp.index.tokenizing import tokenize
 from paperwasp.index.tokens import Text, Texts, Tokens
+from paperwasp.index.words import WordRun, WordsEnd, restore_words, words_since, write_words
 from paperwasp.linguistics import TextProfile
 from paperwasp.linguistics.uri import uri_parts
 from paperwasp.records import dataclass
@@ -56,6 +56,8 @@ class TextIndex:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._lexicon = _core.Lexicon()
+        self._saved_words = WordsEnd()
+        """What of the lexicon is in the state that was flushed last."""
         self._fields: dict[FieldKey, tuple[int, IndexedField]] = {}
         self._numbers = 0
         self._segments: tuple[Segment, ...] = ()
@@ -189,7 +191,7 @@ class TextIndex:
         """Everything added so far, for `flush` to write while the writer goes on. Called by the writer."""
         with self._lock:
             self._reserved_limit = self._segments[-1].limit if self._segments else 0
-        return FrozenIndex(self._segments, self._fields, self._numbers, files.SavedLexicon(self._lexicon))
+        return FrozenIndex(self._segments, self._fields, self._numbers, *words_since(self._lexicon, self._saved_words))
 
     def flush(self, frozen: FrozenIndex) -> IndexState:
         """Writes what is frozen, synced; gives what `load` needs.
@@ -202,7 +204,7 @@ class TextIndex:
             segments = self._fuse(frozen)
             state: IndexState = {
                 "fields": _describe_fields(frozen),
-                "lexicon": self._saved_lexicon(frozen.lexicon.to_bytes()),
+                "words": write_words(self._directory, self._saved_files_of_words(), frozen.words),
                 "segments": [files.describe_segment(segment) for segment in segments],
             }
             sync_directory(self._directory)
@@ -210,6 +212,7 @@ class TextIndex:
             with self._lock:
                 self._reserved_limit = 0
         self._saved_states = [*self._saved_states[:1], state]
+        self._saved_words = frozen.words_end
         files.delete_unused(self._directory, self._saved_states)
         return state
 
@@ -217,13 +220,8 @@ class TextIndex:
         """What was flushed last counts from now on: files that only earlier states name go with the next flush."""
         self._saved_states = self._saved_states[-1:]
 
-    def _saved_lexicon(self, content: bytes) -> dict[str, Any]:
-        """The description of the file that has it: the one of the state before, where no word came since."""
-        if self._saved_states:
-            saved: dict[str, Any] = self._saved_states[-1]["lexicon"]
-            if saved["size_bytes"] == len(content) and (self._directory / saved["name"]).read_bytes() == content:
-                return saved
-        return files.describe_file(files.write_file(self._directory, "lexicon", content))
+    def _saved_files_of_words(self) -> list[dict[str, Any]]:
+        return self._saved_states[-1]["words"] if self._saved_states else []
 
     def _fuse(self, frozen: FrozenIndex) -> list[Segment]:
         """The segments as they are written: on disk, few, and without fields that are indexed no more."""
@@ -250,13 +248,9 @@ class TextIndex:
 
     def load(self, state: IndexState) -> None:
         """Restores a flushed state; raises Corruption that names the file where one is damaged."""
-        if "parts" in state:  # the earlier name of the segments
-            state = {**{name: value for name, value in state.items() if name != "parts"}, "segments": state["parts"]}
-        path = files.check_file(self._directory, state["lexicon"])
-        try:
-            files.restore_lexicon(self._lexicon, path.read_bytes())
-        except ValueError as error:
-            raise Corruption(f"{path}: {error}") from error
+        state = _of_this_form(state)
+        paths = [files.check_file(self._directory, file) for file in state["words"]]
+        self._saved_words = restore_words(self._lexicon, paths)
         described = enumerate(state["fields"])
         fields = ((number, _read_field(field)) for number, field in described if field is not None)
         self._fields = {field.key: (number, field) for number, field in fields}
@@ -277,7 +271,20 @@ class FrozenIndex:
     segments: tuple[Segment, ...]
     fields: Fields
     numbers: int
-    lexicon: files.SavedLexicon
+    words: WordRun
+    """Those that the state flushed last has not."""
+    words_end: WordsEnd
+
+
+def _of_this_form(state: IndexState) -> IndexState:
+    """A state with the names that its members have now: segments were `parts`, and one file had all words."""
+    earlier = {"parts", "lexicon"}
+    if earlier.isdisjoint(state):
+        return state
+    named = {name: value for name, value in state.items() if name not in earlier}
+    named.setdefault("segments", state.get("parts"))
+    named.setdefault("words", [state.get("lexicon")])
+    return named
 
 
 def _describe_fields(frozen: FrozenIndex) -> list[dict[str, Any] | None]:

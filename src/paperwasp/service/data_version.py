@@ -7,6 +7,7 @@ versions read which.
     1   no file; applications have folders, layouts are of version 3 (see `content/layout.py`)
     2   the file `version`
     3   documents are stored with their empty values
+    4   the words of an index are several files
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.errors import Corruption, OtherVersion
 from paperwasp.version import VERSION
 
-DATA_VERSION: Final = 3
+DATA_VERSION: Final = 4
 _FILE: Final = "version"
 
 
