@@ -321,7 +321,7 @@ def _fill_rows(state: NodeState, rows: Arrays) -> None:
     state.row_bytes.pad(len(rows["gids"]))  # a checkpoint from before sizes were kept has none
     state.live_bytes = int(state.row_bytes.array[lids].sum(dtype=np.int64))
     state.gid_map.insert(rows["gids"][lids].tobytes(), lids)
-    numbers, counts = np.unique(rows["document_types"][lids], return_counts=True)
     names = {kind.number: name for name, kind in state.layout.types.items()}
-    for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-        state.live_counts[names[number]] = count
+    for number, count in enumerate(np.bincount(rows["document_types"][lids]).tolist()):
+        if count:
+            state.live_counts[names[number]] = count

@@ -219,12 +219,15 @@ class Lexicon {
     // Adds saved words, which must all be new.
     void add_words(const nb::bytes& bytes, In<uint32_t> sizes) {
         size_t at = 0;
+        std::unique_lock lock(mutex_);
         reserve(size() + sizes.size(), bytes_.size() + bytes.size());
         for (size_t i = 0; i < sizes.size(); ++i) {
             const uint32_t length = sizes.data()[i];
             if (at + length > bytes.size()) throw nb::value_error("sizes exceed the bytes");
-            const size_t before = size();
-            if (find_or_add(bytes.c_str() + at, length) != before) throw nb::value_error("a word twice");
+            const char* word = bytes.c_str() + at;
+            const uint32_t hash = hash_of(word, length);
+            if (lookup(word, length, hash) != NONE) throw nb::value_error("a word twice");
+            add(word, length, hash);
             at += length;
         }
         if (at != bytes.size()) throw nb::value_error("bytes left over");
@@ -313,6 +316,11 @@ class Lexicon {
         const uint32_t found = lookup(word, length, hash);
         if (found != NONE) return found;
         std::unique_lock lock(mutex_);
+        return add(word, length, hash);
+    }
+
+    // A word that is new. The lock is held.
+    uint32_t add(const char* word, size_t length, uint32_t hash) {
         const auto id = static_cast<uint32_t>(size());
         bytes_.insert(bytes_.end(), word, word + length);
         offsets_.push_back(bytes_.size());
@@ -330,9 +338,8 @@ class Lexicon {
 
     void grow() { rehash(slots_.size() * 2); }
 
-    // Makes room for so many words, of so many bytes together.
+    // Makes room for so many words, of so many bytes together. The lock is held.
     void reserve(size_t words, size_t bytes) {
-        std::unique_lock lock(mutex_);
         bytes_.reserve(bytes);
         offsets_.reserve(words + 1);
         size_t slots = slots_.size();

@@ -9,7 +9,8 @@ from __future__ import annotations
 import mmap
 import os
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,32 +66,62 @@ def describe_segment(segment: Segment) -> dict[str, Any]:
     }
 
 
-def open_segment(directory: Path, described: Mapping[str, Any]) -> Segment:
-    """Maps a segment's field indexes; raises Corruption naming the file that is not what was written."""
-    paths = [check_file(directory, file) if file is not None else None for file in described["files"]]
-    field_indexes = tuple(_field_index(path) if path is not None else None for path in paths)
-    return Segment(described["base"], described["documents"], field_indexes, described["tokens"], tuple(paths))
+def open_segments(
+    directory: Path, described: Sequence[Mapping[str, Any]], pool: Executor
+) -> Callable[[], tuple[Segment, ...]]:
+    """Begins to map the field indexes of segments and to check them, largest first; gives what waits for them, and
+    raises Corruption naming the first file that is not what was written."""
+    all_files = [file for segment in described for file in segment["files"] if file is not None]
+    all_files.sort(key=lambda file: -int(file["size_bytes"]))
+    opened = {file["name"]: pool.submit(_open_field_index, directory, file) for file in all_files}
+
+    def segments() -> tuple[Segment, ...]:
+        return tuple(_opened_segment(segment, opened) for segment in described)
+
+    return segments
 
 
-def _field_index(path: Path) -> Buffer:
+def _opened_segment(described: Mapping[str, Any], opened: Mapping[str, Future[tuple[Path, Buffer]]]) -> Segment:
+    files = [opened[file["name"]].result() if file is not None else None for file in described["files"]]
+    return Segment(
+        described["base"],
+        described["documents"],
+        tuple(file and file[1] for file in files),
+        described["tokens"],
+        tuple(file and file[0] for file in files),
+    )
+
+
+def _open_field_index(directory: Path, described: Mapping[str, Any]) -> tuple[Path, Buffer]:
+    path = _sized_file(directory, described)
     data = _map(path)
+    _compare(path, zlib.crc32(data.data), described)
     try:
         _core.check_field_index(data)
     except ValueError as error:
         raise Corruption(f"{path}: offset 0: {error}") from error
-    return _unread(data)
+    return path, _unread(data)
 
 
 def check_file(directory: Path, described: Mapping[str, Any]) -> Path:
-    """The path of a described file that is whole."""
+    """The path of a described file that is whole. Errors: Corruption."""
+    path = _sized_file(directory, described)
+    _compare(path, checksum(path), described)
+    return path
+
+
+def _sized_file(directory: Path, described: Mapping[str, Any]) -> Path:
     path = directory / str(described["name"])
     if not path.is_file():
         raise Corruption(f"{path}: the file is missing")
     if (size := path.stat().st_size) != described["size_bytes"]:
         raise Corruption(f"{path}: damaged at offset {size}: {described['size_bytes']} bytes were written")
-    if checksum(path) != described["crc32"]:
-        raise Corruption(f"{path}: damaged somewhere in its {size} bytes: the checksum differs")
     return path
+
+
+def _compare(path: Path, found: int, described: Mapping[str, Any]) -> None:
+    if found != described["crc32"]:
+        raise Corruption(f"{path}: damaged somewhere in its {described['size_bytes']} bytes: the checksum differs")
 
 
 def checksum(path: Path) -> int:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from paperwasp.core import _core
-from paperwasp.env import sync_directory
+from paperwasp.env import processors, sync_directory
 from paperwasp.index import files
 from paperwasp.index.fields import FieldKey, Fields, IndexedField
 from paperwasp.index.segments import (
@@ -247,15 +248,20 @@ class TextIndex:
         segments[start:end] = [written]
 
     def load(self, state: IndexState) -> None:
-        """Restores a flushed state; raises Corruption that names the file where one is damaged."""
+        """Restores a flushed state; raises Corruption that names the file where one is damaged.
+
+        Files are read and checked by as many threads as there are processors, without the interpreter's lock.
+        """
         state = _of_this_form(state)
-        paths = [files.check_file(self._directory, file) for file in state["words"]]
-        self._saved_words = restore_words(self._lexicon, paths)
+        with ThreadPoolExecutor(processors(), thread_name_prefix="index-check") as pool:
+            segments = files.open_segments(self._directory, state["segments"], pool)
+            paths = [files.check_file(self._directory, file) for file in state["words"]]
+            self._saved_words = restore_words(self._lexicon, paths)
+            self._segments = segments()
         described = enumerate(state["fields"])
         fields = ((number, _read_field(field)) for number, field in described if field is not None)
         self._fields = {field.key: (number, field) for number, field in fields}
         self._numbers = len(state["fields"])
-        self._segments = tuple(files.open_segment(self._directory, described) for described in state["segments"])
         self._totals = {number: files.total_tokens(self._segments, number) for number, _ in self._fields.values()}
         self._saved_states = [state]
 
