@@ -6,19 +6,15 @@ as it has an answer, until the feeding is over.
 
 from __future__ import annotations
 
-import itertools
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 
 from bench import http_kinds as kinds
-from bench.connection import load
-from bench.feed import Fed, feed, feed_file
+from bench.feed import feed, feed_file
+from bench.load import load, load_beside
 from bench.report import Report, Row
-from bench.service import Running, data_directory, paperwasp
+from bench.service import data_directory, paperwasp
 
-BATCH_QUERIES = 200
-"""After how many the client looks whether the feeding is over."""
+MOST_P50_US, MOST_P99_US = 4_000, 10_000
 
 
 @dataclass(frozen=True)
@@ -37,21 +33,19 @@ def run(report: Report, options: Options) -> None:
             feed(server, file)
         with paperwasp(data, None) as server:
             load(server.port, paths, options.connections)
-            quiet_us = sorted(load(server.port, paths, options.connections))
-            fed, busy_us = _beside(server, file, paths, options)
+            quiet = load(server.port, paths, options.connections)
+            fed, busy = load_beside(lambda: feed(server, file), server.port, paths, options.connections)
     work = f"OR over HTTP, {options.documents_count:,} documents, {options.connections} connections"
-    for name, times_us in (("", quiet_us), (" beside a full feed", sorted(busy_us))):
-        p50_us, p99_us = (times_us[int(len(times_us) * part)] for part in (0.5, 0.99))
-        report.add(Row(f"{work}{name}: p50, p99", f"{p50_us:,.0f} µs, {p99_us:,.0f} µs"))
-    report.add(Row(f"{work}: fed meanwhile", f"{fed.rate:,.0f}/s"))
-
-
-def _beside(server: Running, file: Path, paths: list[str], options: Options) -> tuple[Fed, list[float]]:
-    """How fast the documents were fed, and the microseconds of each query that was asked until then."""
-    batches = itertools.cycle(paths[start : start + BATCH_QUERIES] for start in range(0, len(paths), BATCH_QUERIES))
-    times_us: list[float] = []
-    with ThreadPoolExecutor(1) as pool:
-        feeding = pool.submit(feed, server, file)
-        while not feeding.done():
-            times_us += load(server.port, next(batches), options.connections)
-        return feeding.result(), times_us
+    for name, part, most_us in (("p50", 0.5, MOST_P50_US), ("p99", 0.99, MOST_P99_US)):
+        busy_us = busy.quantile_us(part)
+        report.add(
+            Row(
+                f"{work} beside a full feed: {name}",
+                f"{busy_us:,.0f} µs",
+                f"without feeding {quiet.quantile_us(part):,.0f} µs",
+                f"{busy_us / quiet.quantile_us(part):.2f}",
+                f"≤ {most_us:,} µs",
+                busy_us <= most_us,
+            )
+        )
+    report.add(Row(f"{work} beside a full feed: fed and answered", f"{fed.rate:,.0f}/s, {busy.rate:,.0f}/s"))

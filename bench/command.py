@@ -59,6 +59,7 @@ BENCHMARKS = (
     "front",
     "http_query",
     "http_load",
+    "http_load_large",
     "warm_query",
     "access",
     "hybrid",
@@ -129,6 +130,9 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         http_query.run(report, http_query.Options(**count))
     elif name == "http_load":
         http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
+    elif name == "http_load_large":
+        large = arguments.documents or http_load.LARGE_DOCUMENTS
+        http_load.run_large(report, http_load.Options(large, rounds=arguments.passes))
     elif name == "warm_query":
         warm_query.run(report, warm_query.Options(rounds=arguments.passes, **count))
     elif name == "access":

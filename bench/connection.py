@@ -1,11 +1,8 @@
-"""A client of HTTP/1.1 that costs as little as it can, so that it is the server that is measured."""
+"""One connection of HTTP/1.1 that costs as little as it can: `bench.load` asks from several at once."""
 
 from __future__ import annotations
 
-import select
 import socket
-import time
-from collections.abc import Sequence
 
 _PIECE_BYTES = 1 << 18
 
@@ -52,31 +49,3 @@ class Connection:
 def request_of(path: str) -> bytes:
     """A GET of a path with its query string."""
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
-
-
-def load(port: int, paths: Sequence[str], connections_count: int) -> list[float]:
-    """Asks for all paths over several connections at once, each with the next path as soon as it has its answer.
-
-    Gives the microseconds of each. One thread serves all connections: several would wait for each other's interpreter.
-    """
-    requests = [request_of(path) for path in paths[::-1]]
-    connections = [Connection(port) for _ in range(min(connections_count, len(paths)))]
-    by_file = {connection.socket.fileno(): connection for connection in connections}
-    begun: dict[int, int] = {}
-    taken: list[float] = []
-    with select.epoll() as waiting:
-        for file, connection in by_file.items():
-            waiting.register(file, select.EPOLLIN)
-            begun[file] = time.perf_counter_ns()
-            connection.send(requests.pop())
-        while len(taken) < len(paths):
-            for file, _ in waiting.poll():
-                if by_file[file].receive() is None:
-                    continue
-                taken.append((time.perf_counter_ns() - begun[file]) / 1e3)
-                if requests:
-                    begun[file] = time.perf_counter_ns()
-                    by_file[file].send(requests.pop())
-    for connection in connections:
-        connection.close()
-    return taken

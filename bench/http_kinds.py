@@ -16,6 +16,7 @@ from bench import corpus as corpora
 
 INDEX: Final = "article"
 HITS: Final = 10
+LEAST: Final = 2.5
 PHRASE_WORDS: Final = (2, 2, 2, 3)
 """How many words phrases have, as often as they stand here."""
 SHOWN: Final = ("title", "body", "category", "year")
@@ -38,6 +39,12 @@ class Kind:
     """The search, with the text to be put where `TEXT` stands."""
     is_same_ranking: bool = True
     """Whether the peers' first hits are ours, but for their rounding."""
+    least: float | None = None
+    """Queries a second and server core: at least so many times Lucene's."""
+    most: float | None = None
+    """The server's CPU time: at most so many times Lucene's."""
+    most_us: float | None = None
+    """The server's CPU time."""
 
 
 _MATCH: Final[dict[str, Any]] = {"match": {"body": {"query": TEXT, "operator": "or"}}}
@@ -50,6 +57,7 @@ def _filtered(percent: int) -> Kind:
         where=f"userQuery() and percentile < {percent}",
         lucene={"kind": "filtered", "percent": str(percent)},
         opensearch={"query": {"bool": {"must": [_MATCH], "filter": limits}}},
+        least=LEAST,
     )
 
 
@@ -60,6 +68,7 @@ KINDS: Final = (
         ours={**_BODY, "type": "all"},
         lucene={"kind": "all"},
         opensearch={"query": {"match": {"body": {"query": TEXT, "operator": "and"}}}},
+        least=LEAST,
     ),
     Kind(
         "phrase",
@@ -68,6 +77,7 @@ KINDS: Final = (
         lucene={"kind": "phrase"},
         opensearch={"query": {"match_phrase": {"body": {"query": TEXT}}}},
         is_same_ranking=False,  # Lucene's weight of a phrase is the sum of its words'
+        least=LEAST,
     ),
     *map(_filtered, (1, 10, 50)),
     Kind(
@@ -76,6 +86,7 @@ KINDS: Final = (
         lucene={"kind": "either"},
         opensearch={"query": {"multi_match": {"query": TEXT, "fields": ["title", "body"]}}},
         is_same_ranking=False,
+        most=1,
     ),
     Kind("OR ranked by nativeRank", ours={**_BODY, "ranking": "native"}, is_same_ranking=False),
     Kind(
@@ -86,7 +97,11 @@ KINDS: Final = (
         is_same_ranking=False,  # years are the same of many
     ),
     Kind(
-        "a query that finds nothing", texts="unknown", lucene={"kind": "any"}, opensearch={"query": _MATCH}
+        "a query that finds nothing",
+        texts="unknown",
+        lucene={"kind": "any"},
+        opensearch={"query": _MATCH},
+        most_us=60,
     ),
 )  # fmt: skip
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +24,11 @@ from bench import feed as feed_benchmark
 from bench import http_kinds as kinds
 from bench import http_load
 from bench.calls import InProcess, get, in_process
-from bench.connection import Connection, load
+from bench.connection import Connection
 from bench.http_kinds import KINDS, PLAIN, Kind
 from bench.http_load import Engine, Measured, Options
 from bench.layers import NothingMeasured
+from bench.load import Load, load, load_beside
 from bench.report import Report
 from bench.service import APPLICATION, Running
 
@@ -88,16 +90,42 @@ def test_an_answer_is_whole(echo: Echo) -> None:
 @pytest.mark.parametrize("connections_count", [1, 3, 50])
 def test_a_load_asks_for_every_path_once(echo: Echo, connections_count: int) -> None:
     paths = [f"/{number}" for number in range(20)]
-    times_us = load(echo.port, paths, connections_count)
+    found = load(echo.port, paths, connections_count, cores={max(os.sched_getaffinity(0))})
     assert sorted(echo.paths) == sorted(paths)
-    assert len(times_us) == len(paths)
-    assert min(times_us) > 0
+    assert len(found.times_us) == len(paths)
+    assert 0 < min(found.times_us) <= max(found.times_us) <= found.seconds * 1e6
+    assert os.sched_getaffinity(0) >= {max(os.sched_getaffinity(0))}
 
 
 def test_one_connection_asks_in_order(echo: Echo) -> None:
     paths = [f"/{number}" for number in range(5)]
     load(echo.port, paths, 1)
     assert echo.paths == paths
+
+
+def test_a_load_with_a_failure_fails(echo: Echo) -> None:
+    with pytest.raises(AssertionError, match="404 Not Found"):
+        load(echo.port, ["/a", "/missing"], 1)
+    with pytest.raises(AssertionError, match="nothing to ask"):
+        load(echo.port, [], 1)
+
+
+def test_a_load_beside_work_goes_on_until_it_is_done(echo: Echo) -> None:
+    def until_asked_twice() -> str:
+        end = time.monotonic() + 60
+        while echo.paths.count("/1") < 2:
+            assert time.monotonic() < end
+        return "done"
+
+    result, found = load_beside(until_asked_twice, echo.port, ["/0", "/1", "/2"], 2)
+    assert result == "done"
+    assert len(found.times_us) == len(echo.paths) >= 5
+    assert set(echo.paths) == {"/0", "/1", "/2"}
+
+
+def test_a_load_is_shown_by_rate_and_quantiles() -> None:
+    found = Load([40, 10, 30, 20], 0.5)
+    assert (found.rate, found.quantile_us(0.5), found.quantile_us(0.99)) == (8, 30, 40)
 
 
 # The server's process, seen from outside
@@ -270,19 +298,56 @@ def test_the_median_of_rounds_counts_by_figure() -> None:
 def test_each_peer_has_its_ratio() -> None:
     measured = {"ours": Measured(1, 1000, 1, 1, 6), "Lucene": Measured(1, 2000, 1, 1, 3)}
     measured["OpenSearch"] = Measured(1, 400, 1, 1, 2)
-    row = http_load._row("w", Options(), http_load.FIGURES[0], measured)
+    row = http_load._row("w", http_load.figures(PLAIN, 1000)[0], measured)
     assert (row.ours, row.peers, row.ratio) == ("1,000", "Lucene 2,000, OpenSearch 400", "0.50, 2.50")
-    assert row.met is None
+    assert (row.target, row.met) == ("", None)
+
+
+def _judged(kind: Kind, documents_count: int, measured: Mapping[str, Measured]) -> dict[str, tuple[str, bool | None]]:
+    """Attribute → target, and whether it is met."""
+    rows = {each: http_load._row("w", each, measured) for each in http_load.figures(kind, documents_count)}
+    return {figure.attribute: (row.target, row.met) for figure, row in rows.items() if row.target}
 
 
 def test_a_load_beside_lucene_is_judged_when_it_is_large() -> None:
-    ours, lucene = Measured(900, 1000, 40, 90, 5, 800, 30, 60), Measured(450, 400, 50, 80, 5, 400, 30, 60)
-    measured = {"ours": ours, "Lucene": lucene}
-    large, small = (Options(documents_count=count) for count in (http_load.LEAST_DOCUMENTS, 1000))
-    judged = {figure.attribute: http_load._row("w", large, figure, measured).met for figure in http_load.FIGURES[:6]}
-    assert judged == {
-        "core_rate": True, "cpu_us": None, "rate": None, "pinned_rate": None, "p50_us": None, "p99_us": False,
+    ours = Measured(1300, 1000, 40, 90, 5, 700, 1300, 30, 60)
+    measured = {"ours": ours, "Lucene": Measured(450, 400, 50, 80, 5, 400, 790, 30, 60)}
+    rest = {
+        "rate": ("≥ 2.5 of Lucene", True), "two_over_one": ("≥ 1.85 times", True), "p99_us": ("≤ 1 of Lucene", False),
     }  # fmt: skip
-    assert {http_load._row("w", small, figure, measured).met for figure in http_load.FIGURES[:3]} == {None}
-    alone = http_load._row("w", large, http_load.FIGURES[0], {"ours": ours})
-    assert (alone.ours, alone.peers, alone.met) == ("1,000", "", None)
+    assert _judged(PLAIN, 60_000, measured) == {"core_rate": ("≥ 3 of Lucene", False), **rest}
+    assert _judged(PLAIN, 500_000, measured) == {"core_rate": ("≥ 2.2 of Lucene", True), **rest}
+    assert _judged(PLAIN, 59_999, measured) == {}
+    alone = _judged(PLAIN, 60_000, {"ours": replace(ours, two_rate=1200)})
+    assert [met for _, met in alone.values()] == [None, None, False, None]
+
+
+@pytest.mark.parametrize(
+    ("name", "attribute", "target", "is_met"),
+    [
+        *((name, "core_rate", "≥ 2.5 of Lucene", True) for name in ("AND", "phrase", "OR, filter of 50 %")),
+        ("all defaults", "cpu_us", "≤ 1 of Lucene", True),
+        ("a query that finds nothing", "cpu_us", "≤ 60 µs", False),
+    ],
+)
+def test_each_kind_has_its_target(name: str, attribute: str, target: str, is_met: bool) -> None:
+    measured = {"ours": Measured(1, 10_000, 1, 1, 1), "Lucene": Measured(1, 4_000, 1, 1, 1)}
+    assert _judged(_named(name), 60_000, measured) == {attribute: (target, is_met)}
+
+
+def test_it_is_told_where_the_client_runs() -> None:
+    assert http_load.shared_cores(1) == "the client shares the server's one core"
+    assert http_load.shared_cores(2).endswith("but for two cores and all cores, which it shares")
+    assert http_load.shared_cores(8).endswith("but for all cores, which it shares")
+
+
+def test_a_server_has_the_cores_that_are_counted(monkeypatch: pytest.MonkeyPatch, this_process: Running) -> None:
+    every, seen = sorted(os.sched_getaffinity(0)), []
+
+    def loaded(port: int, paths: list[str], connections_count: int, cores: list[int]) -> Load:
+        seen.append((sorted(os.sched_getaffinity(0)), list(cores)))
+        return Load([1.0], 0.5)
+
+    monkeypatch.setattr(http_load, "load", loaded)
+    assert [http_load._rate_on(count, this_process, [], Options()) for count in (1, len(every))] == [2, 2]
+    assert seen == [(every[:1], every[1:]), (every, [])]
