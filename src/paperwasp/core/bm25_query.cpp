@@ -109,8 +109,7 @@ uint64_t count_any(const Reader& reader, const Query& query, const Accepted& acc
             reader.for_each(field, term.term, [&](const Segment& segment, const FieldIndex&, uint32_t place) {
                 segment.set_term(field, place, words.data(), clock);
             });
-        for (size_t i = 0; found != nullptr && i < found->count; ++i)
-            words[found->lid(i) >> 6] |= uint64_t{1} << (found->lid(i) & 63);
+        for (size_t i = 0; found != nullptr && i < found->count; ++i) words[found->lid(i) >> 6] |= uint64_t{1} << (found->lid(i) & 63);
     }
     if (accept.bitmap == nullptr) return count_bits(words.data(), words.data(), words.size());
     return count_bits(words.data(), accept.bitmap, std::min(words.size(), accept.words));

@@ -56,9 +56,7 @@ struct QueryList {
     QueryTerm term;
     const Found* found;  // nullptr: it is in the field indexes
 
-    uint64_t frequency(const Reader& reader) const {
-        return found != nullptr ? found->count : reader.frequency(term.field, term.term);
-    }
+    uint64_t frequency(const Reader& reader) const { return found != nullptr ? found->count : reader.frequency(term.field, term.term); }
 };
 
 struct Query {
