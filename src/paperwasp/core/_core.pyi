@@ -238,6 +238,59 @@ def page(
 ) -> list[bytes | None]: ...
 def value_page(values: list[bytes], relevances: bytes, gids: _U8, form: PageForm) -> list[bytes | None]: ...
 
+# snapshot.cpp
+class Snapshot:
+    def __init__(
+        self,
+        reader: Reader,
+        live: _U64,
+        has_dead: bool,
+        documents: int,
+        changed: _U8,
+        gids: _U8,
+        first_lid: int,
+        most_words: int,
+    ) -> None: ...
+    def add_word(
+        self, index: str, text: str, idf: float, matches: Sequence[tuple[int, Sequence[int]]] | None
+    ) -> None: ...
+    def add_field(self, name: str, number: int, average_length: float) -> None: ...
+
+# plan.cpp
+class Plan:
+    def __init__(
+        self,
+        index: str,
+        all: bool,
+        fields: Sequence[tuple[str, float, float, float]],
+        form: PageForm,
+        most_words: int,
+        most_characters: int,
+    ) -> None: ...
+    def fill(
+        self,
+        snapshot: Snapshot,
+        rows: RowFiles,
+        text: str,
+        hits: int,
+        offset: int,
+        match_end_ns: int,
+        end_ns: int,
+    ) -> PlanRun | list[str] | None: ...
+
+class PlanRun:
+    def run(self) -> None: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def answer(self) -> bytes | None: ...
+    @property
+    def total(self) -> int: ...
+    @property
+    def shown(self) -> int: ...
+    @property
+    def writing_ns(self) -> int: ...
+
 # vocabulary.cpp
 class WordCharacters:
     def __init__(self, ranges: _U32) -> None: ...

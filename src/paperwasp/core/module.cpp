@@ -50,6 +50,8 @@ void bind_repeated_names(nb::module_& m);
 void bind_lz4(nb::module_& m);
 void bind_row_files(nb::module_& m);
 void bind_page(nb::module_& m);
+void bind_snapshot(nb::module_& m);
+void bind_plan(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_query_parts(nb::module_& m);
 void bind_text_marker(nb::module_& m);
@@ -110,6 +112,8 @@ NB_MODULE(_core, m) {
     paperwasp::bind_lz4(m);
     paperwasp::bind_row_files(m);
     paperwasp::bind_page(m);
+    paperwasp::bind_snapshot(m);
+    paperwasp::bind_plan(m);
     paperwasp::bind_vocabulary(m);
     paperwasp::bind_query_parts(m);
     paperwasp::bind_text_marker(m);

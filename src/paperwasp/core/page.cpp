@@ -1,5 +1,7 @@
 // The hits of a page, rendered: the JSON that a search result has for each hit, where it shows documents as they are stored by row, or
 // values of attributes. The plain twin is in page.py.
+#include "page.hpp"
+
 #include <algorithm>
 #include <string>
 #include <string_view>
@@ -8,27 +10,12 @@
 #include "clock.hpp"
 #include "core.hpp"
 #include "json_text.hpp"
-#include "row_files.hpp"
 
 namespace paperwasp {
 namespace {
 
-constexpr size_t MOST_NAMES = 64, GID_BYTES = 12;
-constexpr int64_t HIT_STEPS = 1000;  // what a hit costs, about, in nanoseconds
+constexpr size_t MOST_NAMES = 64;
 constexpr size_t MANY_HITS = 100;    // beyond this, other threads may run meanwhile
-
-// What is the same of all hits of a page.
-struct PageForm {
-    std::vector<std::string> keys;   // of the members that are shown, as JSON, with the colon
-    bool as_stored = false;          // whether all members are shown, in the order of the document
-    uint64_t required = 0;           // a bit for each key whose member cannot be left out
-    uint64_t shows_empty = 0;        // a bit for each key whose member is shown where its value is empty, too
-    std::vector<std::string> unset;  // for each key the value that is not shown, as it stands for none; empty: there is none
-    std::vector<std::string> signs;  // what is in all objects that may have such values: `:` and the value
-    std::string source;              // ,"source":"…"
-    std::string type;                // "sddocname":"…"; empty: it is not shown
-    std::string id_prefix;           // what comes before the gid in the id of a hit, escaped; empty: the document's id
-};
 
 bool is_empty_value(std::string_view value) { return value == "\"\"" || value == "[]" || value == "{}"; }
 
@@ -154,61 +141,53 @@ nb::list hits_of(const std::string& text, const std::vector<size_t>& ends) {
     return hits;
 }
 
-// The hits of one call.
-struct Page {
-    const RowFiles& rows;
-    const PageForm& form;
-    In<uint32_t> lids;
-    std::vector<std::string_view> relevances;
-    In<uint8_t> changed, gids;
-    uint32_t first_lid;
-    Row row;
-    std::string json, id;
-    std::vector<std::string_view> found;
+}  // namespace
 
-    // The JSON of a hit, appended; nothing where it cannot be made of its row.
-    void append_hit(size_t hit, std::string& to) {
-        const uint32_t lid = lids.data()[hit];
-        if (relevances[hit] == "null" || lid < first_lid || lid >= changed.size() || changed.data()[lid] != 0) return;
-        if (!read_row(rows.record(lid), row) || !unpack_row(row, json)) return;
-        const size_t before = to.size();
-        id.assign(form.id_prefix);
-        if (id.empty()) {
-            append_escaped(row.id, id);
-        } else {
-            append_hex(gids.data() + hit * GID_BYTES, id);
-        }
-        append_head(id, relevances[hit], form, to);
-        if (!append_fields(to)) to.resize(before);
+bool Page::append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to) {
+    // The writer may set a byte of `changed` meanwhile: the row is shown as it was, or read from the columns.
+    if (lid < first_lid_ || lid >= changed_size_ || __atomic_load_n(changed_ + lid, __ATOMIC_RELAXED) != 0) return false;
+    if (!read_row(rows_.record(lid), row_) || !unpack_row(row_, json_)) return false;
+    const size_t before = to.size();
+    id_.assign(form_.id_prefix);
+    if (id_.empty()) {
+        append_escaped(row_.id, id_);
+    } else {
+        append_hex(gid, id_);
     }
+    append_head(id_, relevance, form_, to);
+    if (append_fields(to)) return true;
+    to.resize(before);
+    return false;
+}
 
-  private:
-    bool append_fields(std::string& to) {
-        const size_t before = to.size();
-        to += ",\"fields\":{";
-        const size_t start = to.size();
-        to += form.type;
-        if (form.id_prefix.empty()) {
-            append_member("\"documentid\":\"", start, to);
-            to += id;
-            to += '"';
-        }
-        if (!(form.as_stored ? append_all(json, form, start, to) : append_picked(json, form, found, start, to))) return false;
-        if (to.size() > start) {
-            to += "}}";
-        } else {
-            to.resize(before);
-            to += '}';
-        }
-        return true;
+bool Page::append_fields(std::string& to) {
+    const size_t before = to.size();
+    to += ",\"fields\":{";
+    const size_t start = to.size();
+    to += form_.type;
+    if (form_.id_prefix.empty()) {
+        append_member("\"documentid\":\"", start, to);
+        to += id_;
+        to += '"';
     }
-};
+    if (!(form_.as_stored ? append_all(json_, form_, start, to) : append_picked(json_, form_, found_, start, to))) return false;
+    if (to.size() > start) {
+        to += "}}";
+    } else {
+        to.resize(before);
+        to += '}';
+    }
+    return true;
+}
+
+namespace {
 
 nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevances, In<uint8_t> changed, uint32_t first_lid,
                      In<uint8_t> gids, const PageForm& form) {
     const size_t count = lids.size();
     if (!form.id_prefix.empty() && gids.size() != count * GID_BYTES) throw nb::value_error("a gid for each hit is needed");
-    Page page{rows, form, lids, values_of(view_of(relevances), count, OTHER_RELEVANCES), changed, gids, first_lid, {}, {}, {}, {}};
+    const auto scores = values_of(view_of(relevances), count, OTHER_RELEVANCES);
+    Page page(rows, form, changed.data(), changed.size(), first_lid);
     std::string text;
     std::vector<size_t> ends;
     {
@@ -216,7 +195,7 @@ nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevanc
         const GilRelease unlocked(count > MANY_HITS);
         for (size_t hit = 0; hit < count; ++hit) {
             clock.spend(HIT_STEPS);
-            page.append_hit(hit, text);
+            if (scores[hit] != "null") page.append_hit(lids.data()[hit], scores[hit], gids.data() + hit * GID_BYTES, text);
             ends.push_back(text.size());
         }
     }

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
+from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
@@ -121,11 +122,13 @@ class SearchSpace:
 class KnownWords:
     """Operators of words of indexed fields, which are the same for all queries of a view that say nothing else."""
 
-    __slots__ = ("_known", "space")
+    __slots__ = ("_known", "snapshot", "space")
 
     def __init__(self, space: SearchSpace) -> None:
         """`space`: all documents of the type, without anything that is particular to one query."""
         self.space = space
+        self.snapshot: _core.Snapshot | None = None
+        """The same documents as compiled plans search them; None: no plan has needed them yet."""
         self._known: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:

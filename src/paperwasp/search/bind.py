@@ -53,7 +53,7 @@ def bind(
     observer = observer_of(trace, query.observe.profiling, () if streamed else plan_.declared.mutations)
     profile = observer.profile(plan_.profile_for(query.rank.override, streamed=streamed))
     skips = not query.order.keys or _needs_ranking(query, profile)
-    space = _space(_known_words(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
+    space = _space(known_words(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
     try:
         setting = _setting(plan(query.match.tree, space), profile, query, space)
         declared, match = plan_.declared, query.match
@@ -88,11 +88,11 @@ def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
 
 def space_of(view: View, name: str) -> SearchSpace:
     """Return the documents of one type as a query without settings of its own searches them."""
-    return _known_words(view, name).space
+    return known_words(view, name).space
 
 
 def _space(
-    known_words: KnownWords,
+    known: KnownWords,
     query: Query,
     plan_: RankPlan,
     clock: QueryClock,
@@ -101,7 +101,7 @@ def _space(
     weak_and_skips: bool,
 ) -> SearchSpace:
     """Return the documents of one type as a query searches them. Errors: InvalidQuery."""
-    shared, match, rank = known_words.space, query.match, query.rank
+    shared, match, rank = known.space, query.match, query.rank
     return SearchSpace(
         shared.schema,
         shared.limit,
@@ -120,14 +120,14 @@ def _space(
         match.gram_match,
         shared.distribution_key,
         shared.own_lids,
-        known_words,
+        known,
         weak_and_skips,
         shared.average_lengths,
         clock.now_ns,
     )
 
 
-def _known_words(view: View, name: str) -> KnownWords:
+def known_words(view: View, name: str) -> KnownWords:
     """Return the words of a type with the space that all queries share; the first query of a view makes it."""
     found = view.derived.get(name)
     if isinstance(found, KnownWords):

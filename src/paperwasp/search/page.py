@@ -24,11 +24,12 @@ from paperwasp import limits
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.schema.model import Schema
+from paperwasp.search.bound import BoundQuery
 from paperwasp.search.fill import hits_of
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query, Show
-from paperwasp.search.ranked import RankedHits
+from paperwasp.search.ranked import NO_LIDS, NO_SCORES, RankedHits
 from paperwasp.search.summary import SummaryForm, SummaryForms
 from paperwasp.search.summary_attributes import ShownAttribute, values_json
 
@@ -88,6 +89,15 @@ def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
         id_prefix=prefix,
     )
     return PageStep(shown, bool(prefix), form.omits_features, None if form.needs_document else form.attributes)
+
+
+def row_step(query: Query, bound: BoundQuery, steps: PageSteps, forms: SummaryForms) -> PageStep | None:
+    """The step for a query whose hits are rendered from their rows, whatever they are; None where they are not."""
+    ranked = RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES)
+    if not query.show.source or query.order.after is not None:
+        return None
+    step = steps.of(query, ranked, forms)
+    return None if step is None or step.attributes is not None or _has_features(query, ranked, step) else step
 
 
 def _bits(flags: Sequence[bool]) -> int:

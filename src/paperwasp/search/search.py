@@ -96,6 +96,11 @@ class BoundSearch:
             return None
         return cls(view, query, served, small=True)
 
+    @property
+    def bound(self) -> tuple[BoundQuery, ...]:
+        """The query as it is planned for each document type that is indexed."""
+        return tuple(self._indexed)
+
     def expected_ns(self) -> float:
         """About how long the answer will take, rather too long than too short."""
         if self._streamed:

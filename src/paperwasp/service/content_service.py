@@ -7,6 +7,7 @@ long, visits on a share of it. Reindexing begins on the pool, which finds the do
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -38,10 +39,12 @@ from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.visiting import visit
 from paperwasp.errors import InternalError, Overload
+from paperwasp.search.compiled import CompiledQueries
 from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.text_query import TextQuery
 from paperwasp.service.content_figures import content_figures
 from paperwasp.yielding import switching_soon
 
@@ -59,11 +62,12 @@ class ContentService:
         self._inline_lock = Lock()
         self._gate = gate or FeedGate("content")
         self._queries = 0
+        self._compiled = CompiledQueries(served)
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle, self.handle_all)
 
-    def handle(self, message: Request | Query, reply: Reply) -> None:
+    def handle(self, message: Request | Query | TextQuery, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
             self._gate.check(message.operation, message.size_bytes)
@@ -83,6 +87,8 @@ class ContentService:
         elif type(message) is Query:
             self._queries += 1
             self._search(message, reply)
+        elif type(message) is TextQuery:
+            self._search_text(message, reply)
         else:
             self._pool.submit_short(self._answer, message, reply)
 
@@ -126,6 +132,16 @@ class ContentService:
             else:
                 work = _switching_soon(work)
         submit(work, query, lambda answer: self._reply(answer, reply), query.deadline.at_ns)
+
+    def _search_text(self, query: TextQuery, reply: Reply) -> None:
+        """Answer by a compiled plan; None where there is none for the query."""
+        filled = self._compiled.fill(self._node.reader.view(), query, time.monotonic_ns())
+        answer = None
+        if filled is not None and filled.run.steps <= limits.INLINE_QUERY_NS:
+            filled.run.run()
+            answer = filled.answer()
+        self._queries += answer is not None
+        reply(answer)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)

@@ -22,7 +22,7 @@ from paperwasp.container.search.benchmark_headers import is_benchmark, measured_
 from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
-from paperwasp.container.search.kept_queries import KeptQueries
+from paperwasp.container.search.kept_queries import Kept, KeptQueries
 from paperwasp.container.search.large_answers import has_many_groups, is_large, yielding
 from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
 from paperwasp.container.search.parameters import check_window, read_parameters
@@ -33,6 +33,7 @@ from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
+from paperwasp.container.search.text_requests import TextRequests, response_of
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
@@ -47,6 +48,7 @@ from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS
 from paperwasp.search.query import Query, SearchResponse
+from paperwasp.search.text_query import TextAnswer
 from paperwasp.yielding import yielding_to_requests
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
@@ -134,7 +136,16 @@ class SearchHandler:
         kept = self.cache.get(key, config)
         if kept is not None and not _sets_aside(pairs, form) and await self._holds(key, kept) and not measured:
             return kept.response
-        bound = None if large else self._bind(pairs, form, config, started_ns, shown)
+        bound = None
+        if not large:
+            shape = self._shape(pairs, form, config, shown)
+            prepared = self.prepared.get(shape, config)
+            if prepared is not None:
+                if prepared.texts is not None and not measured:
+                    whole = await self._answer_text(prepared.texts, shape, key, config, started_ns)
+                    if whole is not None:
+                        return whole
+                bound = self._bind(prepared, shape, started_ns, shown)
         plan, parameters = bound or await self._read(pairs, form, config, started_ns, shown, large=large)
         if plan.embeddings:
             plan = await self._embed(plan, started_ns)
@@ -166,16 +177,31 @@ class SearchHandler:
             raise Timeout(f"the time was over before the query's text was embedded ({plan.timeout_ms:g} ms)") from None
         return plan.with_inputs({each.name: tensor for each, tensor in zip(plan.embeddings, made, strict=True)})
 
-    def _bind(
-        self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown
-    ) -> tuple[SearchPlan, SearchParameters] | None:
-        """The plan of a request whose shape is prepared; None where it is not, and where something is wrong with the
-        values: then reading all of the request says what, and at which place of its text."""
-        shape = self._shape(pairs, form, config, shown)
-        kept = self.prepared.get(shape, config)
-        if kept is None:
+    async def _answer_text(
+        self, texts: TextRequests, shape: Shape, key: Key, config: SearchConfig, started_ns: int
+    ) -> Response | None:
+        """The answer to a request that is a user's text alone; None: it goes the general way."""
+        query = texts.query_of(shape.pairs, shape, started_ns)
+        if query is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
             return None
-        prepared, values = kept
+        try:
+            found = self._messenger.ask(self._address_of(texts.cluster), query)
+            answer = found.answer() if type(found) is Answered else await found
+        except PaperwaspError:  # the general way will say what is wrong
+            return None
+        if not isinstance(answer, TextAnswer):
+            return None
+        response = response_of(answer)
+        if texts.may_be_kept:
+            self.cache.put(key, response, config, {texts.cluster: answer.stamp})
+        return response
+
+    def _bind(
+        self, kept: Kept, shape: Shape, started_ns: int, shown: _Shown
+    ) -> tuple[SearchPlan, SearchParameters] | None:
+        """The plan of a request whose shape is prepared; None where something is wrong with the values: then reading
+        all of the request says what, and at which place of its text."""
+        prepared, values, _ = kept
         parameters, statement = prepared.parameters, prepared.statement
         try:
             if values is None:

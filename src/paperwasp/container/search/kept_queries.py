@@ -14,6 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Shape
+from paperwasp.container.search.text_requests import TextRequests, text_requests
 
 ENTRY_BYTES: Final = 8 * 1024
 """About what a prepared query takes whose texts are short."""
@@ -34,6 +35,8 @@ class Kept(NamedTuple):
     query: PreparedQuery
     values: RequestValues | None
     """The values of the requests that it is kept for, if all have the same; None: they have values of their own."""
+    texts: TextRequests | None
+    """The same requests, where they are a user's text alone; None: they are more."""
 
 
 class _Entry(NamedTuple):
@@ -82,7 +85,7 @@ class KeptQueries:
         if fixed.literals or fixed.names:
             self._add(key, _Entry(fixed, BYTES_PER_CHARACTER * characters))
             key = key, shape.fixed(*fixed)
-        self._add(key, _Entry(Kept(query, values if shape.is_whole else None), size_bytes))
+        self._add(key, _Entry(Kept(query, values if shape.is_whole else None, text_requests(query, shape)), size_bytes))
 
     def _merge_fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:
         """The literals and names that are fixed in the statement, and in those of the shape that were read before."""

@@ -1,0 +1,147 @@
+"""Requests that are a user's text alone: from their parameters straight to a `TextQuery` for the content cluster.
+
+    prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → TextQuery → answer
+
+Whether a prepared query is of this kind is tried: it is bound to a text of two words that nobody knows, and is if the
+tree is those two words and nothing else. A request whose values say more than its text, its page and its time goes the
+general way, as does every text that is not plain; the answer is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.container.search.config import NO_QUERY_LIMITS
+from paperwasp.container.search.parameters import check_window
+from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.prepared import PreparedQuery
+from paperwasp.container.search.rendering import JSON_TYPE, Coverage
+from paperwasp.container.search.settings import RequestValues
+from paperwasp.container.search.shapes import Form, Pairs, Shape
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.messages import Response
+from paperwasp.query.items import AndItem, OrItem, WordItem
+from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
+
+_TEXT: Final = "model.queryString"
+_JSON_FORMATS: Final = ("", "json")
+_PROBE: Final = ("pwprobea", "pwprobeb")
+"""Words that no rewrite of a tree knows."""
+
+
+class Window(NamedTuple):
+    """The page that a request asks for, and its time."""
+
+    hits: int
+    offset: int
+    timeout_ns: int
+
+
+class TextRequests:
+    """The requests of one shape."""
+
+    def __init__(self, prepared: PreparedQuery, template: TextTemplate, place: int, others: Sequence[int]) -> None:
+        self._prepared = prepared
+        self._template = template
+        self._place = place
+        """Of the text among the parameters."""
+        self._others = others
+        """Those of the other parameters that have a value of their own."""
+        self._windows: dict[tuple[str, ...], Window | None] = {}
+        self.cluster: Final = prepared.clusters[0].cluster
+        parameters = prepared.parameters
+        self.may_be_kept: Final = prepared.answering.is_repeatable and not (
+            parameters.no_cache or parameters.no_cache_write
+        )
+        """Whether the same request has the same answer for as long as nothing is written."""
+
+    def query_of(self, pairs: Pairs, shape: Shape, started_ns: int) -> TextQuery | None:
+        """The query of a request that began at this moment of the monotonic clock; None: it goes the general way."""
+        key = tuple([pairs[place][1] for place in self._others])
+        window = self._windows.get(key, ...)
+        if window is ...:
+            window = self._window(shape)
+            if len(self._windows) >= limits.PREPARED_QUERIES:
+                self._windows.clear()
+            self._windows[key] = window
+        if window is None:
+            return None
+        hits, offset, timeout_ns = window
+        return TextQuery(self._template, pairs[self._place][1], hits, offset, started_ns + timeout_ns)
+
+    def _window(self, shape: Shape) -> Window | None:
+        prepared = self._prepared
+        try:
+            values = shape.values((), prepared.defaults)
+            check_window(prepared.parameters, values)
+        except (PaperwaspError, ValueError):
+            return None
+        plain = RequestValues(values.query, values.hits, values.offset, None, values.timeout_ms, given=values.given)
+        if values != replace(plain, slots=values.slots):
+            return None
+        plan = prepared.bind(replace(values, query=" ".join(_PROBE)), 0)
+        query = plan.queries[0].query
+        if query is None or plan.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
+            return None
+        return Window(query.order.hits, query.order.offset, query.deadline.at_ns)
+
+
+def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
+    """The requests of the shape of one that was prepared; None: they are more than a text."""
+    if not prepared.serves_others or shape.is_whole or not _is_plain(prepared):
+        return None
+    form = shape.form
+    places = _places_of_text(form)
+    if len(places) != 1:
+        return None
+    try:
+        plan = prepared.bind(RequestValues(query=" ".join(_PROBE)), 0)
+    except (PaperwaspError, ValueError):
+        return None
+    template = _template_of(plan)
+    if template is None:
+        return None
+    others = [place for place, _ in form.setters if place != places[0]]
+    return TextRequests(prepared, template, places[0], others)
+
+
+def response_of(answer: TextAnswer) -> Response:
+    """The answer as JSON."""
+    coverage = Coverage(answer.documents, 100, 1, 1)
+    about = answer.total_count, answer.hits, coverage, -1, answer.summary_ns
+    return Response(200, answer.body, JSON_TYPE, about=about)
+
+
+def _places_of_text(form: Form) -> list[int]:
+    return [place for place, name in enumerate(form.full_names) if name == _TEXT]
+
+
+def _is_plain(prepared: PreparedQuery) -> bool:
+    """Whether nothing but the values of its text, its page and its time is different between its requests."""
+    parameters, answering = prepared.parameters, prepared.answering
+    presentation = parameters.presentation
+    shows_more = presentation.format not in _JSON_FORMATS or presentation.callback or presentation.timing
+    notes_more = parameters.trace.level or parameters.list_features
+    asks_more = parameters.collapse.fields or prepared.grouping or prepared.failure
+    merges = answering.rules or answering.without_summary or answering.is_merged or len(prepared.clusters) != 1
+    if shows_more or notes_more or asks_more or merges or prepared.tree is None or prepared.tree.says_language:
+        return False
+    cluster = prepared.clusters[0]
+    has_own_steps = len(prepared.rewrites) > 1 or len(prepared.checks) > 1
+    return not (has_own_steps or cluster.errors or cluster.ranking or cluster.limits != NO_QUERY_LIMITS)
+
+
+def _template_of(plan: SearchPlan) -> TextTemplate | None:
+    query = plan.queries[0].query
+    if query is None:
+        return None
+    tree = query.match.tree
+    if type(tree) is not AndItem and type(tree) is not OrItem:
+        return None
+    first = tree.children[0]
+    if type(first) is not WordItem or tree != type(tree)(tuple([WordItem(first.index, word) for word in _PROBE])):
+        return None
+    return TextTemplate(query, first.index, type(tree) is AndItem)

@@ -1,0 +1,100 @@
+// Plan: a query that is compiled but for the values of each request, which fill its slots.
+//
+//     Plan (immutable, shared)  +  Snapshot  +  slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's JSON
+//
+// A plan is of the class of queries that are words of a user's text in one index, any or all of which match, ranked by a sum of bm25
+// features of weight 1 and shown as documents are stored. What is not of this class, or turns out to need more when its words are known,
+// goes the general way, whose answer is the same: search/search.py is the specification.
+//
+// Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
+// freed with the interpreter's lock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "page.hpp"
+#include "snapshot.hpp"
+#include "top_k.hpp"
+
+namespace paperwasp {
+
+// A field that is ranked by.
+struct PlanField {
+    std::string name;
+    double k1, b;
+    double average_length;  // 0: the snapshot's
+};
+
+struct Plan {
+    std::string index;  // of the words, with the language of the text
+    bool all = false;   // whether all words must match
+    std::vector<PlanField> fields;
+    size_t most_words = 0;
+    size_t most_characters = 0;  // of a word
+    PageForm form;
+};
+
+class PlanRun {
+  public:
+    PlanRun(const Plan& plan, const Snapshot& snapshot, const RowFiles& rows, uint32_t hits, uint32_t offset)
+        : plan_(plan), snapshot_(snapshot), rows_(rows), hits_(hits), offset_(offset) {}
+
+    // The time until which documents are searched, and until which the answer is waited for, on the monotonic clock; 0: without end.
+    void end_at(int64_t match_end_ns, int64_t end_ns) {
+        match_end_ns_ = match_end_ns;
+        end_ns_ = end_ns;
+    }
+
+    enum class Fill { READY, UNKNOWN, OTHER_WAY };
+
+    // Takes the words of the request. UNKNOWN: `unknown` has those of which the snapshot does not know yet what they are.
+    Fill fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown);
+
+    // About how many nanoseconds it will take.
+    uint64_t steps() const { return steps_; }
+
+    // Answers the query; afterwards `is_whole` tells whether `answer` is its answer, or the general way must be gone.
+    void run() noexcept;
+
+    bool is_whole() const { return is_whole_; }
+    const std::string& answer() const { return answer_; }
+    uint64_t total() const { return total_; }
+    uint32_t shown() const { return shown_; }
+    int64_t writing_ns() const { return writing_ns_; }
+
+    std::vector<nb::object> owners;
+
+  private:
+    bool add_terms();
+    void search();
+    bool write(const std::vector<Scored>& hits);
+
+    const Plan& plan_;
+    const Snapshot& snapshot_;
+    const RowFiles& rows_;
+    const uint32_t hits_, offset_;
+    int64_t match_end_ns_ = 0, end_ns_ = 0;
+    std::vector<std::shared_ptr<const Word>> words_;
+    struct Phrase {
+        std::vector<uint32_t> lids, offsets, starts;
+        Found found;
+    };
+    struct Term {
+        QueryTerm term;
+        const WordMatch* phrase;  // nullptr: a word
+    };
+    std::vector<Term> terms_;
+    bool all_ = false;
+    uint64_t steps_ = 0;
+    bool is_whole_ = false;
+    std::string answer_;
+    uint64_t total_ = 0;
+    uint32_t shown_ = 0;
+    int64_t writing_ns_ = 0;
+};
+
+}  // namespace paperwasp

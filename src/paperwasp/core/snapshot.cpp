@@ -1,0 +1,98 @@
+// The documents of one type in one view: see snapshot.hpp.
+#include "snapshot.hpp"
+
+#include <utility>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "page.hpp"
+
+namespace paperwasp {
+
+std::shared_ptr<const Word> Words::find(std::string_view text) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(text);
+    return found == known_.end() ? nullptr : found->second;
+}
+
+void Words::add(Word word) {
+    auto kept = std::make_shared<const Word>(std::move(word));
+    const std::lock_guard lock(mutex_);
+    if (known_.size() >= most_) known_.clear();
+    known_.emplace(kept->text, kept);
+}
+
+Words& Snapshot::words(const std::string& index) {
+    const std::lock_guard lock(mutex_);
+    std::unique_ptr<Words>& found = words_[index];
+    if (!found) found = std::make_unique<Words>(most_words);
+    return *found;
+}
+
+std::optional<Snapshot::Field> Snapshot::field(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = fields_.find(name);
+    if (found == fields_.end()) return std::nullopt;
+    return found->second;
+}
+
+void Snapshot::add_field(const std::string& name, Field field) {
+    const std::lock_guard lock(mutex_);
+    fields_.emplace(name, field);
+}
+
+namespace {
+
+void make_snapshot(Snapshot* self, nb::object reader, const In<uint64_t>& live, bool has_dead, uint64_t documents, In<uint8_t> changed,
+                   In<uint8_t> gids, uint32_t first_lid, size_t most_words) {
+    const Reader& opened = nb::cast<const Reader&>(reader);
+    if (live.size() * 64 < opened.limit()) throw nb::value_error("the bitmap does not cover all documents");
+    if (gids.size() < size_t{opened.limit()} * GID_BYTES) throw nb::value_error("a gid for each document is needed");
+    new (self) Snapshot();
+    self->live = live;
+    self->has_dead = has_dead;
+    self->documents = documents;
+    self->changed = std::move(changed);
+    self->gids = std::move(gids);
+    self->first_lid = first_lid;
+    self->most_words = most_words;
+    self->reader = &opened;
+    self->reader_owner = std::move(reader);
+}
+
+using Match = std::tuple<uint32_t, std::vector<uint32_t>>;
+
+void add_word(Snapshot& snapshot, const std::string& index, std::string text, double idf, const std::optional<std::vector<Match>>& matches) {
+    Word word{std::move(text), matches.has_value(), idf, {}};
+    if (matches) {
+        for (const auto& [field, terms] : *matches) {
+            check_field(*snapshot.reader, field);
+            if (terms.empty()) throw nb::value_error("a match has a term");
+            word.matches.push_back({field, terms});
+        }
+    }
+    snapshot.words(index).add(std::move(word));
+}
+
+}  // namespace
+
+void bind_snapshot(nb::module_& m) {
+    nb::class_<Snapshot>(m, "Snapshot")
+        .def("__init__", &make_snapshot, nb::arg("reader"), nb::arg("live"), nb::arg("has_dead"), nb::arg("documents"), nb::arg("changed"),
+             nb::arg("gids"), nb::arg("first_lid"), nb::arg("most_words"))
+        .def("add_word", &add_word, nb::arg("index"), nb::arg("text"), nb::arg("idf"), nb::arg("matches").none(),
+             "Says what a word of an index is: in each field, its terms: one, or those of a phrase. None: it matches in another way.")
+        .def(
+            "add_field",
+            [](Snapshot& self, const std::string& name, uint32_t number, double average_length) {
+                check_field(*self.reader, number);
+                self.add_field(name, {number, average_length});
+            },
+            nb::arg("name"), nb::arg("number"), nb::arg("average_length"),
+            "Says which number a field has in the index, and its average length in tokens.");
+}
+
+}  // namespace paperwasp

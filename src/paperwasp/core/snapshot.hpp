@@ -1,0 +1,85 @@
+// Snapshot: the documents of one type in one published view, as plans read them (plan.hpp).
+//
+// It holds counted references to all that it points into, so a plan that runs needs no object of Python. What words stand for is found by
+// the general steps, the first time that a query of the view has them, and kept here.
+//
+// Threads: any number may read. Words and fields are added under a lock, and never changed. Of what it points into, `changed` alone is
+// written meanwhile, by the writer: bytes go from 0 to 1, and are read as atomics.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core.hpp"
+#include "reader.hpp"
+
+namespace paperwasp {
+
+// What a word of a query matches in one field: a term, or terms next to each other.
+struct WordMatch {
+    uint32_t field;
+    std::vector<uint32_t> terms;  // at least one
+};
+
+// What a word of a query is in one view.
+struct Word {
+    std::string text;
+    bool is_known = true;  // false: it matches in another way than a WordMatch says
+    double idf = 0;
+    std::vector<WordMatch> matches;
+};
+
+// The words of one index and language.
+class Words {
+  public:
+    explicit Words(size_t most) : most_(most) {}
+
+    // nullptr: the general steps have not found it yet.
+    std::shared_ptr<const Word> find(std::string_view text) const;
+    // Where there are too many, the others go.
+    void add(Word word);
+
+  private:
+    const size_t most_;
+    mutable std::mutex mutex_;
+    std::unordered_map<std::string_view, std::shared_ptr<const Word>> known_;  // keys are in the words
+};
+
+class Snapshot {
+  public:
+    // The live documents of the type, by lid.
+    std::optional<In<uint64_t>> live;
+    // Whether the index may hold documents that are not live.
+    bool has_dead = false;
+    uint64_t documents = 0;
+    In<uint8_t> changed;
+    In<uint8_t> gids;
+    uint32_t first_lid = 0;  // rows below are of an earlier layout
+    size_t most_words = 0;   // of each index
+    const Reader* reader = nullptr;
+    nb::object reader_owner;
+
+    Words& words(const std::string& index);
+
+    // A field's number, and its average length in tokens.
+    struct Field {
+        uint32_t number;
+        double average_length;
+    };
+    std::optional<Field> field(const std::string& name) const;
+    void add_field(const std::string& name, Field field);
+
+  private:
+    mutable std::mutex mutex_;
+    std::map<std::string, std::unique_ptr<Words>> words_;
+    std::map<std::string, Field> fields_;
+};
+
+}  // namespace paperwasp

@@ -1,0 +1,228 @@
+"""Compiled plans of queries that are a user's text alone (`search.text_query`), run by the core in one call.
+
+    first query of a template → planned the general way → _core.Plan, kept      Plan + Snapshot + text → answer
+
+A template has a plan if the general steps would go one way with every text: words, any or all of which match, ranked by
+a sum of bm25 features, and shown as documents are stored. What a word is in a view is found by the general planning,
+and kept in the view's snapshot. The general steps are the specification: the answers are the same bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.content.view import View
+from paperwasp.core import _core
+from paperwasp.errors import PaperwaspError
+from paperwasp.features.bm25 import idf_of
+from paperwasp.operators.base import KnownWords, Operator, TermOperator, plan
+from paperwasp.operators.grams import ALL
+from paperwasp.operators.term import IndexMatch, PhraseMatch
+from paperwasp.operators.tuning import NO_TUNING
+from paperwasp.query.items import WordItem
+from paperwasp.ranking.program import Bm25Field
+from paperwasp.search.bind import indexed_types, known_words, streaming_types
+from paperwasp.search.bound import BoundQuery
+from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
+from paperwasp.search.page import PageStep, row_step
+from paperwasp.search.query import Deadline, Query
+from paperwasp.search.query_clock import HARD_FACTOR
+from paperwasp.search.search import BoundSearch
+from paperwasp.search.served import ServedSchemas
+from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
+
+_MOST_LOOKUPS: Final = 2
+"""How often words are asked for that a snapshot does not know: they may make room for each other."""
+
+
+class _Compiled(NamedTuple):
+    """The plan of one template."""
+
+    template: TextTemplate
+    document_type: str
+    plan: _core.Plan
+    words: str
+    """The name under which a snapshot has its words."""
+    fields: tuple[str, ...]
+    """Those that are ranked by."""
+    soft_share: float
+    """The share of a query's time in which documents are searched."""
+
+
+class CompiledQueries:
+    """The plans of one content cluster, by template. One thread at a time."""
+
+    def __init__(self, served: ServedSchemas) -> None:
+        self._served = served
+        self._known: dict[int, tuple[TextTemplate, _Compiled | None]] = {}
+        self._pages = served.pages
+        """Those of the schemas that the plans were compiled for."""
+
+    def fill(self, view: View, query: TextQuery, now_ns: int) -> Filled | None:
+        """The run of a query's plan; None: it is to be answered the general way."""
+        if self._served.pages is not self._pages:
+            self._known.clear()
+            self._pages = self._served.pages
+        found = self._known.get(id(query.template))
+        compiled = self._compile(view, query.template) if found is None else found[1]
+        if compiled is None or query.deadline_ns <= now_ns or compiled.document_type not in view.schemas:
+            return None
+        known = known_words(view, compiled.document_type)
+        snapshot = known.snapshot
+        if snapshot is None:
+            snapshot = known.snapshot = _snapshot_of(view, known)
+        match_end_ns = now_ns + int((query.deadline_ns - now_ns) * compiled.soft_share)
+        for _ in range(_MOST_LOOKUPS):
+            run = compiled.plan.fill(
+                snapshot, view.rows.rows, query.text, query.hits, query.offset, match_end_ns, query.deadline_ns
+            )
+            if type(run) is not list:
+                return None if run is None else Filled(run, known.space.documents, view.stamp)  # type: ignore[arg-type]
+            if not _describe(compiled, known, snapshot, run):
+                return None
+        return None
+
+    def _compile(self, view: View, template: TextTemplate) -> _Compiled | None:
+        try:
+            compiled = _compiled(view, template, self._served)
+        except PaperwaspError:  # the general way will say so
+            return None
+        if len(self._known) >= limits.PREPARED_QUERIES:
+            self._known.clear()
+        self._known[id(template)] = template, compiled
+        return compiled
+
+
+class Filled(NamedTuple):
+    """A plan that is ready to run."""
+
+    run: _core.PlanRun
+    documents: int
+    stamp: int
+
+    def answer(self) -> TextAnswer | None:
+        """The answer, once it has run; None: it is to be found the general way."""
+        run = self.run
+        body = run.answer
+        if body is None:
+            return None
+        return TextAnswer(body, run.total, run.shown, self.documents, self.stamp, run.writing_ns)
+
+
+def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Compiled | None:
+    """The plan of a template. Errors: what planning its query fails with."""
+    query = _timeless(template.query)
+    types = indexed_types(view, query)
+    if len(types) != 1 or streaming_types(view, query) or not _is_plain(query):
+        return None
+    (bound,) = BoundSearch(view, query, served, small=True).bound
+    profile = bound.profile
+    weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
+    step = row_step(query, bound, served.pages, served.summaries)
+    if step is None or not _is_of_one_phase(bound) or not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}:
+        return None
+    fields = [profile.bm25_fields[name] for name in weights]
+    deadline = query.deadline
+    return _Compiled(
+        template,
+        types[0],
+        _plan(template, query, fields, step),
+        _words_name(template),
+        tuple(weights),
+        template.query.deadline.soft_share if deadline.is_soft else HARD_FACTOR,
+    )
+
+
+def _timeless(query: Query) -> Query:
+    return Query(
+        query.match,
+        query.rank,
+        query.order,
+        query.show,
+        query.observe,
+        Deadline(0, query.deadline.is_soft, query.deadline.soft_share),
+        query.groupings,
+        query.memory_bytes,
+    )
+
+
+def _is_plain(query: Query) -> bool:
+    rank, order, observe = query.rank, query.order, query.observe
+    asks_for_more = rank.inputs or rank.properties or rank.features or rank.override or rank.expressions
+    shows_more = rank.global_hits or rank.global_page or query.groupings or order.keys or order.after
+    notes_more = observe.trace_level or observe.explain_level or observe.profiling
+    matches_more = query.match.streaming or query.match.gram_match != ALL
+    return not (asks_for_more or shows_more or notes_more or matches_more)
+
+
+def _is_of_one_phase(bound: BoundQuery) -> bool:
+    profile, space = bound.profile, bound.setting.space
+    phases = profile.second_phase or profile.global_phase or profile.rank_score_drop_limit is not None
+    narrows = bound.limiter is not None or bound.diversifier is not None or bound.levels or bound.is_late
+    notes = bound.observer.is_tracing or bound.observer.wants(ON_MATCH, ON_FIRST_PHASE, ON_SUMMARY)
+    return not (phases or narrows or notes) and space.tuning is NO_TUNING
+
+
+def _plan(template: TextTemplate, query: Query, fields: list[Bm25Field], step: PageStep) -> _core.Plan:
+    return _core.Plan(
+        index=_words_name(template),
+        all=template.all_words,
+        fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
+        form=step.form,
+        most_words=limits.INLINE_QUERY_ITEMS - 1,
+        most_characters=limits.QUERY_TERM_CHARACTERS,
+    )
+
+
+def _words_name(template: TextTemplate) -> str:
+    return f"{template.index}\0{template.query.match.language}"
+
+
+def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
+    space = known.space
+    return _core.Snapshot(
+        reader=space.index.reader,
+        live=space.accept,
+        has_dead=space.dead,
+        documents=space.documents,
+        changed=view.changed,
+        gids=view.gids.reshape(-1),
+        first_lid=view.conform_below.get(space.schema.document.name, 0),
+        most_words=limits.VIEW_WORDS,
+    )
+
+
+def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, words: list[str]) -> bool:
+    """Says to a snapshot what words are, and which fields are ranked by. False: it cannot be said."""
+    template = compiled.template
+    space = replace(known.space, language=template.query.match.language)
+    try:
+        for name in compiled.fields:
+            key = (compiled.document_type, name)
+            if not space.index.has(key):
+                return False
+            number = space.index.number_of(key)
+            snapshot.add_field(name, number, space.index.live_lengths(number, space.accept, space.dead)[0])
+        for word in words:
+            operator = plan(WordItem(template.index, word), space)
+            snapshot.add_word(compiled.words, word, *_description(operator))
+    except PaperwaspError:  # the general way will say so
+        return False
+    return True
+
+
+def _description(operator: Operator) -> tuple[float, list[tuple[int, list[int]]] | None]:
+    """(idf, the field and the terms of each match) of a word; None: it matches in another way."""
+    if type(operator) is not TermOperator:
+        return 0.0, None
+    matches: list[tuple[int, list[int]]] = []
+    for match in operator.matches:
+        if type(match) is IndexMatch:
+            matches.append((match.number, [match.term]))
+        elif type(match) is PhraseMatch:
+            matches.append((match.number, list(match.terms)))
+        else:
+            return 0.0, None
+    return idf_of(None, None, operator.document_frequency), matches

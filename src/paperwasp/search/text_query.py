@@ -1,0 +1,50 @@
+"""Queries that are a user's text alone, as messages: what is the same for all of a kind, and the values of each.
+
+They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.compiled`). What
+has none is answered by None, and the query is asked the general way, whose answer is the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from paperwasp.records import dataclass
+from paperwasp.search.query import Query
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TextTemplate:
+    """What queries have in common that differ in their text, their page and their deadline."""
+
+    query: Query
+    """One of them, as it is asked the general way."""
+    index: str
+    """The index that the words of the text are in."""
+    all_words: bool
+    """Whether documents must have all words; else any."""
+
+
+class TextQuery(NamedTuple):
+    """The query of one request."""
+
+    template: TextTemplate
+    text: str
+    hits: int
+    offset: int
+    deadline_ns: int
+    """The end of its time on the monotonic clock."""
+
+
+class TextAnswer(NamedTuple):
+    """The answer to a query all of whose documents were searched."""
+
+    body: bytes
+    """The JSON of the whole result."""
+    total_count: int
+    hits: int
+    """Those that are shown."""
+    documents: int
+    stamp: int
+    """Of the view that was searched."""
+    summary_ns: int
+    """What writing the hits took."""
