@@ -127,7 +127,8 @@ def _is_plain(prepared: PreparedQuery) -> bool:
     notes_more = parameters.trace.level or parameters.list_features
     asks_more = parameters.collapse.fields or prepared.grouping or prepared.failure
     merges = answering.rules or answering.without_summary or answering.is_merged or len(prepared.clusters) != 1
-    if shows_more or notes_more or asks_more or merges or prepared.tree is None or prepared.tree.says_language:
+    tree = prepared.tree
+    if shows_more or notes_more or asks_more or merges or tree is None or tree.fill is not None or tree.says_language:
         return False
     cluster = prepared.clusters[0]
     has_own_steps = len(prepared.rewrites) > 1 or len(prepared.checks) > 1
