@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <memory>
 #include <new>
 #include <optional>
 #include <utility>
@@ -32,6 +34,62 @@ class Until {
     static void set(int64_t end_ns) { time_of_thread() = {end_ns, LOOK_STEPS}; }
 };
 
+// The documents that a term of a query is found in.
+struct Finds {
+    std::vector<uint32_t> lids, offsets;
+    Found found;
+};
+
+// The documents with all parts of a word, and of each part the offsets of its occurrences.
+struct WholeFinds {
+    std::vector<uint32_t> lids;
+    std::vector<std::vector<uint32_t>> offsets;
+};
+
+// Each part is one term of one field.
+WholeFinds find_whole(const Reader& reader, const Word& word, const uint64_t* live) {
+    const size_t parts = word.parts.size();
+    WholeFinds found;
+    found.offsets.assign(parts, {0});
+    Clock clock;
+    std::vector<uint32_t> frequencies(parts);
+    for (const Segment& segment : reader.segments) {
+        std::vector<Cursor> cursors;
+        for (const WordPart& part : word.parts) {
+            const WordMatch& match = part.matches[0];
+            const FieldIndex& field_index = segment.field_indexes[match.field];
+            const uint32_t place = field_index.header == nullptr ? NO_INDEX : field_index.find(match.terms[0]);
+            if (place == NO_INDEX) break;
+            cursors.emplace_back(field_index, place);
+        }
+        if (cursors.size() < parts) continue;
+        size_t lead = 0;
+        for (size_t i = 1; i < parts; ++i)
+            if (cursors[i].frequency() < cursors[lead].frequency()) lead = i;
+        for (Cursor& rarest = cursors[lead]; !rarest.exhausted(); rarest.next_block()) {
+            clock.spend(static_cast<int64_t>(8 * BLOCK * parts));
+            const uint32_t* documents = rarest.documents();
+            for (uint32_t i = 0, n = rarest.count(); i < n; ++i) {
+                if (!accepts(live, segment.base + documents[i])) continue;
+                frequencies[lead] = rarest.frequencies()[i];
+                size_t part = 0;
+                for (; part < parts; ++part) {
+                    if (part == lead) continue;
+                    Cursor& other = cursors[part];
+                    other.shallow_seek(documents[i]);
+                    const uint32_t at = other.exhausted() ? NO_INDEX : other.find(documents[i]);
+                    if (at == NO_INDEX) break;
+                    frequencies[part] = other.frequencies()[at];
+                }
+                if (part < parts) continue;
+                found.lids.push_back(segment.base + documents[i]);
+                for (size_t j = 0; j < parts; ++j) found.offsets[j].push_back(found.offsets[j].back() + frequencies[j]);
+            }
+        }
+    }
+    return found;
+}
+
 void append_count(const char* form, uint64_t count, std::string& to) {
     char written[160];
     to.append(written, static_cast<size_t>(std::snprintf(written, sizeof written, form, static_cast<unsigned long long>(count))));
@@ -41,13 +99,12 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 
 PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown) {
     Words& known = const_cast<Snapshot&>(snapshot_).words(plan_.index);
-    words_.clear();
     for (const std::string_view text : words) {
         if (text.size() > plan_.most_characters) return Fill::OTHER_WAY;
         std::shared_ptr<const Word> word = known.find(text);
         if (!word)
             unknown.emplace_back(text);
-        else if (!word->is_known)
+        else if (word->parts.empty())
             return Fill::OTHER_WAY;
         else
             words_.push_back(std::move(word));
@@ -56,42 +113,66 @@ PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vec
     return add_terms() ? Fill::READY : Fill::OTHER_WAY;
 }
 
+bool PlanRun::is_ranked(const WordMatch& match) const { return std::find(ranked_.begin(), ranked_.end(), match.field) != ranked_.end(); }
+
 // Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query.
 bool PlanRun::add_terms() {
-    terms_.clear();
-    all_ = plan_.all && words_.size() > 1;
-    std::vector<uint32_t> ranked;
+    all_ = words_.size() > 1 ? plan_.all : words_[0]->parts.size() > 1;
     for (const PlanField& field : plan_.fields) {
         const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
         if (!found) return false;
-        ranked.push_back(found->number);
+        ranked_.push_back(found->number);
         double average_length = field.average_length > 0 ? field.average_length : found->average_length;
         if (!(average_length > 0)) average_length = 1;
         for (const auto& word : words_)
-            for (const WordMatch& match : word->matches)
-                if (match.field == found->number) {
-                    const bool is_phrase = match.terms.size() > 1;
-                    terms_.push_back(
-                        {{match.field, match.terms[0], word->idf, field.k1, field.b, average_length}, is_phrase ? &match : nullptr});
-                }
+            if (!add_ranked(*word, field, found->number, average_length)) return false;
     }
-    const auto is_ranked = [&](const WordMatch& match) { return std::find(ranked.begin(), ranked.end(), match.field) != ranked.end(); };
-    for (const auto& word : words_) {
-        if (all_ && (word->matches.size() != 1 || word->matches[0].terms.size() > 1 || !is_ranked(word->matches[0]))) return false;
-        for (const WordMatch& match : word->matches)
-            if (!is_ranked(match)) {
-                if (match.terms.size() > 1) return false;
-                terms_.push_back({{match.field, match.terms[0], 0, 0, 0, 1}, nullptr});
-            }
-    }
-    if (terms_.empty() || std::none_of(terms_.begin(), terms_.end(), [](const Term& term) { return term.term.weight > 0; })) return false;
+    if (terms_.empty()) return false;
+    for (const auto& word : words_)
+        if (!add_unranked(*word)) return false;
     const Reader& reader = *snapshot_.reader;
     Query query;
     for (const Term& term : terms_) {
         query.add(term.term, nullptr);
-        if (term.phrase != nullptr) steps_ += steps_of_phrase(reader, term.phrase->field, term.phrase->terms.data(), term.phrase->terms.size());
+        if (term.phrase != nullptr)
+            steps_ += steps_of_phrase(reader, term.phrase->field, term.phrase->terms.data(), term.phrase->terms.size());
+        if (term.whole != nullptr) steps_ += reader.frequency(term.term.field, term.term.term);
     }
     steps_ += steps_of(reader, query, all_, true) + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    return true;
+}
+
+// Adds the parts of a word that match in a field that is ranked by. False: the kernel cannot run it.
+bool PlanRun::add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length) {
+    const bool is_whole = word.parts.size() > 1;
+    for (size_t part = 0; part < word.parts.size(); ++part) {
+        const auto& [idf, matches] = word.parts[part];
+        if ((all_ || is_whole) && (matches.size() != 1 || matches[0].terms.size() > 1)) return false;
+        for (const WordMatch& match : matches) {
+            if (match.field != number) continue;
+            Term term;
+            term.term = {match.field, match.terms[0], idf, field.k1, field.b, average_length};
+            if (match.terms.size() > 1) term.phrase = &match;
+            if (is_whole && !all_) {
+                term.whole = &word;
+                term.part = part;
+            }
+            terms_.push_back(term);
+        }
+    }
+    return true;
+}
+
+// Adds, without a weight, what a word matches in fields that are not ranked by: such documents are counted. False: it cannot be.
+bool PlanRun::add_unranked(const Word& word) {
+    for (const WordPart& part : word.parts)
+        for (const WordMatch& match : part.matches) {
+            if (is_ranked(match)) continue;
+            if (all_ || word.parts.size() > 1 || match.terms.size() > 1) return false;
+            Term term;
+            term.term = {match.field, match.terms[0], 0, 0, 0, 1};
+            terms_.push_back(term);
+        }
     return true;
 }
 
@@ -106,20 +187,28 @@ void PlanRun::run() noexcept {
 
 void PlanRun::search() {
     const Reader& reader = *snapshot_.reader;
-    std::vector<std::unique_ptr<Phrase>> phrases;
+    std::map<const Word*, WholeFinds> wholes;
+    std::vector<std::unique_ptr<Finds>> all_finds;  // the query keeps pointers to them
     Query query;
     for (const Term& term : terms_) {
-        const Found* found = nullptr;
-        if (term.phrase != nullptr) {
-            auto phrase = std::make_unique<Phrase>();
-            phrase->offsets.push_back(0);
-            find_phrase(reader, term.phrase->field, term.phrase->terms.data(), term.phrase->terms.size(), snapshot_.live->data(),
-                        {phrase->lids, phrase->offsets, phrase->starts});
-            phrase->found = {phrase->lids.data(), phrase->offsets.data(), phrase->lids.size()};
-            found = &phrase->found;
-            phrases.push_back(std::move(phrase));
+        if (term.phrase == nullptr && term.whole == nullptr) {
+            query.add(term.term, nullptr);
+            continue;
         }
-        query.add(term.term, found);
+        auto finds = std::make_unique<Finds>();
+        if (term.phrase != nullptr) {
+            std::vector<uint32_t> starts;
+            finds->offsets.push_back(0);
+            find_phrase(reader, term.phrase->field, term.phrase->terms.data(), term.phrase->terms.size(), snapshot_.live->data(),
+                        {finds->lids, finds->offsets, starts});
+            finds->found = {finds->lids.data(), finds->offsets.data(), finds->lids.size()};
+        } else {
+            const auto [whole, is_new] = wholes.try_emplace(term.whole);
+            if (is_new) whole->second = find_whole(reader, *term.whole, snapshot_.live->data());
+            finds->found = {whole->second.lids.data(), whole->second.offsets[term.part].data(), whole->second.lids.size()};
+        }
+        query.add(term.term, &finds->found);
+        all_finds.push_back(std::move(finds));
     }
     const uint32_t wanted = offset_ + hits_;
     const Accepted accept = snapshot_.has_dead ? Accepted{snapshot_.live->data(), snapshot_.live->size()} : Accepted();
@@ -161,18 +250,35 @@ bool PlanRun::write(const std::vector<Scored>& hits) {
 
 namespace {
 
-// The words of a text of nothing but ASCII letters, digits and spaces; empty: there is something else in it.
+// What a character is in a text of a user.
+enum Kind : uint8_t { OTHER, SPACE, ALPHANUMERIC, WITHIN };
+
+struct Kinds {
+    uint8_t of[256];
+    constexpr Kinds() : of() {
+        for (int c = '0'; c <= '9'; ++c) of[c] = ALPHANUMERIC;
+        for (int c = 'a'; c <= 'z'; ++c) of[c] = ALPHANUMERIC;
+        for (int c = 'A'; c <= 'Z'; ++c) of[c] = ALPHANUMERIC;
+        for (const char c : {'-', '_', '.', ',', '\'', '/', '=', '&', '@', '#', '%', '$', '~', '?', '|', '^', '\\', '`'})
+            of[static_cast<uint8_t>(c)] = WITHIN;
+        of[' '] = SPACE;
+    }
+};
+constexpr Kinds KINDS;
+
+// The words of a text in which nothing but spaces has a meaning: each begins with an ASCII letter or digit, and has no character with which
+// the simple query language says something. Empty: there is more in the text. What such a word is, the general steps say.
 std::vector<std::string_view> plain_words(std::string_view text) {
     std::vector<std::string_view> words;
-    size_t start = 0;
-    for (size_t i = 0; i <= text.size(); ++i) {
-        const char c = i < text.size() ? text[i] : ' ';
-        if (c == ' ') {
-            if (i > start) words.push_back(text.substr(start, i - start));
-            start = i + 1;
-        } else if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))) {
-            return {};
+    for (size_t at = 0; at < text.size();) {
+        const size_t start = at;
+        while (at < text.size() && KINDS.of[static_cast<uint8_t>(text[at])] >= ALPHANUMERIC) ++at;
+        if (at > start) {
+            if (KINDS.of[static_cast<uint8_t>(text[start])] != ALPHANUMERIC) return {};
+            words.push_back(text.substr(start, at - start));
         }
+        if (at < text.size() && KINDS.of[static_cast<uint8_t>(text[at])] != SPACE) return {};
+        ++at;
     }
     return words;
 }

@@ -79,16 +79,19 @@ class PlanRun {
     const uint32_t hits_, offset_;
     int64_t match_end_ns_ = 0, end_ns_ = 0;
     std::vector<std::shared_ptr<const Word>> words_;
-    struct Phrase {
-        std::vector<uint32_t> lids, offsets, starts;
-        Found found;
-    };
+    // A term of the query, and what finds its documents: its posting list, where neither of the others is said.
     struct Term {
         QueryTerm term;
-        const WordMatch* phrase;  // nullptr: a word
+        const WordMatch* phrase = nullptr;  // terms next to each other
+        const Word* whole = nullptr;        // a word of several parts, one of which it is
+        size_t part = 0;
     };
     std::vector<Term> terms_;
     bool all_ = false;
+    bool is_ranked(const WordMatch& match) const;
+    bool add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
+    bool add_unranked(const Word& word);
+    std::vector<uint32_t> ranked_;  // numbers of the fields
     uint64_t steps_ = 0;
     bool is_whole_ = false;
     std::string answer_;

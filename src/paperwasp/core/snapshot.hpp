@@ -28,12 +28,16 @@ struct WordMatch {
     std::vector<uint32_t> terms;  // at least one
 };
 
-// What a word of a query is in one view.
+// A token of a word: it matches in any of these ways.
+struct WordPart {
+    double idf;
+    std::vector<WordMatch> matches;
+};
+
+// What a word of a query is in one view. It matches where all of its parts do, and its parts count only there.
 struct Word {
     std::string text;
-    bool is_known = true;  // false: it matches in another way than a WordMatch says
-    double idf = 0;
-    std::vector<WordMatch> matches;
+    std::vector<WordPart> parts;  // empty: it matches in another way
 };
 
 // The words of one index and language.

@@ -17,11 +17,12 @@ from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.features.bm25 import idf_of
+from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import KnownWords, Operator, TermOperator, plan
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.operators.tuning import NO_TUNING
-from paperwasp.query.items import WordItem
+from paperwasp.query.items import DEFAULT_ANNOTATIONS, WordItem
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.search.bind import indexed_types, known_words, streaming_types
 from paperwasp.search.bound import BoundQuery
@@ -32,6 +33,7 @@ from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
+from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
 _MOST_LOOKUPS: Final = 2
 """How often words are asked for that a snapshot does not know: they may make room for each other."""
@@ -206,23 +208,32 @@ def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, 
             number = space.index.number_of(key)
             snapshot.add_field(name, number, space.index.live_lengths(number, space.accept, space.dead)[0])
         for word in words:
-            operator = plan(WordItem(template.index, word), space)
-            snapshot.add_word(compiled.words, word, *_description(operator))
+            notes = DEFAULT_ANNOTATIONS if is_one_token(word) else IN_PIECES
+            operator = plan(WordItem(template.index, word, annotations=notes), space)
+            snapshot.add_word(compiled.words, word, _parts_of(operator))
     except PaperwaspError:  # the general way will say so
         return False
     return True
 
 
-def _description(operator: Operator) -> tuple[float, list[tuple[int, list[int]]] | None]:
-    """(idf, the field and the terms of each match) of a word; None: it matches in another way."""
-    if type(operator) is not TermOperator:
-        return 0.0, None
-    matches: list[tuple[int, list[int]]] = []
-    for match in operator.matches:
-        if type(match) is IndexMatch:
-            matches.append((match.number, [match.term]))
-        elif type(match) is PhraseMatch:
-            matches.append((match.number, list(match.terms)))
-        else:
-            return 0.0, None
-    return idf_of(None, None, operator.document_frequency), matches
+_Parts = list[tuple[float, list[tuple[int, list[int]]]]]
+
+
+def _parts_of(operator: Operator) -> _Parts:
+    """(idf, the field and the terms of each match) of each token of a word, all of which must match; nothing where it
+    matches in another way."""
+    terms = operator.children if type(operator) is AndOperator else (operator,)
+    parts: _Parts = []
+    for term in terms:
+        if type(term) is not TermOperator:
+            return []
+        matches: list[tuple[int, list[int]]] = []
+        for match in term.matches:
+            if type(match) is IndexMatch:
+                matches.append((match.number, [match.term]))
+            elif type(match) is PhraseMatch:
+                matches.append((match.number, list(match.terms)))
+            else:
+                return []
+        parts.append((idf_of(None, None, term.document_frequency), matches))
+    return parts

@@ -65,7 +65,8 @@ _RANGE = compile_later(
     rf"(?:;{_ALL_SPACES}(-?[0-9]{{1,9}})?{_ALL_SPACES})?\]?(?=[\s\];)}}!]|\Z)"
     rf"|([<>])({_NUMBER})(?=[\s\];)}}!]|\Z)"
 )
-_IN_PIECES: Final = Annotations(and_segmenting=True)
+IN_PIECES: Final = Annotations(and_segmenting=True)
+"""Of a word that is several tokens, all of which are required."""
 
 
 def too_many_items(count: int, limit: int = limits.QUERY_ITEMS) -> IllegalQuery:
@@ -240,7 +241,7 @@ class Reader:
             return _tokens(index, word, reading.phrases)
         if reading.phrases or is_one_token(word):
             return WordItem(index, word)
-        return WordItem(index, word, annotations=_IN_PIECES)
+        return WordItem(index, word, annotations=IN_PIECES)
 
     def _with_weight(self, item: Item) -> Item:
         match = _WEIGHT.match(self.text, self.at)

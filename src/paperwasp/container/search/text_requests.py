@@ -25,8 +25,13 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.query.items import AndItem, OrItem, WordItem
 from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
+from paperwasp.yql.indexes import TEXT
+from paperwasp.yql.query_type import type_of
+from paperwasp.yql.simple_terms import DEFAULT_INDEX
+from paperwasp.yql.user_items import UserQueryItem
+from paperwasp.yql.user_text import UserText
 
-_TEXT: Final = "model.queryString"
+_QUERY: Final = "model.queryString"
 _JSON_FORMATS: Final = ("", "json")
 _PROBE: Final = ("pwprobea", "pwprobeb")
 """Words that no rewrite of a tree knows."""
@@ -116,7 +121,7 @@ def response_of(answer: TextAnswer) -> Response:
 
 
 def _places_of_text(form: Form) -> list[int]:
-    return [place for place, name in enumerate(form.full_names) if name == _TEXT]
+    return [place for place, name in enumerate(form.full_names) if name == _QUERY]
 
 
 def _is_plain(prepared: PreparedQuery) -> bool:
@@ -130,9 +135,18 @@ def _is_plain(prepared: PreparedQuery) -> bool:
     tree = prepared.tree
     if shows_more or notes_more or asks_more or merges or tree is None or tree.fill is not None or tree.says_language:
         return False
+    text = tree.text
+    if text is None or type(tree.statement) is not UserQueryItem or not _is_plain_text(text):
+        return False
     cluster = prepared.clusters[0]
     has_own_steps = len(prepared.rewrites) > 1 or len(prepared.checks) > 1
     return not (has_own_steps or cluster.errors or cluster.ranking or cluster.limits != NO_QUERY_LIMITS)
+
+
+def _is_plain_text(text: UserText) -> bool:
+    """Whether words of a text are read one by one, each for itself: only then may the core split it."""
+    reading = text.indexes.reading(DEFAULT_INDEX if text.default_index is None else text.default_index)
+    return type_of(text.type).syntax == "simple" and reading == TEXT and not text.filter
 
 
 def _template_of(plan: SearchPlan) -> TextTemplate | None:
