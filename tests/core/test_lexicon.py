@@ -40,6 +40,21 @@ def test_words_of_more_than_1000_bytes_are_not_indexed() -> None:
     assert [lexicon.text(i) for i in ids.tolist()] == ["x" * 1000, "z"]
 
 
+@given(
+    st.lists(st.sampled_from([*"abcdefgh", "Word", "x" * 70, "y" * 999, "z" * 1001]), max_size=120), st.integers(1, 3)
+)
+def test_long_texts_are_read_as_short_ones(words: list[str], parts: int) -> None:
+    """Words are looked up some at once, whatever is new among them."""
+    one, many = _core.Lexicon(), _core.Lexicon()
+    ids, positions, *_ = one.tokenize(["-".join(words * parts)], np.zeros(1, np.uint32), 1)
+    each, _, offsets, _ = many.tokenize(
+        words * parts, np.arange(len(words * parts), dtype=np.uint32), len(words * parts)
+    )
+    assert ids.tolist() == each.tolist()
+    assert positions.tolist() == list(range(int(offsets[-1])))
+    assert one.words_from(0)[0] == many.words_from(0)[0]
+
+
 def test_stems_are_learnt_once() -> None:
     lexicon = _core.Lexicon()
     ids, *_ = lexicon.tokenize(["cats cat cats"], np.zeros(1, np.uint32), 1)

@@ -15,8 +15,15 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.errors import Corruption
 from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
-from paperwasp.index.segments import FAN_OUT, MEMORY_FAN_OUT, SMALLEST_CLASS_TOKENS
+from paperwasp.index.segments import (
+    FAN_OUT,
+    LEAST_INVERTED_TOKENS,
+    LEAST_SEARCHED_TOKENS,
+    MEMORY_FAN_OUT,
+    SMALLEST_CLASS_TOKENS,
+)
 from paperwasp.index.text_index import IndexState
+from paperwasp.index.tokens import Tokens
 from paperwasp.linguistics import TextProfile, profile_of
 
 TITLE, LYRICS = ("music", "title"), ("music", "lyrics")
@@ -202,6 +209,31 @@ def test_merging_bounds_the_number_of_segments(tmp_path: Path) -> None:
     snapshot = index.snapshot()
     assert [segment.base for segment in snapshot.segments[1:]] == [segment.limit for segment in snapshot.segments[:-1]]
     assert snapshot.statistics(0) == (5_000, 5.0)
+
+
+def test_batches_are_inverted_at_once_while_somebody_searches(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    batch = titles("blue " * LEAST_SEARCHED_TOKENS)
+    lids = iter(range(10))
+
+    def is_inverted() -> bool:
+        index.add_batch(next(lids), "music", batch)
+        return not any(isinstance(field, Tokens) for field in index.snapshot().segments[-1].fields)
+
+    assert not is_inverted()
+    assert found(index.snapshot(), "blue") == [0]
+    assert is_inverted()
+    assert not is_inverted()  # nobody has searched the one before
+    assert found(index.snapshot(), "blue") == [0, 1, 2]
+    assert is_inverted()
+
+
+def test_large_batches_are_inverted_at_once(tmp_path: Path) -> None:
+    index = new_index(tmp_path)
+    index.add_batch(
+        0, "music", titles(*["blue " * LEAST_SEARCHED_TOKENS] * (LEAST_INVERTED_TOKENS // LEAST_SEARCHED_TOKENS))
+    )
+    assert not any(isinstance(field, Tokens) for field in index.snapshot().segments[-1].fields)
 
 
 def test_a_flush_leaves_few_files(tmp_path: Path) -> None:

@@ -164,15 +164,21 @@ inline void unpack_run(const uint8_t* from, uint32_t width, uint64_t count, uint
     // clang-format on
 }
 
-// Packs a run of values; `to` must be zeroed for run_bytes(count, width) + 8 bytes.
+// Packs a run of values of at most 32 bits; `to` has room for run_bytes(count, width) + 8 bytes, of which the last may be zeroed.
 inline void pack_run(const uint32_t* values, uint64_t count, uint32_t width, uint8_t* to) {
+    uint64_t word = 0;
+    uint32_t bits = 0;
     for (uint64_t i = 0; i < count; ++i) {
-        const uint64_t bit = i * width;
-        uint64_t word;
-        std::memcpy(&word, to + bit / 8, 8);
-        word |= static_cast<uint64_t>(values[i]) << (bit % 8);
-        std::memcpy(to + bit / 8, &word, 8);
+        word |= static_cast<uint64_t>(values[i]) << bits;
+        bits += width;
+        if (bits >= 32) {
+            std::memcpy(to, &word, 4);
+            to += 4;
+            word >>= 32;
+            bits -= 32;
+        }
     }
+    std::memcpy(to, &word, 8);
 }
 
 }  // namespace paperwasp

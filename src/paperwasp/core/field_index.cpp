@@ -60,7 +60,10 @@ uint32_t FieldIndex::find(uint32_t term) const {
 // ---------------------------------------------------------------------------------------------------------------- builder
 
 FieldIndexBuilder::FieldIndexBuilder(const uint16_t* field_lengths, uint32_t documents, double average_length)
-    : lengths_(field_lengths), documents_(documents), average_length_(average_length > 0 ? average_length : 1) {}
+    : lengths_(field_lengths), documents_(documents), average_length_(average_length > 0 ? average_length : 1) {
+    length_norms_.reserve(documents);
+    for (uint32_t d = 0; d < documents; ++d) length_norms_.push_back(bm25_norm(lengths_[d], static_cast<float>(average_length_)));
+}
 
 void FieldIndexBuilder::begin_term(uint32_t term) {
     terms_.push_back(term);
@@ -75,14 +78,14 @@ void FieldIndexBuilder::add(uint32_t document, const uint32_t* positions, uint32
     if (buffered_ == BLOCK) flush_block(false);
     block_documents_[buffered_] = document;
     block_frequencies_[buffered_] = frequency;
-    block_position_values_.insert(block_position_values_.end(), positions, positions + frequency);
-    weights_.push_back({bm25_weight(static_cast<float>(frequency), lengths_[document], static_cast<float>(average_length_)), document});
+    for (uint32_t i = 0; i < frequency; ++i) block_position_values_.push_back(positions[i]);
+    weights_.push_back({bm25_weight(static_cast<float>(frequency), length_norms_[document]), document});
     ++buffered_;
     ++frequency_;
 }
 
 void FieldIndexBuilder::flush_block(bool last) {
-    uint32_t gaps[BLOCK] = {}, frequencies[BLOCK] = {};
+    uint32_t gaps[BLOCK], frequencies[BLOCK];
     uint32_t gap_bits = 0, frequency_bits = 0, position_bits = 0;
     uint32_t previous = previous_;
     for (uint32_t i = 0; i < buffered_; ++i) {

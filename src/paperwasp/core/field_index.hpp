@@ -66,8 +66,12 @@ struct FieldIndexHeader {
     uint64_t offsets[SECTIONS + 1];
 };
 
+inline float bm25_norm(float length, float average_length) { return DEFAULT_K1 * (1 - DEFAULT_B + DEFAULT_B * length / average_length); }
+
+inline float bm25_weight(float frequency, float norm) { return frequency * (DEFAULT_K1 + 1) / (frequency + norm); }
+
 inline float bm25_weight(float frequency, float length, float average_length) {
-    return frequency * (DEFAULT_K1 + 1) / (frequency + DEFAULT_K1 * (1 - DEFAULT_B + DEFAULT_B * length / average_length));
+    return bm25_weight(frequency, bm25_norm(length, average_length));
 }
 
 inline uint32_t blocks_of(uint32_t frequency) { return (frequency + BLOCK - 1) / BLOCK; }
@@ -123,6 +127,7 @@ class FieldIndexBuilder {
     const uint16_t* lengths_;
     uint32_t documents_;
     double average_length_;
+    std::vector<float> length_norms_;  // by document
     uint32_t frequency_ = 0, previous_ = 0, buffered_ = 0;
     uint32_t block_documents_[BLOCK], block_frequencies_[BLOCK];
     std::vector<uint32_t> block_position_values_;

@@ -29,7 +29,10 @@ namespace {
 constexpr uint32_t NONE = 0xFFFFFFFFu;
 constexpr uint32_t MOST_STEMMERS = 256;
 constexpr uint32_t LONGEST_TOKEN = 1000;                      // characters; longer ones are not indexed, unless the caller says otherwise
-constexpr size_t MUCH_TEXT = 1 << 17, MANY_TOKENS = 1 << 17;  // beyond these, other threads may run meanwhile
+constexpr size_t MUCH_TEXT = 1 << 14, MANY_TOKENS = 1 << 17;  // beyond these, other threads may run meanwhile
+constexpr size_t TEXT_BYTES_A_WORD = 6;                       // about: what room is made for
+// Words are looked up so many at once, so that what is read for one comes from memory while that of others does.
+constexpr size_t WORDS_AT_ONCE = 32, WORD_BYTES_AT_ONCE = 1 << 10;
 
 // What becomes of each byte of a word, ASCII letters in lower case unless `cased`; 0 for what separates words. Bytes from 0x80 are
 // letters: such text comes normalized already.
@@ -99,6 +102,8 @@ class Lexicon {
         {
             size_t bytes = 0;
             for (const Text& view : views) bytes += view.size;
+            ids->reserve(bytes / TEXT_BYTES_A_WORD);
+            positions->reserve(bytes / TEXT_BYTES_A_WORD);
             const GilRelease unlocked(bytes > MUCH_TEXT);
             uint32_t current = 0, position = 0;
             for (size_t i = 0; i < views.size(); ++i) {
@@ -267,6 +272,11 @@ class Lexicon {
     struct LateStem {
         uint32_t stemmer, surface, term;
     };
+    struct Word {
+        const char* at;
+        size_t size;
+        uint32_t hash;
+    };
 
     uint32_t check(uint32_t id) const {
         if (id >= size()) throw std::invalid_argument("no such word");
@@ -282,8 +292,8 @@ class Lexicon {
     void tokenize_text(const char* text, size_t size, const WordBytes& bytes, uint32_t longest, uint32_t& position,
                        std::vector<uint32_t>& ids, std::vector<uint32_t>& positions) {
         const size_t room = std::min<uint64_t>(size, uint64_t{4} * longest);  // a character has at most four bytes
-        if (word_.size() < room) word_.resize(room);
-        char* word = word_.data();
+        if (word_bytes_.size() < WORD_BYTES_AT_ONCE + room) word_bytes_.resize(WORD_BYTES_AT_ONCE + room);
+        char* word = word_bytes_.data();
         size_t length = 0;
         for (size_t i = 0; i <= size; ++i) {
             const uint8_t byte = i < size ? bytes.of[static_cast<uint8_t>(text[i])] : 0;
@@ -292,12 +302,35 @@ class Lexicon {
                 ++length;
             } else if (length > 0) {
                 if (length <= room && at_most(word, length, longest)) {
-                    ids.push_back(find_or_add(word, length));
+                    const uint32_t hash = hash_of(word, length);
+                    __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+                    words_.push_back({word, length, hash});
                     positions.push_back(position++);
+                    word += length;
+                    if (words_.size() == WORDS_AT_ONCE || word > word_bytes_.data() + WORD_BYTES_AT_ONCE) {
+                        number_words(ids);
+                        word = word_bytes_.data();
+                    }
                 }
                 length = 0;
             }
         }
+        number_words(ids);
+    }
+
+    // Gives the words that were read their ids, in order.
+    void number_words(std::vector<uint32_t>& ids) {
+        const size_t mask = slots_.size() - 1;
+        for (const Word& word : words_) {
+            const uint32_t id = slots_[word.hash & mask].id;
+            if (id != NONE) __builtin_prefetch(&offsets_[id]);
+        }
+        for (const Word& word : words_) {
+            const uint32_t id = slots_[word.hash & mask].id;
+            if (id != NONE) __builtin_prefetch(bytes_.data() + offsets_[id]);
+        }
+        for (const Word& word : words_) ids.push_back(find_or_add(word.at, word.size, word.hash));
+        words_.clear();
     }
 
     uint32_t lookup(const char* word, size_t length, uint32_t hash) const {
@@ -311,8 +344,9 @@ class Lexicon {
         return NONE;
     }
 
-    uint32_t find_or_add(const char* word, size_t length) {
-        const uint32_t hash = hash_of(word, length);
+    uint32_t find_or_add(const char* word, size_t length) { return find_or_add(word, length, hash_of(word, length)); }
+
+    uint32_t find_or_add(const char* word, size_t length, uint32_t hash) {
         const uint32_t found = lookup(word, length, hash);
         if (found != NONE) return found;
         std::unique_lock lock(mutex_);
@@ -361,8 +395,10 @@ class Lexicon {
     std::vector<std::vector<uint32_t>> stems_;
     std::vector<LateStem> late_;  // the writer's: those of all late stems from place forgotten_ on
     uint64_t forgotten_ = 0;
-    uint32_t saved_ = 0;      // words below this are saved by what `late_stems` was asked for
-    std::vector<char> word_;  // the writer's: what it reads a word into
+    uint32_t saved_ = 0;  // words below this are saved by what `late_stems` was asked for
+    // The writer's: words that it has read and not looked up yet, and their bytes.
+    std::vector<Word> words_;
+    std::vector<char> word_bytes_;
 };
 
 }  // namespace

@@ -2,8 +2,9 @@
 
 A batch of documents becomes a small segment; segments of one size class are merged when there are FAN_OUT of them side
 by side, so that each token is rewritten about log(tokens of the index) / log(FAN_OUT) times and a search sees few
-segments. The smallest segments are lists of tokens, inverted when they are searched or merged: while documents stream
-in, most of them are merged before any query comes.
+segments. The smaller segments are lists of tokens, inverted when they are searched or merged: while documents stream
+in and nobody searches, most of them are merged before any query comes. While somebody searches, all but the smallest
+are inverted at once, so that no query waits for that.
 """
 
 from __future__ import annotations
@@ -29,8 +30,10 @@ FAN_OUT = 4
 MEMORY_FAN_OUT = 8
 """In memory, where segments are short-lived: rewriting costs more than the few segments more that a search sees."""
 SMALLEST_CLASS_TOKENS = 2048
-LEAST_INVERTED_TOKENS = 4096
-"""Segments of fewer are inverted when they are searched: a few of them take a search a millisecond, once."""
+LEAST_INVERTED_TOKENS = 32768
+"""Segments of fewer are inverted when they are searched: those there may be take it some milliseconds."""
+LEAST_SEARCHED_TOKENS = 4096
+"""The same where the segment before was searched: a few of them take a search a millisecond, once."""
 LEAST_DOCUMENTS_OF_BITMAPS = 4096
 """Segments of fewer keep no bitmaps of their frequent terms: postings are read as fast."""
 
@@ -53,6 +56,15 @@ class Segment:
     def field_indexes(self) -> tuple[Buffer | None, ...]:
         """The fields as kernels read them. Any thread."""
         return tuple(field.field_index if isinstance(field, Tokens) else field for field in self.fields)
+
+    def inverted(self) -> Segment:
+        """The same segment with all fields inverted. It was not searched yet."""
+        return replace(self, fields=self.field_indexes)
+
+    @property
+    def was_searched(self) -> bool:
+        """Whether somebody has asked for its field indexes."""
+        return "field_indexes" in self.__dict__
 
     @cached_property
     def frequent(self) -> _core.FrequentTerms:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from paperwasp.index import files
 from paperwasp.index.fields import FieldKey, Fields, IndexedField
 from paperwasp.index.segments import (
     LEAST_INVERTED_TOKENS,
+    LEAST_SEARCHED_TOKENS,
     MEMORY_FAN_OUT,
     Bitmap,
     Segment,
@@ -117,8 +118,9 @@ class TextIndex:
                 fields[number] = tokens = self._tokens(indexed, number, values, tags)
                 count += len(tokens.terms) if tokens is not None else 0
         segment = Segment(first_lid, len(documents), tuple(fields), count)
-        if count >= LEAST_INVERTED_TOKENS:
-            segment = replace(segment, fields=segment.field_indexes)
+        is_searched = bool(self._segments) and self._segments[-1].was_searched
+        if count >= (LEAST_SEARCHED_TOKENS if is_searched else LEAST_INVERTED_TOKENS):
+            segment = segment.inverted()
         with self._lock:
             self._segments = (*self._segments, segment)
         self._merge_small()

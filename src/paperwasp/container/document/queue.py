@@ -50,7 +50,8 @@ class Asked:
     def __init__(self, queue: DocumentQueue, message: Message, take: Reply, timeout_ms: float, deadline: float) -> None:
         self._queue = queue
         self._take = take
-        self.message = message
+        self.message: Message | None = message
+        """None: it is over."""
         self.timeout_ms = timeout_ms
         self.deadline = deadline
         """By the monotonic clock."""
@@ -66,8 +67,9 @@ class Asked:
             self._queue.note_room()
         if not self.is_over:
             self.is_over = True
+            take, self._take, self.message = self._take, _ignore, None  # the list of deadlines keeps it for a while
             try:
-                self._take(answer)
+                take(answer)
             except Exception:  # a defect costs its own answer, and not those that come with it
                 _LOG.exception("an answer was lost")
 
@@ -221,6 +223,10 @@ class _Deadlines:
         self._is_ticking = bool(self._waiting)
         if self._is_ticking:
             asyncio.get_running_loop().call_later(_TICK_SECONDS, self._tick)
+
+
+def _ignore(_: object) -> None:
+    """Takes no answer."""
 
 
 def _settle(future: asyncio.Future[Any], answer: object) -> None:
