@@ -142,6 +142,9 @@ class FakeClusters:
         self.asked: list[tuple[str, Query]] = []
         self.stamp = 0
 
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+        reply(None)
+
     async def ask(self, address: str, message: object) -> object:
         if isinstance(message, StampRequest):
             return self.stamp

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -60,6 +60,9 @@ class FakeCluster:
         return answer
 
     ask = request
+
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+        raise AssertionError("documents are sent and asked for")
 
     def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         in_flight = self._in_flight.setdefault(address, deque())

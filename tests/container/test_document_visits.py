@@ -135,6 +135,9 @@ class FakeCluster:
 
     ask = request
 
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+        raise AssertionError("documents are sent and asked for")
+
     def _apply(self, reply: Reply, message: ApplyRequest) -> None:
         self.in_flight -= 1
         if (answer := self.apply(message)) is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from math import inf
 from typing import Any
@@ -46,6 +46,9 @@ def test_no_query_has_more_than_ten_minutes(query: str, seconds: int) -> None:
     seen: list[Query] = []
 
     class Clusters:
+        def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+            reply(None)
+
         async def ask(self, address: str, message: object) -> object:
             assert isinstance(message, Query)
             seen.append(message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,6 +48,9 @@ def test_a_new_configuration_takes_effect_at_once() -> None:
 
 def test_a_cluster_that_does_not_answer_is_not_awaited_for_ever() -> None:
     class Silent:
+        def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+            reply(None)
+
         async def ask(self, address: str, message: object) -> object:
             await asyncio.Event().wait()
             raise AssertionError
@@ -176,6 +180,9 @@ def test_what_is_asked_is_not_shared_between_requests() -> None:
     seen: list[Query] = []
 
     class Clusters:
+        def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+            reply(None)
+
         async def ask(self, address: str, message: object) -> object:
             assert isinstance(message, Query)
             seen.append(message)

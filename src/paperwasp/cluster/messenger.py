@@ -50,6 +50,10 @@ class Messenger(Protocol):
     def ask(self, address: str, message: object) -> Awaitable[Any]:
         """As `request`; where the answer came at once, it is `Answered`, and no future was made for it."""
 
+    def hand(self, address: str, message: object, reply: Reply) -> None:
+        """Hands a message over, and makes no future for the answer: the reply is called with it, or with the error,
+        now or later, by any thread; it must not raise."""
+
     def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         """Sends messages in their order. The reply to each is called with its answer or error, later and on the event
         loop; it must not raise.
@@ -124,6 +128,16 @@ class EmbeddedMessenger:
         except Exception as error:
             return Answered(error)
         return Answered(reply.answers[0]) if reply.answers else self._later(reply)
+
+    def hand(self, address: str, message: object, reply: Reply) -> None:
+        handler = self._handlers.get(address)
+        if handler is None:
+            reply(NotFound(f"nobody serves '{address}'"))
+            return
+        try:
+            handler(message, reply)
+        except Exception as error:
+            reply(error)
 
     def _later(self, reply: _Reply) -> Answered | asyncio.Future[Any]:
         """The future of an answer that has not come yet."""

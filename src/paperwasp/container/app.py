@@ -144,7 +144,7 @@ class ContainerApp:
             if running is None:
                 return json_response(503, {"message": self._absence()})
             if running.container.search:
-                return self._begin_later(request) if interfaces is None else interfaces.search.handle(request)
+                return self._begin_later(request) if interfaces is None else interfaces.search.begin(request)
         elif is_evaluation(path) and running is not None and running.container.model_evaluation:
             return self._begin_later(request) if interfaces is None else interfaces.evaluation.handle(request)
         return self._router.handle(request)

@@ -52,6 +52,7 @@ void bind_row_files(nb::module_& m);
 void bind_page(nb::module_& m);
 void bind_snapshot(nb::module_& m);
 void bind_plan(nb::module_& m);
+void bind_plan_pool(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_query_parts(nb::module_& m);
 void bind_text_marker(nb::module_& m);
@@ -114,6 +115,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_page(m);
     paperwasp::bind_snapshot(m);
     paperwasp::bind_plan(m);
+    paperwasp::bind_plan_pool(m);
     paperwasp::bind_vocabulary(m);
     paperwasp::bind_query_parts(m);
     paperwasp::bind_text_marker(m);

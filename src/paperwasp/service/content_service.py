@@ -44,8 +44,9 @@ from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.text_query import TextQuery
+from paperwasp.search.text_query import TextAnswer, TextQuery
 from paperwasp.service.content_figures import content_figures
+from paperwasp.service.plan_runs import PlanRuns
 from paperwasp.yielding import switching_soon
 
 
@@ -63,6 +64,7 @@ class ContentService:
         self._gate = gate or FeedGate("content")
         self._queries = 0
         self._compiled = CompiledQueries(served)
+        self._runs = PlanRuns(limits.QUERY_THREADS)
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle, self.handle_all)
@@ -111,6 +113,7 @@ class ContentService:
     def close(self) -> None:
         """Return when no query is being answered on a calling thread, and none will be any more."""
         self._inline_lock.acquire()
+        self._runs.close()
 
     def _search(self, query: Query, reply: Reply) -> None:
         """Answer a short query here, since a hand-off takes longer than it does, and others on the pool."""
@@ -136,10 +139,12 @@ class ContentService:
     def _search_text(self, query: TextQuery, reply: Reply) -> None:
         """Answer by a compiled plan; None where there is none for the query."""
         filled = self._compiled.fill(self._node.reader.view(), query, time.monotonic_ns())
-        answer = None
-        if filled is not None and filled.run.steps <= limits.INLINE_QUERY_NS:
-            filled.run.run()
-            answer = filled.answer()
+        if filled is None:
+            reply(None)
+            return
+        self._runs.start(filled, partial(self._reply_text, reply))
+
+    def _reply_text(self, reply: Reply, answer: TextAnswer | None) -> None:
         self._queries += answer is not None
         reply(answer)
 

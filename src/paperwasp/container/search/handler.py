@@ -12,8 +12,8 @@ import asyncio
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, ParamSpec, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Answered
@@ -33,7 +33,7 @@ from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
-from paperwasp.container.search.text_requests import TextRequests, response_of
+from paperwasp.container.search.text_requests import TextReply, response_of
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
@@ -44,6 +44,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout, without_frames
 from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.messages import Request, Response
+from paperwasp.http.pending import Begun, settled
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS
@@ -74,6 +75,8 @@ class Messenger(Protocol):
 
     def ask(self, address: str, message: object) -> Awaitable[object]: ...
 
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None: ...
+
 
 @dataclass(slots=True)
 class _Shown:
@@ -83,6 +86,21 @@ class _Shown:
     """The format that the request accepts, unless its parameters say another."""
     format: str = ""
     callback: str = ""
+
+
+class _Outline(NamedTuple):
+    """What is known of a request before its parameters are read."""
+
+    pairs: Pairs
+    form: Form
+    key: Key
+    cached: CachedAnswer | None
+    """The answer that is kept, and may be given if it still holds."""
+    shape: Shape
+    kept: Kept | None
+    """The query that is prepared for the shape."""
+    measured: bool
+    """Whether the answer is to say what it took."""
 
 
 class SearchHandler:
@@ -113,10 +131,64 @@ class SearchHandler:
 
     async def handle(self, request: Request) -> Response:
         """The answer to a GET or POST. Never raises but for cancellation."""
-        started_ns = self._environment.monotonic_ns()
+        answer = await settled(self.begin(request))
+        assert isinstance(answer, Response)
+        return answer
+
+    def begin(self, request: Request) -> Begun:
+        """Begins to answer a GET or POST. Never raises."""
+        started_ns, config = self._environment.monotonic_ns(), self._config
         shown = _Shown(accepted_format(request))
         try:
-            return await self._answer(request, self._config, started_ns, shown)
+            read = self._read_outline(request, config, shown)
+        except PaperwaspError:  # it is read again to say what is wrong
+            read = None
+        if read is None or read.kept is None or read.kept.texts is None or read.cached is not None or read.measured:
+            return self._answer_all(request, config, started_ns, shown, read)
+        texts = read.kept.texts
+        query = texts.query_of(read.pairs, read.shape, started_ns)
+        if query is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
+            return self._answer_all(request, config, started_ns, shown, read)
+
+        def answer_of(found: object) -> Response | Coroutine[Any, Any, Response]:
+            if not isinstance(found, TextAnswer):  # what is wrong, or not a text alone, is found the general way
+                return self._answer_all(request, config, started_ns, shown, read)
+            response = response_of(found)
+            if texts.may_be_kept:
+                self.cache.put(read.key, response, config, {texts.cluster: found.stamp})
+            return response
+
+        reply = TextReply(answer_of)
+        self._messenger.hand(self._address_of(texts.cluster), query, reply)
+        return reply.begun
+
+    def _read_outline(self, request: Request, config: SearchConfig, shown: _Shown) -> _Outline | None:
+        """What is known of a request before its parameters are read; None: it is large. Errors: IllegalQuery."""
+        if len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES:
+            return None
+        return self._outline_of(request, parameter_pairs(request), config, shown)
+
+    def _outline_of(
+        self, request: Request, pairs: Pairs, config: SearchConfig, shown: _Shown, *, large: bool = False
+    ) -> _Outline:
+        measured = is_benchmark(request)
+        if measured:
+            pairs = measured_pairs(pairs)
+        form = self._forms.of(pairs)
+        key = key_of(pairs, form, shown.accepted)
+        cached = self.cache.get(key, config)
+        if cached is not None and (measured or _sets_aside(pairs, form)):
+            cached = None
+        shape = self._shape(pairs, form, config, shown)
+        kept = None if large else self.prepared.get(shape, config)
+        return _Outline(pairs, form, key, cached, shape, kept, measured)
+
+    async def _answer_all(
+        self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown, read: _Outline | None
+    ) -> Response:
+        """The answer to any request. Never raises but for cancellation."""
+        try:
+            return await self._answer(request, config, started_ns, shown, read)
         except PaperwaspError as error:
             failed = SearchResult(errors=[SearchError.of(error)])
         except Exception as error:
@@ -125,28 +197,18 @@ class SearchHandler:
         format_ = shown.format or plain_format(request) or shown.accepted
         return _response(failed, format_, shown.callback)
 
-    async def _answer(self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown) -> Response:
-        large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
-        pairs = await self._run_in_thread(parameter_pairs, request) if large else parameter_pairs(request)
-        measured = is_benchmark(request)
-        if measured:
-            pairs = measured_pairs(pairs)
-        form = self._forms.of(pairs)
-        key = key_of(pairs, form, shown.accepted)
-        kept = self.cache.get(key, config)
-        if kept is not None and not _sets_aside(pairs, form) and await self._holds(key, kept) and not measured:
-            return kept.response
-        bound = None
-        if not large:
-            shape = self._shape(pairs, form, config, shown)
-            prepared = self.prepared.get(shape, config)
-            if prepared is not None:
-                if prepared.texts is not None and not measured:
-                    whole = await self._answer_text(prepared.texts, shape, key, config, started_ns)
-                    if whole is not None:
-                        return whole
-                bound = self._bind(prepared, shape, started_ns, shown)
-        plan, parameters = bound or await self._read(pairs, form, config, started_ns, shown, large=large)
+    async def _answer(
+        self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown, read: _Outline | None
+    ) -> Response:
+        large = False
+        if read is None:
+            large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
+            pairs = await self._run_in_thread(parameter_pairs, request) if large else parameter_pairs(request)
+            read = self._outline_of(request, pairs, config, shown, large=large)
+        if read.cached is not None and await self._holds(read.key, read.cached):
+            return read.cached.response
+        bound = None if read.kept is None else self._bind(read.kept, read.shape, started_ns, shown)
+        plan, parameters = bound or await self._read(read.pairs, read.form, config, started_ns, shown, large=large)
         if plan.embeddings:
             plan = await self._embed(plan, started_ns)
         result, answers = await self._search(plan, parameters, started_ns)
@@ -156,8 +218,8 @@ class SearchHandler:
         else:
             response = _response(result, shown.format, shown.callback, config)
         if _may_be_kept(plan, parameters, result):
-            self._keep(key, response, config, answers)
-        if measured:
+            self._keep(read.key, response, config, answers)
+        if read.measured:
             elapsed_ns = self._environment.monotonic_ns() - started_ns
             return measured_response(response, request, plan, result, elapsed_ns)
         return response
@@ -176,25 +238,6 @@ class SearchHandler:
         except TimeoutError:
             raise Timeout(f"the time was over before the query's text was embedded ({plan.timeout_ms:g} ms)") from None
         return plan.with_inputs({each.name: tensor for each, tensor in zip(plan.embeddings, made, strict=True)})
-
-    async def _answer_text(
-        self, texts: TextRequests, shape: Shape, key: Key, config: SearchConfig, started_ns: int
-    ) -> Response | None:
-        """The answer to a request that is a user's text alone; None: it goes the general way."""
-        query = texts.query_of(shape.pairs, shape, started_ns)
-        if query is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
-            return None
-        try:
-            found = self._messenger.ask(self._address_of(texts.cluster), query)
-            answer = found.answer() if type(found) is Answered else await found
-        except PaperwaspError:  # the general way will say what is wrong
-            return None
-        if not isinstance(answer, TextAnswer):
-            return None
-        response = response_of(answer)
-        if texts.may_be_kept:
-            self.cache.put(key, response, config, {texts.cluster: answer.stamp})
-        return response
 
     def _bind(
         self, kept: Kept, shape: Shape, started_ns: int, shown: _Shown

@@ -9,9 +9,10 @@ general way, as does every text that is not plain; the answer is the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.container.search.config import NO_QUERY_LIMITS
@@ -23,6 +24,7 @@ from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
+from paperwasp.http.pending import Begun, PendingAnswer
 from paperwasp.query.items import AndItem, OrItem, WordItem
 from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.indexes import TEXT
@@ -35,6 +37,10 @@ _QUERY: Final = "model.queryString"
 _JSON_FORMATS: Final = ("", "json")
 _PROBE: Final = ("pwprobea", "pwprobeb")
 """Words that no rewrite of a tree knows."""
+
+
+_TASKS: Final[set[asyncio.Task[None]]] = set()
+"""Those that find an answer the general way."""
 
 
 class Window(NamedTuple):
@@ -92,6 +98,47 @@ class TextRequests:
         if query is None or plan.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
             return None
         return Window(query.order.hits, query.order.offset, query.deadline.at_ns)
+
+
+class TextReply:
+    """Takes the answer to a query of a text, now or later and from any thread, and makes the request's answer of it."""
+
+    __slots__ = ("_answer_of", "_loop", "_pending", "_response")
+
+    def __init__(self, answer_of: Callable[[object], Response | Coroutine[Any, Any, Response]]) -> None:
+        """`answer_of` makes the response of what was found, on the event loop, or what is to be run for it."""
+        self._answer_of = answer_of
+        self._loop = asyncio.get_running_loop()
+        self._response: Response | Coroutine[Any, Any, Response] | None = None
+        self._pending: PendingAnswer | None = None
+
+    def __call__(self, found: object) -> None:
+        if asyncio._get_running_loop() is self._loop:
+            self._take(found)
+        else:
+            self._loop.call_soon_threadsafe(self._take, found)
+
+    @property
+    def begun(self) -> Begun:
+        """The answer as far as it has come. Ask once, on the loop."""
+        if self._response is not None:
+            return self._response
+        self._pending = PendingAnswer()
+        return self._pending
+
+    def _take(self, found: object) -> None:
+        self._response = response = self._answer_of(found)
+        if self._pending is None:
+            return
+        if isinstance(response, Response):
+            self._pending.give(response)
+        else:
+            task = self._loop.create_task(self._run(response, self._pending))
+            _TASKS.add(task)  # the loop itself would not keep it
+            task.add_done_callback(_TASKS.discard)
+
+    async def _run(self, work: Coroutine[Any, Any, Response], pending: PendingAnswer) -> None:
+        pending.give(await work)
 
 
 def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:

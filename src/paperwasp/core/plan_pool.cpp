@@ -1,0 +1,120 @@
+// Threads that run plans: see plan_pool.hpp.
+#include "plan_pool.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace paperwasp {
+namespace {
+
+// Threads of the pool get no signals: these are for Python's main thread.
+class SignalsBlocked {
+  public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+  private:
+    sigset_t before_;
+};
+
+}  // namespace
+
+PlanPool::PlanPool(size_t threads) {
+    if (pipe(ends_) != 0) throw std::system_error(errno, std::generic_category(), "no pipe for the threads of queries");
+    for (const int end : ends_) {
+        fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
+        fcntl(end, F_SETFD, FD_CLOEXEC);
+    }
+    const SignalsBlocked blocked;
+    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+PlanPool::~PlanPool() {
+    {
+        const nb::gil_scoped_release unlocked;
+        {
+            const std::lock_guard lock(mutex_);
+            ends_soon_ = true;
+        }
+        came_.notify_all();
+        for (std::thread& thread : threads_) thread.join();
+    }
+    for (Job* job : waiting_) delete job;
+    for (Job* job : finished_) delete job;
+    for (const int end : ends_) close(end);
+}
+
+void PlanPool::submit(nb::object run, nb::object token) {
+    PlanRun* const of_run = nb::cast<PlanRun*>(run);
+    auto job = std::make_unique<Job>(Job{of_run, std::move(run), std::move(token)});
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(job.release());
+    }
+    came_.notify_one();
+}
+
+nb::list PlanPool::take() {
+    char bytes[64];
+    while (read(ends_[0], bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
+    }
+    std::vector<Job*> finished;
+    {
+        const std::lock_guard lock(mutex_);
+        finished.swap(finished_);
+    }
+    nb::list tokens;
+    for (Job* job : finished) {
+        tokens.append(std::move(job->token));
+        delete job;
+    }
+    return tokens;
+}
+
+size_t PlanPool::busy() const {
+    const std::lock_guard lock(mutex_);
+    return waiting_.size() + running_ + finished_.size();
+}
+
+void PlanPool::work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        came_.wait(lock, [this] { return ends_soon_ || !waiting_.empty(); });
+        if (ends_soon_) return;
+        Job* const job = waiting_.front();
+        waiting_.pop_front();
+        ++running_;
+        lock.unlock();
+        job->run->run();
+        lock.lock();
+        --running_;
+        finished_.push_back(job);
+        if (finished_.size() == 1) {
+            const char byte = 0;
+            [[maybe_unused]] const ssize_t written = write(ends_[1], &byte, 1);
+        }
+    }
+}
+
+void bind_plan_pool(nb::module_& m) {
+    nb::class_<PlanPool>(m, "PlanPool")
+        .def(nb::init<size_t>(), nb::arg("threads"))
+        .def("fileno", &PlanPool::fd, "A file descriptor that can be read when runs have finished.")
+        .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
+        .def("take", &PlanPool::take, "The tokens of the runs that have finished.")
+        .def_prop_ro("busy", &PlanPool::busy, "Runs that were not taken yet.");
+}
+
+}  // namespace paperwasp

@@ -1,0 +1,59 @@
+// PlanPool: threads of the core that run plans, and never take the interpreter's lock.
+//
+// The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a query
+// costs the loop a place in two queues, and no two threads fight for the lock.
+//
+// Threads: `submit`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects of
+// Python are counted up and down by the callers only.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "core.hpp"
+#include "plan.hpp"
+
+namespace paperwasp {
+
+class PlanPool {
+  public:
+    explicit PlanPool(size_t threads);
+    ~PlanPool();
+    PlanPool(const PlanPool&) = delete;
+    PlanPool& operator=(const PlanPool&) = delete;
+
+    // Can be read when there are finished runs to take.
+    int fd() const { return ends_[0]; }
+
+    // Has a run run. It is given back, with its token, by `take`.
+    void submit(nb::object run, nb::object token);
+
+    // The tokens of the runs that have finished.
+    nb::list take();
+
+    // Runs that are not finished.
+    size_t busy() const;
+
+  private:
+    struct Job {
+        PlanRun* run;
+        nb::object run_object, token;
+    };
+
+    void work();
+
+    mutable std::mutex mutex_;
+    std::condition_variable came_;
+    std::deque<Job*> waiting_;
+    std::vector<Job*> finished_;
+    size_t running_ = 0;
+    bool ends_soon_ = false;
+    int ends_[2] = {-1, -1};  // of a pipe
+    std::vector<std::thread> threads_;
+};
+
+}  // namespace paperwasp
