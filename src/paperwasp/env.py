@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -27,6 +29,7 @@ class Environment:
 
 
 SYSTEM = Environment()
+_ROOT: Final = Path("/")
 
 
 def sync_directory(directory: Path) -> None:
@@ -48,6 +51,27 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def cores(root: Path = _ROOT) -> float:
+    """How many processors' time this process may have: those that it may run on, or a control group's share of them.
+
+    `root`: of the file system in which control groups are looked for, of either version.
+    """
+    most = float(processors())
+    group = root / "sys/fs/cgroup"
+    with suppress(OSError, ValueError):
+        quota, period = (group / "cpu.max").read_text().split()
+        return most if quota == "max" else min(most, int(quota) / int(period))
+    with suppress(OSError, ValueError):
+        quota, period = ((group / f"cpu/cpu.cfs_{name}_us").read_text() for name in ("quota", "period"))
+        return most if int(quota) <= 0 else min(most, int(quota) / int(period))
+    return most
+
+
+def threads_for_cores() -> int:
+    """How many threads use all of `cores`."""
+    return max(1, math.ceil(cores()))
 
 
 def process_seconds() -> float | None:

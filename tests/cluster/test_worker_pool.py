@@ -229,3 +229,48 @@ def test_an_error_keeps_nothing_of_what_it_was_raised_in() -> None:
     finally:
         gc.enable()
         pool.close()
+
+
+def test_a_pool_grows_and_shrinks() -> None:
+    pool, gate = WorkerPool("test", threads=1), Gate()
+    answers, reply = replies()
+    pool.submit(gate, 1, reply)
+    pool.submit(gate, 2, reply)
+    gate.entered.get(timeout=WAIT_SECONDS)
+    assert pool.waiting() == 1 and gate.entered.empty()
+    pool.resize(3)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == 2
+    pool.submit(gate, 3, reply)
+    assert gate.entered.get(timeout=WAIT_SECONDS) == 3
+    pool.resize(1)
+    gate.through.release(3)
+    assert sorted(answers.get(timeout=WAIT_SECONDS) for _ in range(3)) == [1, 2, 3]  # type: ignore[type-var]
+    gate.most_inside = 0
+    for number in range(4, 7):
+        pool.submit(gate, number, reply)
+    gate.through.release(3)
+    assert [answers.get(timeout=WAIT_SECONDS) for _ in range(3)] == [4, 5, 6]
+    assert gate.most_inside == 1
+    pool.close()
+    assert not any(thread.is_alive() for thread in pool._threads)
+
+
+def test_work_is_offered_to_threads_that_are_idle() -> None:
+    pool, gate = WorkerPool("test", threads=2), Gate()
+    answers, reply = replies()
+    done: SimpleQueue[str] = SimpleQueue()
+    pool.submit(gate, 1, reply)
+    gate.entered.get(timeout=WAIT_SECONDS)
+    assert pool.offer(lambda: done.put("idle"))
+    assert done.get(timeout=WAIT_SECONDS) == "idle"
+    pool.submit(gate, 2, reply)
+    gate.entered.get(timeout=WAIT_SECONDS)
+    assert not pool.offer(lambda: done.put("busy"))
+    assert not pool.is_wanted()
+    pool.submit(gate, 3, reply)
+    assert pool.is_wanted()
+    gate.through.release(3)
+    assert sorted(answers.get(timeout=WAIT_SECONDS) for _ in range(3)) == [1, 2, 3]  # type: ignore[type-var]
+    pool.close()
+    assert not pool.offer(lambda: done.put("closed"))
+    assert done.empty()

@@ -6,6 +6,7 @@ Strings are numbers in a batch of tensors, and are looked up once for a query: `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,16 +29,21 @@ _UNKNOWN: Final = np.iinfo(np.int64).min
 
 
 class CodeTable:
-    """The numbers of the strings of a dictionary, each computed when it is first needed. For one query."""
+    """The numbers of the strings of a dictionary, each computed when it is first needed. For one query, any thread."""
 
     def __init__(self, numbers_of: Callable[[Sequence[str]], NDArray[Any]]) -> None:
         self._numbers_of = numbers_of
         self._dictionary: StringDictionary | None = None
         self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._lock = Lock()
 
     def numbers(self, dictionary: StringDictionary, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
         if not codes.size:
             return np.zeros(codes.shape, np.int64)
+        with self._lock:
+            return self._known(dictionary, codes)
+
+    def _known(self, dictionary: StringDictionary, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
         if dictionary is not self._dictionary:
             self._dictionary, self._numbers = dictionary, np.zeros(0, np.int64)
         needed = int(codes.max()) + 1

@@ -87,6 +87,14 @@ def _take_reply(claim: list[_Reply]) -> _Reply | None:
         return None
 
 
+def _call(work: Callable[[], None]) -> None:
+    work()
+
+
+def _take_no_notice(_: object) -> None:
+    """The reply to what was offered: who offers it knows when it is done."""
+
+
 class WorkerPool:
     """Runs work on `threads` threads; refuses with Overload what would wait behind `queue_length` others."""
 
@@ -101,14 +109,39 @@ class WorkerPool:
         """`with_short`: whether there is one more thread for short work."""
         self._short = WorkerPool(f"{name}-short", 1, queue_length, with_short=False) if with_short else None
         self._queue: SimpleQueue[_Queued | None] = SimpleQueue()
-        self._idle = deque(range(threads))
+        self._idle: deque[int] = deque()
         """One for each thread that waits for work."""
         self._deadlines = _Deadlines(name)
         self._queue_length = queue_length
         self._closed = False
-        self._threads = [Thread(target=self._run, name=f"{name}-{number}", daemon=True) for number in range(threads)]
-        for thread in self._threads:
+        self._name = name
+        self._threads: list[Thread] = []
+        self.size = 0
+        """How many threads there are, but for those that end when they have done what they do."""
+        self.resize(threads)
+
+    def resize(self, threads: int) -> None:
+        """Have this number of threads. Those that are too many end behind what waits now. By one thread at a time."""
+        for _ in range(threads, self.size):
+            self._queue.put(None)
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        for number in range(self.size, threads):
+            self._idle.append(number)
+            thread = Thread(target=self._run, name=f"{self._name}-{number}", daemon=True)
+            self._threads.append(thread)
             thread.start()
+        self.size = threads
+
+    def offer(self, work: Callable[[], None]) -> bool:
+        """Have a thread that is idle do this, and return whether there is one. What work raises is lost."""
+        if self._closed or self._queue.qsize() >= len(self._idle):
+            return False
+        self._queue.put((_call, work, [_take_no_notice]))
+        return True
+
+    def is_wanted(self) -> bool:
+        """Return whether work waits that no thread is free for."""
+        return self._queue.qsize() > len(self._idle)
 
     def submit(self, work: Work, message: object, reply: _Reply, deadline_ns: int = 0) -> None:
         """Answers through `reply`, from a thread of the pool; with Timeout at the deadline (on the monotonic clock; 0:
@@ -139,7 +172,7 @@ class WorkerPool:
         self._closed = True
         if self._short is not None:
             self._short.close()
-        for _ in self._threads:
+        for _ in range(self.size):
             self._queue.put(None)
         for thread in self._threads:
             thread.join()
@@ -152,6 +185,7 @@ class WorkerPool:
             del task
             if self._short is not None:
                 self._help(self._short)
+        self._idle.popleft()
 
     def _help(self, short: WorkerPool) -> None:
         """Does one of the short tasks that wait; all of them where nothing else waits."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.doctor.findings import Area, Finding
-from paperwasp.env import processors
+from paperwasp.env import cores
 from paperwasp.patterns import compile_later
 
 _AREA: Final = Area("machine")
@@ -34,7 +34,7 @@ def check_machine(system: Path = _SYSTEM) -> Iterator[Finding]:
     yield from _libraries()
     yield _kernels()
     yield from check_memory(*_memory(system))
-    yield check_cores(_cores(system))
+    yield check_cores(cores(system))
     yield check_open_files(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     yield from check_settings(system)
     yield check_clock(time.time())
@@ -121,19 +121,10 @@ def check_memory(total: int | None, available: int | None) -> Iterator[Finding]:
         yield _AREA.ok("memory", shown)
 
 
-def _cores(system: Path) -> float:
-    cores = float(processors())
-    with suppress(OSError, ValueError):
-        quota, period = (system / "sys/fs/cgroup/cpu.max").read_text().split()
-        if quota != "max":
-            cores = min(cores, int(quota) / int(period))
-    return cores
-
-
-def check_cores(cores: float) -> Finding:
+def check_cores(most: float) -> Finding:
     """Queries and feeding share one interpreter; kernels, syncing and checkpoints use others."""
-    shown = f"{cores:g} for this process"
-    if cores < limits.doctor.CORES:
+    shown = f"{most:g} for this process"
+    if most < limits.doctor.CORES:
         return _AREA.warning("cores", shown, "Give it two: checkpoints and large queries delay others on one")
     return _AREA.ok("cores", shown)
 

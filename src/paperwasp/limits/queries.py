@@ -25,6 +25,9 @@ QUERY_MEMORY_BYTES: Final = 64 * 1024 * 1024
 MOST_QUERY_MEMORY_BYTES: Final = 8 << 30
 """The most that services.xml may say."""
 QUERY_THREADS: Final = 2
+"""The threads of a content cluster's queries, where it has fewer cores and services.xml does not say how many."""
+MOST_QUERY_THREADS: Final = 1024
+"""The most that services.xml may say."""
 QUERY_QUEUE_LENGTH: Final = 256
 STREAMED_DOCUMENTS: Final = 10_000
 """The documents of a type with mode streaming that are searched together."""

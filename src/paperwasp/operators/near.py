@@ -100,7 +100,8 @@ class NearMatch(PositionalMatch):
     def _windows(self, lids: Lids) -> tuple[list[Occurrences], Occurrences]:
         """(the occurrences of each term in windows, the beginnings of windows). The last result is kept: ranking needs
         it for each term of a block."""
-        if self._last is None or not np.array_equal(self._last[0], lids):
+        last = self._last
+        if last is None or not np.array_equal(last[0], lids):
             found = [match.positions(lids) for match in (*self.terms, *self._excluded)]
             offsets, positions = [offsets for offsets, _ in found], [positions for _, positions in found]
             places = [self._places(lids, *each) for each in found] if self._has_elements else []
@@ -109,8 +110,8 @@ class NearMatch(PositionalMatch):
                 offsets, positions, places, len(self.terms), near.ordered, near.distance, near.exclusion, near.gap
             )
             terms = [_select_marked(*each, marks.view(np.bool_)) for each, marks in zip(found, kept, strict=False)]
-            self._last = lids, terms, (starts[0], starts[1])
-        return self._last[1:]
+            last = self._last = lids, terms, (starts[0], starts[1])  # another thread may have replaced it meanwhile
+        return last[1:]
 
     def _places(
         self, lids: Lids, offsets: NDArray[np.uint32], positions: NDArray[np.uint32]

@@ -7,7 +7,7 @@ here is an INFO. By the predicates the rest of the code knows what is executed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from paperwasp.document.parts import part_of_element
@@ -294,7 +294,4 @@ _TIPPING_POINT: Final = MatchPhase("").pre_post_filter_tipping_point
 _RESERVED: Final = "vespa."
 _BY_WORDS: Final = "what it sets, the words of the schema say"
 _EXECUTION: Final = "it tunes how a query is executed, not what it answers"
-_TUNING_NO_EFFECT: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("num-threads-per-search", "min-hits-per-thread", "num-search-partitions"), _EXECUTION),
-    **dict.fromkeys(("termwise-limit", "prefetch-tensors"), _EXECUTION),
-}
+_TUNING_NO_EFFECT: Final = dict.fromkeys(("termwise-limit", "prefetch-tensors"), _EXECUTION)

@@ -12,12 +12,13 @@ Scores = NDArray[np.float64]
 
 
 def best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
-    """The best `kept` with more hits, whose lids are above theirs: of these only higher scores than the last one's
-    matter, once there are `kept`."""
+    """The best `kept` with more hits, all of whose lids are above theirs, or some below: of the former only higher
+    scores than the last one's matter, once there are `kept`."""
     if not len(best):
         return best_of(lids, scores, kept)
     if len(best) == kept:
-        better = np.flatnonzero(scores > best_scores[-1])
+        last = best_scores[-1]
+        better = np.flatnonzero(scores > last if not len(lids) or lids[0] > best.max() else scores >= last)
         if not len(better):
             return best, best_scores
         lids, scores = lids[better], scores[better]

@@ -72,6 +72,7 @@ def bind(
             levels,
             observer,
             clock.is_over,
+            served.helpers,
         )
     except OutOfTime:
         setting = _setting(FalseOperator(space), profile, query, space)

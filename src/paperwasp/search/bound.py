@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from paperwasp.features.setting import QuerySetting
 from paperwasp.ranking import CompiledProfile
 from paperwasp.records import dataclass
 from paperwasp.search.diversity import Diversifier
+from paperwasp.search.helpers import Helpers
 from paperwasp.search.match_phase import Limiter
 from paperwasp.search.observe import NO_OBSERVER, Observer
 from paperwasp.search.order import Level
 from paperwasp.search.query import Query
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.rank_plan import RankPlan
+
+_NO_HELPERS: Final = Helpers()
 
 
 def is_never_over() -> bool:
@@ -42,6 +46,8 @@ class BoundQuery:
     """Of matching and ranking."""
     is_over: Callable[[], bool] = is_never_over
     """Whether the time for matching and ranking is over."""
+    helpers: Helpers = _NO_HELPERS
+    """The threads that help where there is much to rank."""
     is_late: bool = False
     """Whether the time was over before the query was planned: then nothing is found."""
 

@@ -5,17 +5,14 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.clock import OutOfTime
 from paperwasp.features.block import Block
 from paperwasp.operators.field_match import Lids
 from paperwasp.search.best_hits import best_of, best_with
-from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.known_features import NO_FEATURES, FeatureNotes, KnownFeatures
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
@@ -24,7 +21,8 @@ from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
 from paperwasp.search.pruning import pruned_hits
 from paperwasp.search.ranked import NO_LIDS, NO_SCORES, NOT_DEGRADED, TIMEOUT, Matches, RankedHits, Scores, finite
 from paperwasp.search.rescaling import Rescaling
-from paperwasp.search.scoring import scores_in_time, scores_of
+from paperwasp.search.scored_blocks import score_blocks
+from paperwasp.search.scoring import scores_of
 
 
 def pruned(bound: BoundQuery, kept: int) -> RankedHits | None:
@@ -67,32 +65,16 @@ def exhaustive(
         hits = all_scored(bound, matches)
         return hits.of(np.argsort(-hits.scores, kind="stable"))
     lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
-    best_lids, best_scores = NO_LIDS, NO_SCORES
-    scored = dropped = 0
-    highest = -np.inf
-    passed: list[Lids] = []
-    notes = FeatureNotes(bound.plan.reused)
-    for places in _blocks_of_all(bound, len(lids)):
-        block = lids[places]
-        floor = float(best_scores[-1]) if rescaling is None and len(best_scores) == kept else -np.inf
-        found = _scored_in_time(bound, block, floor, notes, is_first=scored == 0)
-        scored += len(found)
-        highest = max(highest, _highest(found))
-        near, scores = _above_drop_limit(bound, block[: len(found)], found)
-        dropped += len(found) - len(near)
-        passed.append(near)
-        if rescaling is not None:
-            scores = rescaling(scores)
-            on_page = _on_page(bound, near, scores, without)
-            near, scores = near[on_page], scores[on_page]
-        best_lids, best_scores = best_with(best_lids, best_scores, near, scores, kept)
-        if len(found) < len(block):
-            share = scored / len(lids)
-            return _hits(bound, scored - dropped, best_lids, best_scores, share, highest, matches)
+    best, notes = _Best(bound, kept, rescaling, without), FeatureNotes(bound.plan.reused)
+    scored = score_blocks(bound, lids, notes, best.take)
+    if scored < len(lids):
+        share = scored / len(lids)
+        return _hits(bound, scored - best.dropped, best.lids, best.scores, share, best.highest, matches)
     bound.observer.step("rank", "general (rank program in blocks)")
-    bound.observer.tag("first_phase", scored=scored, kept=len(best_lids))
-    bound.observer.reach(ON_FIRST_PHASE, passed)
-    return _hits(bound, matches.count - dropped, best_lids, best_scores, 1.0, highest, matches, notes.known())
+    bound.observer.tag("first_phase", scored=scored, kept=len(best.lids))
+    bound.observer.reach(ON_FIRST_PHASE, best.passed())
+    count = matches.count - best.dropped
+    return _hits(bound, count, best.lids, best.scores, 1.0, best.highest, matches, notes.known())
 
 
 def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
@@ -101,37 +83,82 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
     Raises OutOfTime where there was no time for any.
     """
     lids = matches.lids(bound.setting.space.limit)
-    notes = FeatureNotes(bound.plan.reused)
-    passed: list[Lids] = []
-    all_scores: list[Scores] = []
-    done, highest = 0, -np.inf
-    for places in _blocks_of_all(bound, len(lids)):
-        block = lids[places]
-        found = _scored_in_time(bound, block, -np.inf, notes, is_first=done == 0)
-        done += len(found)
-        highest = max(highest, _highest(found))
-        near, scores = _above_drop_limit(bound, block[: len(found)], found)
-        passed.append(near)
-        all_scores.append(scores)
-        if len(found) < len(block):
-            break
-    hits = passed[0] if len(passed) == 1 else np.concatenate([NO_LIDS, *passed])
-    scores = all_scores[0] if len(all_scores) == 1 else np.concatenate([NO_SCORES, *all_scores])
-    if done < len(lids):
-        return _hits(bound, len(hits), hits, scores, done / len(lids), highest, matches)
+    every, notes = _Every(bound), FeatureNotes(bound.plan.reused)
+    scored = score_blocks(bound, lids, notes, every.take)
+    hits, scores = every.hits()
+    if scored < len(lids):
+        return _hits(bound, len(hits), hits, scores, scored / len(lids), every.highest, matches)
     bound.observer.step("rank", "general (rank program in blocks)")
-    bound.observer.tag("first_phase", scored=done, kept=len(hits))
-    bound.observer.reach(ON_FIRST_PHASE, passed)
-    return _hits(bound, len(hits), hits, scores, 1.0, highest, matches, notes.known())
+    bound.observer.tag("first_phase", scored=scored, kept=len(hits))
+    bound.observer.reach(ON_FIRST_PHASE, every.passed())
+    return _hits(bound, len(hits), hits, scores, 1.0, every.highest, matches, notes.known())
 
 
-def _blocks_of_all(bound: BoundQuery, count: int) -> Iterable[slice]:
-    """The blocks of this number of hits: one where all have the same score."""
-    if bound.profile.first_phase.constant is not None:
-        return (slice(count),) if count else ()
-    known_ns = bound.cost.known_ns
-    first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
-    return blocks_of(count, len(bound.setting.terms), first)
+class _Scored:
+    """What the first phase leaves of blocks, which come in any order."""
+
+    def __init__(self, bound: BoundQuery) -> None:
+        self._bound = bound
+        self._passed: list[tuple[int, Lids]] = []
+        """The number of the first hit of a block among all, and those that are not dropped."""
+        self.dropped = 0
+        self.highest = -np.inf
+
+    def _above_drop_limit(self, number: int, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
+        self.highest = max(self.highest, float(scores.max(initial=-np.inf)))
+        near, limit = lids, self._bound.profile.rank_score_drop_limit
+        if limit is not None:
+            kept = scores > limit
+            near, scores = lids[kept], scores[kept]
+            self.dropped += len(lids) - len(near)
+        self._passed.append((number, near))
+        return near, scores
+
+    def passed(self) -> list[Lids]:
+        """The lids that are not dropped, rising."""
+        return [lids for _, lids in sorted(self._passed, key=itemgetter(0))]
+
+
+class _Every(_Scored):
+    """All of them with their scores."""
+
+    def __init__(self, bound: BoundQuery) -> None:
+        super().__init__(bound)
+        self._scores: list[tuple[int, Scores]] = []
+
+    def take(self, number: int, lids: Lids, scores: Scores) -> float:
+        _, above = self._above_drop_limit(number, lids, scores)
+        self._scores.append((number, above))
+        return -np.inf
+
+    def hits(self) -> tuple[Lids, Scores]:
+        """Return them by rising lid."""
+        lids, scores = self.passed(), [scores for _, scores in sorted(self._scores, key=itemgetter(0))]
+        if len(lids) == 1:
+            return lids[0], scores[0]
+        return np.concatenate([NO_LIDS, *lids]), np.concatenate([NO_SCORES, *scores])
+
+
+class _Best(_Scored):
+    """The best of them: with `rescaling`, of those that the page may have, by the relevances that it makes of scores.
+    `without`: ascending lids of hits that the page has otherwise."""
+
+    def __init__(self, bound: BoundQuery, kept: int, rescaling: Rescaling | None, without: Lids) -> None:
+        super().__init__(bound)
+        self._kept = kept
+        self._rescaling = rescaling
+        self._without = without
+        self.lids, self.scores = NO_LIDS, NO_SCORES
+
+    def take(self, number: int, lids: Lids, scores: Scores) -> float:
+        near, scores = self._above_drop_limit(number, lids, scores)
+        if self._rescaling is not None:
+            scores = self._rescaling(scores)
+            on_page = _on_page(self._bound, near, scores, self._without)
+            near, scores = near[on_page], scores[on_page]
+        self.lids, self.scores = best_with(self.lids, self.scores, near, scores, self._kept)
+        is_full = self._rescaling is None and len(self.scores) == self._kept
+        return float(self.scores[-1]) if is_full else -np.inf
 
 
 def first_phase_scores(bound: BoundQuery, lids: Lids) -> Scores:
@@ -180,36 +207,6 @@ def _scores(bound: BoundQuery, lids: Lids) -> Scores:
         return finite(scores_of(Block(bound.setting, lids, phases=profile.phases), profile.first_phase))
 
 
-def _scored_in_time(bound: BoundQuery, lids: Lids, floor: float, notes: FeatureNotes, *, is_first: bool) -> Scores:
-    """The scores of as many as there was time for; those that are not above the floor need not be known. None of
-    the first block is an error: OutOfTime."""
-    if not is_first and bound.is_over():
-        return NO_SCORES
-    profile = bound.profile
-    try:
-        with bound.observer.task(FIRST_PHASE, EXPRESSION, len(lids)):
-            prunes = profile.first_phase.is_feature and profile.rank_score_drop_limit is None
-            floor = floor if prunes else -np.inf
-            block = Block(bound.setting, lids, phases=profile.phases, score_floor=floor)
-            begun_ns = time.thread_time_ns()
-            scores = scores_in_time(block, profile.first_phase)
-            bound.cost.ranked(len(scores), time.thread_time_ns() - begun_ns)
-            notes.note(block)
-            return finite(scores)
-    except OutOfTime:
-        if is_first:
-            raise
-        return NO_SCORES
-
-
-def _above_drop_limit(bound: BoundQuery, lids: Lids, scores: Scores) -> tuple[Lids, Scores]:
-    limit = bound.profile.rank_score_drop_limit
-    if limit is None:
-        return lids, scores
-    kept = scores > limit
-    return lids[kept], scores[kept]
-
-
 def _on_page(bound: BoundQuery, lids: Lids, scores: Scores, without: Lids) -> NDArray[np.bool_]:
     """Which hits the page may have."""
     on_page = ~np.isin(lids, without) if len(without) else np.ones(len(lids), np.bool_)
@@ -217,7 +214,3 @@ def _on_page(bound: BoundQuery, lids: Lids, scores: Scores, without: Lids) -> ND
     if after is not None:
         on_page &= ranked_behind(lids, scores, after)
     return on_page
-
-
-def _highest(scores: Scores) -> float:
-    return float(scores.max(initial=-np.inf))

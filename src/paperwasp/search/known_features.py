@@ -67,14 +67,15 @@ class FeatureNotes:
             self.names = frozenset()
 
     def known(self) -> KnownFeatures:
-        """Return the features of all blocks together."""
+        """Return the features of all blocks together, by rising lids."""
         if not (self.names and self._blocks):
             return NO_FEATURES
         if len(self._blocks) == 1:
             lids, columns = self._blocks[0]
             return KnownFeatures(lids, columns)
-        lids = np.concatenate([lids for lids, _ in self._blocks])
-        columns = {name: np.concatenate([each[name] for _, each in self._blocks]) for name in self.names}
+        blocks = sorted((block for block in self._blocks if len(block[0])), key=lambda block: int(block[0][0]))
+        lids = np.concatenate([lids for lids, _ in blocks])
+        columns = {name: np.concatenate([each[name] for _, each in blocks]) for name in self.names}
         return KnownFeatures(lids, columns)
 
 

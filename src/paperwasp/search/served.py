@@ -15,6 +15,7 @@ from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking import Unexecuted
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
+from paperwasp.search.helpers import Helpers
 from paperwasp.search.page import PageSteps
 from paperwasp.search.rank_plan import RankPlan
 from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType
@@ -24,7 +25,9 @@ from paperwasp.search.summary import SummaryForms
 class ServedSchemas:
     """The schemas of one content cluster, compiled. May be asked from any thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, helpers: Helpers | None = None) -> None:
+        """`helpers`: the threads that help with large queries; None: there are none."""
+        self.helpers = helpers or Helpers()
         self._plans: dict[int, tuple[Schema, dict[str, RankPlan | Unexecuted]]] = {}
         self._streamed: dict[int, tuple[Schema, StreamedType]] = {}
         self._of_queries: KeptProfiles[RankPlan | Unexecuted] = KeptProfiles()

@@ -29,8 +29,10 @@ from paperwasp.content.node_files import open_node_files, open_stopped_cluster
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
+from paperwasp.search.helpers import Helpers
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
+from paperwasp.service.query_threads import query_threads
 
 FORGOTTEN: Final = ".forgotten-"
 """How the names of folders begin whose content is being deleted."""
@@ -66,7 +68,6 @@ class RunningCluster:
         messenger.serve(self._address, self._service.handle, self._service.handle_all)
 
     def _open(self, repair: bool) -> None:
-        self._served = ServedSchemas()
         if not repair:
             _check_log_is_there(self.directory)
         check_readable(self.directory / "node")  # before the log is opened, which may cut a torn tail off
@@ -77,6 +78,8 @@ class RunningCluster:
             self._log.close()
             raise
         self._pool = WorkerPool("query")
+        self._helpers = Helpers(self._pool)
+        self._served = ServedSchemas(self._helpers)
         self._service = ContentService(self._node, self._pool, self._served, self._gate)
         self.is_open = True
 
@@ -87,6 +90,9 @@ class RunningCluster:
     def configure(self, generation: int, cluster: ContentCluster) -> None:
         """Serves these schemas when it returns. The documents of types that are not among them are gone."""
         key = _node_of(cluster).distribution_key
+        threads, most_of_query = query_threads(cluster.declared.tuning)
+        self._pool.resize(threads)
+        self._helpers.configure(most_of_query)
         self._node.configure(generation, cluster.schemas, _modes(cluster), key)
         view = self._node.reader.view()
         self._served.compile_all(view.schemas, view.modes)

@@ -23,11 +23,20 @@ LabelNumbers = NDArray[np.int64]
 _OWN_NUMBER: Final = compile_later(r"0|[1-9][0-9]{0,17}", re.ASCII)
 
 
+class LabelsClosed(Exception):
+    """A label has no number, and is to be given none now."""
+
+
 class Labels:
     """The labels of one evaluation, numbered. A whole number is its own number; other labels have negative ones.
 
+    Numbers are given in the order in which labels are met. Any thread may ask while they are closed.
+
     `base`: labels that are known before, such as those of a profile's constants; it must not change any more.
     """
+
+    is_closed: bool = False
+    """Whether labels without a number are errors (LabelsClosed): while several threads meet them in any order."""
 
     def __init__(self, base: Labels | None = None) -> None:
         self._numbers: dict[str, int] = {}
@@ -40,6 +49,8 @@ class Labels:
             return int(label)
         known = self.known(label)
         if known is None:
+            if self.is_closed:
+                raise LabelsClosed
             self._texts.append(label)
             known = self._numbers[label] = -self._before - len(self._texts)
         return known

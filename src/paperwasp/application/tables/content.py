@@ -44,14 +44,14 @@ file-access  noted
     write?  noted = normal|directio
     read?  noted = normal|directio|mmap|mlock|populate
     search?  noted = normal|directio|mmap|mlock|populate
-search-node  noted -- its resources are managed without settings
-    requestthreads?  noted
-        search?  noted = count
-        persearch?  noted = count
-        summary?  noted = count
-    lidspace?  noted
+search-node  used
+    requestthreads?  used
+        search?  used = count
+        persearch?  used = count
+        summary?  noted = count -- hits are written by the thread that finds them
+    lidspace?  noted -- its resources are managed without settings
         max-bloat-factor?  noted = ratio
-    flushstrategy?  noted
+    flushstrategy?  noted -- its resources are managed without settings
         native?  noted
             total?  noted
                 maxmemorygain?  noted = count
@@ -66,17 +66,17 @@ search-node  noted -- its resources are managed without settings
             conservative?  noted
                 memory-limit-factor?  noted = ratio
                 disk-limit-factor?  noted = ratio
-    resizing?  noted
+    resizing?  noted -- its resources are managed without settings
         initialdocumentcount?  noted = count
         amortize-count?  noted = count
-    index?  noted
+    index?  noted -- its resources are managed without settings
         io@file-access?
         warmup?  noted
             time?  noted = from-0
             unpack?  noted = boolean
-    attribute?  noted
+    attribute?  noted -- its resources are managed without settings
         io@file-access?
-    summary?  noted
+    summary?  noted -- its resources are managed without settings
         io@file-access?
         store?  noted
             cache?  noted
@@ -93,12 +93,12 @@ search-node  noted -- its resources are managed without settings
                     maxsize?  noted = count
                     maxentries?  noted = count
                     compression@compression?
-    initialize?  noted
+    initialize?  noted -- its resources are managed without settings
         threads?  noted = count
-    feeding?  noted
+    feeding?  noted -- its resources are managed without settings
         concurrency?  noted = ratio
         niceness?  noted = ratio
-    removed-db?  noted
+    removed-db?  noted -- its resources are managed without settings
         prune?  noted
             age?  noted = from-0
             interval?  noted = from-60
