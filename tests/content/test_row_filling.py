@@ -40,6 +40,18 @@ def test_documents_are_in_the_row_store_as_they_were_put(tmp_path: Path) -> None
         assert node.node.sizes_bytes()["rows"] == node.node.reader.view().rows.size_bytes() > 0
 
 
+def test_filling_leaves_the_cache_of_the_store_alone(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        node.apply(*(put(k, title=f"word{k}" * 20) for k in range(500)))
+        node.node.checkpoint()
+        store = node.node.reader.view().store
+        before = store.cache_bytes()
+        fill_rows(node.node)
+        assert store.cache_bytes() == before
+        assert check_rows(node.node.reader.view(), whole=True) == 500  # reads the same documents to show them
+        assert store.cache_bytes() > before
+
+
 def test_a_few_documents_are_added_when_no_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ROW_CHUNK_LEAST", 3)
     with started(tmp_path) as node:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,21 @@ def test_a_batch_is_written_in_order(tmp_path: Path) -> None:
     assert list(store.scan()) == [(gid(1), first), (gid(3), third)]
     assert list(store.scan(gid(2))) == [(gid(3), third)]
     assert list(store.scan(gid(0), gid(3))) == [(gid(1), first)]
+    store.close()
+
+
+def test_what_is_read_in_passing_does_not_stay_in_the_cache(tmp_path: Path) -> None:
+    store = DocumentStore(tmp_path)
+    for number in range(2000):
+        put(store, number, random.Random(number).randbytes(40).hex().encode())
+    store.flush()
+    everything = [gid(number) for number in range(2000)]
+    empty = store.cache_bytes()
+    passing = store.multi_get(everything, in_passing=True)
+    assert list(store.scan(in_passing=True)) == list(zip(everything, passing, strict=True))
+    assert store.cache_bytes() == empty
+    assert store.multi_get(everything) == passing
+    assert store.cache_bytes() > empty + 100_000
     store.close()
 
 

@@ -213,7 +213,7 @@ def _dead(state: NodeState) -> int:
 
 def _entries(state: NodeState, lids: NDArray[Any]) -> list[Entry]:
     gids = [state.gids.array[lid].tobytes() for lid in lids]
-    documents = state.store.multi_get(gids)
+    documents = state.store.multi_get(gids, in_passing=True)
     return [_entry(state, int(lid), gid, found) for lid, gid, found in zip(lids, gids, documents, strict=True)]
 
 

@@ -88,7 +88,7 @@ def next_chunk(store: DocumentStore, request: ReindexRequest) -> Chunk:
     documents: list[StoredDocument] = []
     size_bytes = 0
     start = request.token + b"\0" if request.token else b""
-    for scanned, (gid, document) in enumerate(store.scan(start), 1):
+    for scanned, (gid, document) in enumerate(store.scan(start, in_passing=True), 1):
         if type_of_id(document.id) == request.document_type:
             documents.append(document)
             size_bytes += len(document.fields)

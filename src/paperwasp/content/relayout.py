@@ -173,7 +173,7 @@ def _documents_of(state: NodeState, kind: TypeLayout) -> Iterator[StoredChunk]:
         yield from (_read_stored(state, chunk) for chunk in _chunks(_lids_of(state, kind)))
         return
     types = state.document_types.array
-    scanned = ((document.lid, gid, document) for gid, document in state.store.scan())
+    scanned = ((document.lid, gid, document) for gid, document in state.store.scan(in_passing=True))
     of_type = (found for found in scanned if types[found[0]] == kind.number)
     while chunk := list(islice(of_type, limits.LOG_BATCH_OPERATIONS)):
         yield chunk
@@ -194,7 +194,10 @@ def _chunks(lids: Lids) -> Iterator[Lids]:
 def _read_stored(state: NodeState, lids: Lids) -> StoredChunk:
     gid_of = sorted((state.gids.array[lid].tobytes(), lid) for lid in lids.tolist())
     gids = [gid for gid, _ in gid_of]
-    found = ((lid, gid, document) for (gid, lid), document in zip(gid_of, state.store.multi_get(gids), strict=True))
+    found = (
+        (lid, gid, document)
+        for (gid, lid), document in zip(gid_of, state.store.multi_get(gids, in_passing=True), strict=True)
+    )
     return [(lid, gid, _check_stored(lid, gid, document)) for lid, gid, document in found]
 
 

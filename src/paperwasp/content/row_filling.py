@@ -68,7 +68,7 @@ def _documents_of(view: View, lids: NDArray[np.uint32]) -> list[RowDocument | No
     numbers = [view.type_numbers[name] for name in view.schemas if view.modes.get(name, INDEX_MODE) == INDEX_MODE]
     is_wanted = is_live & np.isin(view.document_types[lids], numbers) & (view.changed[lids] == 0)
     wanted = lids[is_wanted].tolist()
-    found = dict(zip(wanted, view.store.multi_get(view.gids_of(wanted)), strict=True))
+    found = dict(zip(wanted, view.store.multi_get(view.gids_of(wanted), in_passing=True), strict=True))
     documents = (found.get(lid) for lid in lids.tolist())
     return [
         RowDocument(document.id.encode(), document.fields) if document is not None and document.lid == lid else None

@@ -50,7 +50,7 @@ def visit(store: DocumentStore, view_of: Callable[[], View], request: VisitReque
         start = max(start, _after(request.token))
     if not request.document_types or (end is not None and start >= end):
         return VisitResponse((), None, 1.0)
-    before, scan = view_of(), store.scan(start, end, removes=True)
+    before, scan = view_of(), store.scan(start, end, removes=True, in_passing=True)
     first = next(scan, None)
     # Of the view, after the scan began: a view from before would not know of the changes in place that came between.
     view = view_of()

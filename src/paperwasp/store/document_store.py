@@ -30,6 +30,7 @@ from rocksdict import (
     Options,
     Rdict,
     RdictIter,
+    ReadOptions,
     WriteBatch,
     WriteOptions,
 )
@@ -144,6 +145,9 @@ class DocumentStore:
         self._database = open_database() if read_only else with_reserve(directory.with_name(_RESERVE), open_database)
         self._removals = self._database.get_column_family(_REMOVALS)
         self._removal_family = self._database.get_column_family_handle(_REMOVALS)
+        self._passing = self._database.get_column_family("default")
+        """The same documents, read in passing. (Options that are given to `get` do not hold for many keys.)"""
+        self._passing.set_read_options(_in_passing())
         self._write_options = WriteOptions()
         self._write_options.disable_wal = True  # type: ignore[method-assign, assignment]  # an attribute, in truth
         self._large_bytes = 0
@@ -172,9 +176,9 @@ class DocumentStore:
         except Exception as error:
             raise _sorted_error(self._directory, error) from error
 
-    def _values(self, gids: Any) -> Any:
+    def _values(self, gids: Any, in_passing: bool = False) -> Any:
         try:
-            return self._database.get(gids)
+            return (self._passing if in_passing else self._database).get(gids)
         except Exception as error:
             raise _sorted_error(self._directory, error) from error
 
@@ -183,21 +187,22 @@ class DocumentStore:
         value = self._values(gid)
         return None if value is None else self._document(gid, value)
 
-    def multi_get(self, gids: Sequence[bytes]) -> list[StoredDocument | None]:
+    def multi_get(self, gids: Sequence[bytes], in_passing: bool = False) -> list[StoredDocument | None]:
+        """`in_passing`: blocks that are read do not stay in the cache, where they would take the place of others."""
         if not gids:
             return []
-        values = self._values(list(gids)) or []
+        values = self._values(list(gids), in_passing) or []
         document = self._document
         return [None if value is None else document(gid, value) for gid, value in zip(gids, values, strict=True)]
 
     def scan(
-        self, start: bytes = b"", end: bytes | None = None, removes: bool = False
+        self, start: bytes = b"", end: bytes | None = None, removes: bool = False, in_passing: bool = False
     ) -> Iterator[tuple[bytes, StoredDocument]]:
         """Documents with start <= gid < end, in the order of their gids, as they are when the scan begins.
 
-        With `removes`, tombstones too, however old.
+        With `removes`, tombstones too, however old. `in_passing`: as of `multi_get`.
         """
-        cursor = self._database.iter()
+        cursor = self._database.iter(_in_passing() if in_passing else None)
         if start:
             cursor.seek(start)
         else:
@@ -263,6 +268,10 @@ class DocumentStore:
         """Of documents that are not in files yet."""
         return self._database.property_int_value("rocksdb.size-all-mem-tables") or 0
 
+    def cache_bytes(self) -> int:
+        """Of blocks that were read, at most STORE_CACHE_BYTES."""
+        return self._database.property_int_value("rocksdb.block-cache-usage") or 0
+
     def size_bytes(self) -> int:
         """On disk, about."""
         tables, blobs = "rocksdb.total-sst-files-size", "rocksdb.total-blob-file-size"
@@ -271,13 +280,13 @@ class DocumentStore:
     def close(self) -> None:
         # RocksDB lets go of its lock when the last handle is gone.
         del self._removal_family
-        _close(self._removals, self._database)
+        _close(self._removals, self._passing, self._database)
 
     def remove_when_unread(self) -> finalize[..., DocumentStore]:
         """Closes the store and removes its folder when nobody reads it any more, or when what this gives is called,
         once. Nothing is written from now on."""
         del self._removal_family
-        removal = finalize(self, _close_and_remove, self._removals, self._database, self._directory)
+        removal = finalize(self, _close_and_remove, self._directory, self._removals, self._passing, self._database)
         removal.atexit = False
         return removal
 
@@ -296,6 +305,12 @@ class DocumentStore:
             raise Corruption(f"{self._directory}: the document with gid {gid.hex()} is damaged")
         end = _HEADER_BYTES + id_length
         return _new_document(StoredDocument, (value[_HEADER_BYTES:end].decode(), timestamp_us, lid, value[end:], form))
+
+
+def _in_passing() -> ReadOptions:
+    options = ReadOptions()
+    options.fill_cache(False)  # type: ignore[call-arg]  # it takes the value, in truth
+    return options
 
 
 def _check_ended(cursor: RdictIter, directory: Path) -> None:
@@ -317,14 +332,14 @@ def _sorted_error(directory: Path, error: Exception) -> PaperwaspError:
     return InternalError(f"{directory}: the document store cannot be read or written: {message}")
 
 
-def _close_and_remove(removals: Rdict, database: Rdict, directory: Path) -> None:
-    _close(removals, database)
+def _close_and_remove(directory: Path, *handles: Rdict) -> None:
+    _close(*handles)
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _close(removals: Rdict, database: Rdict) -> None:
-    """Closes both. Nothing is lost where that cannot be written any more: only checkpoints count."""
-    for closing in (removals, database):
+def _close(*handles: Rdict) -> None:
+    """Closes all. Nothing is lost where that cannot be written any more: only checkpoints count."""
+    for closing in handles:
         try:
             closing.close()
         except Exception as error:
