@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from paperwasp.core import _core, bm25
 from paperwasp.core.plain_index import Document, PlainIndex, PlainTerm
@@ -184,6 +185,16 @@ def test_bitmaps_stay_within_their_bytes_and_go_with_their_segment() -> None:
     assert _core.FrequentTerms.bytes_kept() == before
 
 
+AMONG = st.sampled_from([(0.5, 0.5), (1.0, 0.0), (1.0, 0.01), (0.99, 0.0), (1.0, 1.0)])
+"""Of the documents with a term, and of the others, how many are asked for."""
+
+
+def lids_among(has_term: NDArray[np.bool_], seed: int, share: float, share_of_others: float) -> NDArray[np.uint32]:
+    """Lids, such as those of the only word of a query are: whole blocks of its postings."""
+    chance = np.random.default_rng(seed).random(len(has_term))
+    return np.flatnonzero(chance < np.where(has_term, share, share_of_others)).astype(np.uint32)
+
+
 @settings(deadline=None, max_examples=60)
 @given(
     corpora,
@@ -191,12 +202,18 @@ def test_bitmaps_stay_within_their_bytes_and_go_with_their_segment() -> None:
     st.integers(0, 2**32),
     st.lists(st.tuples(st.integers(0, TERMS + 1), st.floats(0, 9)), max_size=5),
     st.sampled_from([(1.2, 0.75), (0.0, 0.0), (2.0, 1.0)]),
+    AMONG,
 )
 def test_bm25_of_terms_is_that_of_their_occurrences(
-    corpus: Corpus, cuts: list[int], seed: int, terms: list[tuple[int, float]], parameters: tuple[float, float]
+    corpus: Corpus,
+    cuts: list[int],
+    seed: int,
+    terms: list[tuple[int, float]],
+    parameters: tuple[float, float],
+    among: tuple[float, float],
 ) -> None:
     plain, reader = PlainIndex(corpus.documents), corpus.reader(cuts, [corpus.average_length])
-    lids = np.flatnonzero(np.random.default_rng(seed).random(len(corpus.documents)) < 0.5).astype(np.uint32)
+    lids = lids_among(plain.occurrences(terms[0][0] if terms else 0) > 0, seed, *among)
     found, expected = np.zeros(len(lids)), np.zeros(len(lids))
     _core.add_bm25_of(reader, 0, terms, *parameters, corpus.average_length, lids, found)
     occurrences = [plain.occurrences(term)[lids].astype(np.int32) for term, _ in terms]
@@ -215,11 +232,13 @@ def test_bm25_of_terms_needs_a_field_and_a_score_for_each_document() -> None:
 
 
 @settings(deadline=None, max_examples=30)
-@given(corpus=corpora, cuts=cut_points, seed=st.integers(0, 2**32), term=st.integers(0, TERMS))
-def test_occurrences_positions_lengths(corpus: Corpus, cuts: list[int], seed: int, term: int) -> None:
+@given(corpus=corpora, cuts=cut_points, seed=st.integers(0, 2**32), term=st.integers(0, TERMS), among=AMONG)
+def test_occurrences_positions_lengths(
+    corpus: Corpus, cuts: list[int], seed: int, term: int, among: tuple[float, float]
+) -> None:
     reader = corpus.reader(cuts, [10.0])
     plain = PlainIndex(corpus.documents)
-    lids = np.flatnonzero(np.random.default_rng(seed).random(len(corpus.documents)) < 0.5).astype(np.uint32)
+    lids = lids_among(plain.occurrences(term) > 0, seed, *among)
     counts = np.empty(len(lids), np.int32)
     _core.occurrences(reader, 0, term, lids, counts)
     assert counts.tolist() == plain.occurrences(term)[lids].tolist()

@@ -39,9 +39,7 @@ void add_bm25_of(const Reader& reader, uint32_t field, const std::vector<std::pa
     std::vector<int32_t> lengths(n), occurrences(n);
     read_lengths(reader, field, lids.data(), n, lengths.data());
     for (const auto& [term, weight] : terms) {
-        std::fill(occurrences.begin(), occurrences.end(), 0);
-        visit_lids(reader, field, term, lids.data(), n,
-                   [&](size_t i, Cursor& cursor, uint32_t at) { occurrences[i] = static_cast<int32_t>(cursor.frequencies()[at]); });
+        read_occurrences(reader, field, term, lids.data(), n, occurrences.data());
         add(occurrences.data(), lengths.data(), n, weight * (k1 + 1), k1 * (1 - b), k1 * b, average_length, scores.data());
     }
 }

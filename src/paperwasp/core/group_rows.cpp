@@ -22,6 +22,8 @@ constexpr size_t AHEAD_ROWS = 32;          // whose places are fetched together
 constexpr uint64_t SMALL_TABLE = 1 << 16;  // entries that are always worth a table
 constexpr uint64_t TABLE_ROWS = 4;         // entries of a table for each row, at most
 constexpr size_t LEAST_SLOTS = 1 << 12;
+constexpr uint64_t LEAST_TALLIES = 1 << 8;  // values that are always counted in a table of them all
+constexpr uint64_t ROWS_OF_TALLY = 2;       // rows for each value of such a table, at least
 
 struct Found {
     std::unique_ptr<std::vector<uint32_t>> groups = std::make_unique<std::vector<uint32_t>>();
@@ -158,45 +160,108 @@ nb::tuple group_rows(In<uint32_t> parents, In<Key> keys) {
     return nb::make_tuple(own(std::move(found.groups)), own(std::move(found.first)));
 }
 
-// The distinct values that a column has in some rows, each with how many of these have it, and the best of their relevances with the first
-// of them that has it.
+// The distinct values that a column has in some rows, in the order in which they are met, each with how many of these rows have it, and the
+// best of their relevances with the first of them that has it.
+template <typename Key>
+struct Counted {
+    std::unique_ptr<std::vector<Key>> values = std::make_unique<std::vector<Key>>();
+    std::unique_ptr<std::vector<int64_t>> counts = std::make_unique<std::vector<int64_t>>();
+    std::unique_ptr<std::vector<double>> best = std::make_unique<std::vector<double>>();
+    std::unique_ptr<std::vector<uint32_t>> best_rows = std::make_unique<std::vector<uint32_t>>();
+
+    void add(Key value, int64_t count, double relevance, uint32_t row) {
+        values->push_back(value);
+        counts->push_back(count);
+        best->push_back(relevance);
+        best_rows->push_back(row);
+    }
+};
+
+// Of a value: what is looked up for a row stands together.
+struct Tally {
+    int64_t count;
+    double best;
+    uint32_t best_row;
+};
+
+// The same, where values are few and near each other: `span` values from `least` on.
+template <typename Value, typename Key>
+void count_by_table(const Value* value, const uint32_t* lid, const double* relevance, size_t rows, Value least, uint64_t span, Clock& clock,
+                    Counted<Key>& found) {
+    std::vector<Tally> tallies(span, Tally{0, -std::numeric_limits<double>::infinity(), 0});
+    std::vector<Value> met;
+    const auto tally_of = [&](Value each) -> Tally& {
+        return tallies[static_cast<uint64_t>(static_cast<Key>(each)) - static_cast<uint64_t>(static_cast<Key>(least))];
+    };
+    for (size_t start = 0; start < rows; start += BLOCK_ROWS) {
+        const size_t end = std::min(rows, start + BLOCK_ROWS);
+        clock.spend(static_cast<int64_t>(3 * (end - start)));
+        for (size_t row = start; row < end; ++row) {
+            Tally& tally = tally_of(value[lid[row]]);
+            if (tally.count++ == 0) {
+                tally.best_row = static_cast<uint32_t>(row);
+                met.push_back(value[lid[row]]);
+            }
+            if (relevance[row] > tally.best) {
+                tally.best = relevance[row];
+                tally.best_row = static_cast<uint32_t>(row);
+            }
+        }
+    }
+    for (const Value each : met) {
+        const Tally& tally = tally_of(each);
+        found.add(static_cast<Key>(each), tally.count, tally.best, tally.best_row);
+    }
+}
+
+// The same of any values.
+template <typename Value, typename Key>
+void count_by_rows(const Value* value, const uint32_t* lid, const double* relevance, size_t rows, Clock& clock, Counted<Key>& counted) {
+    clock.spend(static_cast<int64_t>(8 * rows));
+    std::vector<Key> keys(rows);
+    for (size_t row = 0; row < rows; ++row) keys[row] = static_cast<Key>(value[lid[row]]);
+    Found found;
+    number_rows(std::vector<uint32_t>(rows).data(), keys.data(), rows, clock, found);
+    for (const uint32_t row : *found.first) counted.add(keys[row], 0, -std::numeric_limits<double>::infinity(), row);
+    clock.spend(static_cast<int64_t>(4 * rows));
+    for (size_t row = 0; row < rows; ++row) {
+        const uint32_t group = (*found.groups)[row];
+        ++(*counted.counts)[group];
+        if (relevance[row] > (*counted.best)[group]) {
+            (*counted.best)[group] = relevance[row];
+            (*counted.best_rows)[group] = static_cast<uint32_t>(row);
+        }
+    }
+}
+
 template <typename Value, typename Key>
 nb::tuple count_values(In<Value> column, In<uint32_t> lids, In<double> relevances) {
     const size_t rows = lids.shape(0);
     if (relevances.shape(0) != rows) throw std::invalid_argument("a relevance for each row");
     if (rows >= UINT32_MAX) throw std::invalid_argument("too many rows to group");
-    const uint32_t* lid = lids.data();
-    if (rows > 0 && *std::max_element(lid, lid + rows) >= column.shape(0)) throw std::invalid_argument("a row beyond the column");
-    auto values = std::make_unique<std::vector<Key>>();
-    auto counts = std::make_unique<std::vector<int64_t>>();
-    auto best = std::make_unique<std::vector<double>>();
-    auto best_rows = std::make_unique<std::vector<uint32_t>>();
+    Counted<Key> found;
     {
-        const GilRelease release(is_much(8 * rows));
+        const GilRelease release(is_much(4 * rows));
         Clock clock;
-        clock.spend(static_cast<int64_t>(8 * rows));
-        std::vector<Key> keys(rows);
+        clock.spend(static_cast<int64_t>(2 * rows));
+        const uint32_t* lid = lids.data();
         const Value* value = column.data();
-        for (size_t row = 0; row < rows; ++row) keys[row] = static_cast<Key>(value[lid[row]]);
-        Found found;
-        number_rows(std::vector<uint32_t>(rows).data(), keys.data(), rows, clock, found);
-        const size_t count = found.first->size();
-        for (const uint32_t row : *found.first) values->push_back(keys[row]);
-        counts->resize(count);
-        best->assign(count, -std::numeric_limits<double>::infinity());
-        *best_rows = *found.first;
-        clock.spend(static_cast<int64_t>(4 * rows));
-        const double* relevance = relevances.data();
-        for (size_t row = 0; row < rows; ++row) {
-            const uint32_t group = (*found.groups)[row];
-            ++(*counts)[group];
-            if (relevance[row] > (*best)[group]) {
-                (*best)[group] = relevance[row];
-                (*best_rows)[group] = static_cast<uint32_t>(row);
+        if (rows > 0) {
+            if (*std::max_element(lid, lid + rows) >= column.shape(0)) throw std::invalid_argument("a row beyond the column");
+            Value least = value[lid[0]], most = least;
+            for (size_t row = 0; row < rows; ++row) {
+                least = std::min(least, value[lid[row]]);
+                most = std::max(most, value[lid[row]]);
             }
+            const uint64_t last = static_cast<uint64_t>(static_cast<Key>(most)) - static_cast<uint64_t>(static_cast<Key>(least));
+            if (last < std::max<uint64_t>(LEAST_TALLIES, rows / ROWS_OF_TALLY))
+                count_by_table(value, lid, relevances.data(), rows, least, last + 1, clock, found);
+            else
+                count_by_rows(value, lid, relevances.data(), rows, clock, found);
         }
     }
-    return nb::make_tuple(own(std::move(values)), own(std::move(counts)), own(std::move(best)), own(std::move(best_rows)));
+    return nb::make_tuple(own(std::move(found.values)), own(std::move(found.counts)), own(std::move(found.best)),
+                          own(std::move(found.best_rows)));
 }
 
 template <typename Value, typename Key>

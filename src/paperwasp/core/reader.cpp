@@ -168,9 +168,7 @@ void occurrences(const Reader& reader, uint32_t field, uint32_t term, In<uint32_
     check_field(reader, field);
     if (to.size() != lids.size()) throw nb::value_error("one result for each lid");
     const GilRelease unlocked(is_much(STEPS_OF_LID * lids.size()));
-    std::fill(to.data(), to.data() + to.size(), 0);
-    visit_lids(reader, field, term, lids.data(), lids.size(),
-               [&](size_t i, Cursor& cursor, uint32_t at) { to.data()[i] = static_cast<int32_t>(cursor.frequencies()[at]); });
+    read_occurrences(reader, field, term, lids.data(), lids.size(), to.data());
 }
 
 // Where the term stands in each of the lids: (offsets[lids + 1], positions).
