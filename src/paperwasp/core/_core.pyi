@@ -252,7 +252,7 @@ class Snapshot:
         most_words: int,
     ) -> None: ...
     def add_word(
-        self, index: str, text: str, parts: Sequence[tuple[float, Sequence[tuple[int, Sequence[int]]]]]
+        self, index: str, text: str, parts: Sequence[tuple[float, Sequence[tuple[int, Sequence[int], int]]]]
     ) -> None: ...
     def add_field(self, name: str, number: int, average_length: float) -> None: ...
 
@@ -261,7 +261,7 @@ class Plan:
     def __init__(
         self,
         index: str,
-        all: bool,
+        composite: str,
         fields: Sequence[tuple[str, float, float, float]],
         form: PageForm,
         most_words: int,
@@ -276,6 +276,7 @@ class Plan:
         offset: int,
         match_end_ns: int,
         end_ns: int,
+        accept: _U64 | None,
     ) -> PlanRun | list[str] | None: ...
 
 class PlanRun:

@@ -2,6 +2,7 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
@@ -22,6 +24,16 @@ namespace paperwasp {
 namespace {
 
 constexpr uint64_t ROOM_OF_HIT = 1024;  // bytes, about
+
+constexpr size_t MOST_PHRASE_WORDS = 5;    // in longer ones, words that repeat are looked at
+constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
+
+// As features/bm25.py has it.
+double inverse_document_frequency(uint64_t documents, uint64_t frequency) {
+    const double total = std::max(1.0, static_cast<double>(documents));
+    const double within = std::min(std::max(1.0, static_cast<double>(frequency)), total);
+    return std::log(1.0 + ((total - within + 0.5) / (within + 0.5)));
+}
 
 // Bounds the work of a thread while one query is answered.
 class Until {
@@ -110,14 +122,41 @@ PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vec
             words_.push_back(std::move(word));
     }
     if (!unknown.empty()) return Fill::UNKNOWN;
+    if (plan_.composite == Plan::Composite::PHRASE && !join_phrase()) return Fill::OTHER_WAY;
     return add_terms() ? Fill::READY : Fill::OTHER_WAY;
+}
+
+// Makes one word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
+// False: the general steps see more in it.
+bool PlanRun::join_phrase() {
+    if (words_.size() < 2 || words_.size() > MOST_PHRASE_WORDS) return false;
+    WordPart joined = words_[0]->parts[0];
+    for (size_t i = 0; i < words_.size(); ++i) {
+        const auto& parts = words_[i]->parts;
+        if (parts.size() != 1 || parts[0].matches.size() != joined.matches.size()) return false;
+        for (size_t j = 0; i > 0 && j < joined.matches.size(); ++j) {
+            WordMatch& to = joined.matches[j];
+            const WordMatch& from = parts[0].matches[j];
+            if (from.field != to.field) return false;
+            to.terms.insert(to.terms.end(), from.terms.begin(), from.terms.end());
+            to.frequency = std::min(to.frequency, from.frequency);
+        }
+    }
+    uint64_t frequency = 0;
+    for (WordMatch& match : joined.matches) {
+        frequency += match.frequency;
+        if (std::find(match.terms.begin(), match.terms.end(), NOWHERE) != match.terms.end()) match.terms = {NOWHERE};
+    }
+    joined.idf = inverse_document_frequency(snapshot_.documents, std::min(frequency, snapshot_.documents));
+    words_ = {std::make_shared<const Word>(Word{{}, {std::move(joined)}})};
+    return true;
 }
 
 bool PlanRun::is_ranked(const WordMatch& match) const { return std::find(ranked_.begin(), ranked_.end(), match.field) != ranked_.end(); }
 
 // Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query.
 bool PlanRun::add_terms() {
-    all_ = words_.size() > 1 ? plan_.all : words_[0]->parts.size() > 1;
+    all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
     for (const PlanField& field : plan_.fields) {
         const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
         if (!found) return false;
@@ -211,7 +250,11 @@ void PlanRun::search() {
         all_finds.push_back(std::move(finds));
     }
     const uint32_t wanted = offset_ + hits_;
-    const Accepted accept = snapshot_.has_dead ? Accepted{snapshot_.live->data(), snapshot_.live->size()} : Accepted();
+    Accepted accept;
+    if (accept_)
+        accept = {accept_->data(), accept_->size()};
+    else if (snapshot_.has_dead)
+        accept = {snapshot_.live->data(), snapshot_.live->size()};
     const BestHits found = find_best(reader, query, wanted, all_, true, accept);
     if (found.searched < reader.limit()) return;
     if (found.hits.size() < std::min<uint64_t>(wanted, found.matches)) return;  // documents that match but score nothing are hits too
@@ -251,7 +294,7 @@ bool PlanRun::write(const std::vector<Scored>& hits) {
 namespace {
 
 // What a character is in a text of a user.
-enum Kind : uint8_t { OTHER, SPACE, ALPHANUMERIC, WITHIN };
+enum Kind : uint8_t { OTHER, SPACE, WITHIN, ALPHANUMERIC };
 
 struct Kinds {
     uint8_t of[256];
@@ -267,12 +310,12 @@ struct Kinds {
 constexpr Kinds KINDS;
 
 // The words of a text in which nothing but spaces has a meaning: each begins with an ASCII letter or digit, and has no character with which
-// the simple query language says something. Empty: there is more in the text. What such a word is, the general steps say.
-std::vector<std::string_view> plain_words(std::string_view text) {
+// the simple query language says something. `least`: what else a word may have in it. Empty: there is more in the text. What such a word is, the general steps say.
+std::vector<std::string_view> plain_words(std::string_view text, Kind least) {
     std::vector<std::string_view> words;
     for (size_t at = 0; at < text.size();) {
         const size_t start = at;
-        while (at < text.size() && KINDS.of[static_cast<uint8_t>(text[at])] >= ALPHANUMERIC) ++at;
+        while (at < text.size() && KINDS.of[static_cast<uint8_t>(text[at])] >= least) ++at;
         if (at > start) {
             if (KINDS.of[static_cast<uint8_t>(text[start])] != ALPHANUMERIC) return {};
             words.push_back(text.substr(start, at - start));
@@ -285,11 +328,18 @@ std::vector<std::string_view> plain_words(std::string_view text) {
 
 using FieldTuple = std::tuple<std::string, double, double, double>;  // name, k1, b, average length
 
-void make_plan(Plan* self, std::string index, bool all, const std::vector<FieldTuple>& fields, const PageForm& form, size_t most_words,
+Plan::Composite composite_of(const std::string& name) {
+    if (name == "or") return Plan::Composite::ANY;
+    if (name == "and") return Plan::Composite::ALL;
+    if (name == "phrase") return Plan::Composite::PHRASE;
+    throw nb::value_error("words belong together by or, and, or phrase");
+}
+
+void make_plan(Plan* self, std::string index, const std::string& composite, const std::vector<FieldTuple>& fields, const PageForm& form, size_t most_words,
                size_t most_characters) {
     new (self) Plan();
     self->index = std::move(index);
-    self->all = all;
+    self->composite = composite_of(composite);
     for (const auto& [name, k1, b, average_length] : fields) {
         if (!(k1 >= 0) || !(b >= 0 && b <= 1)) throw nb::value_error("k1 must not be negative, and b be from 0 to 1");
         self->fields.push_back({name, k1, b, average_length});
@@ -301,12 +351,18 @@ void make_plan(Plan* self, std::string index, bool all, const std::vector<FieldT
 
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
 nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, std::string_view text, uint32_t hits,
-                     uint32_t offset, int64_t match_end_ns, int64_t end_ns) {
+                     uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept) {
     const Plan& plan = nb::cast<const Plan&>(plan_object);
-    const std::vector<std::string_view> words = plain_words(text);
+    const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
+    const std::vector<std::string_view> words = plain_words(text, is_phrase ? ALPHANUMERIC : WITHIN);
     if (words.empty() || words.size() > plan.most_words || hits == 0) return nb::none();
     auto run = std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
+    if (accept) {
+        if (accept->size() * 64 < nb::cast<const Snapshot&>(snapshot_object).reader->limit())
+            throw nb::value_error("the bitmap does not cover all documents");
+        run->look_within(*accept);
+    }
     std::vector<std::string> unknown;
     switch (run->fill(words, unknown)) {
         case PlanRun::Fill::UNKNOWN:
@@ -329,11 +385,12 @@ nb::object answer_of(PlanRun& self) {
 
 void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
-        .def("__init__", &make_plan, nb::arg("index"), nb::arg("all"), nb::arg("fields"), nb::arg("form"), nb::arg("most_words"),
+        .def("__init__", &make_plan, nb::arg("index"), nb::arg("composite"), nb::arg("fields"), nb::arg("form"), nb::arg("most_words"),
              nb::arg("most_characters"))
         .def("fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
-             nb::arg("match_end_ns"), nb::arg("end_ns"),
-             "A run of the plan for a text; a list of its words that the snapshot does not know yet; None: it goes the general way.");
+             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(),
+             "A run of the plan for a text among accepted documents; a list of its words that the snapshot does not know yet; None: it\n"
+             "goes the general way.");
     nb::class_<PlanRun>(m, "PlanRun")
         .def("run",
              [](PlanRun& self) {

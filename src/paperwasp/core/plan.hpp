@@ -2,8 +2,8 @@
 //
 //     Plan (immutable, shared)  +  Snapshot  +  slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's JSON
 //
-// A plan is of the class of queries that are words of a user's text in one index, any or all of which match, ranked by a sum of bm25
-// features of weight 1 and shown as documents are stored. What is not of this class, or turns out to need more when its words are known,
+// A plan is of the class of queries that are words of a user's text in one index: any, all, or next to each other. Other conditions only
+// narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of weight 1 and shown as documents are stored. What is not of this class, or turns out to need more when its words are known,
 // goes the general way, whose answer is the same: search/search.py is the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +31,10 @@ struct PlanField {
 };
 
 struct Plan {
+    enum class Composite { ANY, ALL, PHRASE };
+
     std::string index;  // of the words, with the language of the text
-    bool all = false;   // whether all words must match
+    Composite composite = Composite::ANY;
     std::vector<PlanField> fields;
     size_t most_words = 0;
     size_t most_characters = 0;  // of a word
@@ -54,6 +57,9 @@ class PlanRun {
     // Takes the words of the request. UNKNOWN: `unknown` has those of which the snapshot does not know yet what they are.
     Fill fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown);
 
+    // Looks among these documents only, which are live.
+    void look_within(const In<uint64_t>& accept) { accept_ = accept; }
+
     // About how many nanoseconds it will take.
     uint64_t steps() const { return steps_; }
 
@@ -69,6 +75,7 @@ class PlanRun {
     std::vector<nb::object> owners;
 
   private:
+    bool join_phrase();
     bool add_terms();
     void search();
     bool write(const std::vector<Scored>& hits);
@@ -78,6 +85,7 @@ class PlanRun {
     const RowFiles& rows_;
     const uint32_t hits_, offset_;
     int64_t match_end_ns_ = 0, end_ns_ = 0;
+    std::optional<In<uint64_t>> accept_;
     std::vector<std::shared_ptr<const Word>> words_;
     // A term of the query, and what finds its documents: its posting list, where neither of the others is said.
     struct Term {

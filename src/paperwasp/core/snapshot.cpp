@@ -63,17 +63,17 @@ void make_snapshot(Snapshot* self, nb::object reader, const In<uint64_t>& live, 
     self->reader_owner = std::move(reader);
 }
 
-using Match = std::tuple<uint32_t, std::vector<uint32_t>>;
+using Match = std::tuple<uint32_t, std::vector<uint32_t>, uint64_t>;
 using Part = std::tuple<double, std::vector<Match>>;
 
 void add_word(Snapshot& snapshot, const std::string& index, std::string text, const std::vector<Part>& parts) {
     Word word{std::move(text), {}};
     for (const auto& [idf, matches] : parts) {
         word.parts.push_back({idf, {}});
-        for (const auto& [field, terms] : matches) {
+        for (const auto& [field, terms, frequency] : matches) {
             check_field(*snapshot.reader, field);
             if (terms.empty()) throw nb::value_error("a match has a term");
-            word.parts.back().matches.push_back({field, terms});
+            word.parts.back().matches.push_back({field, terms, frequency});
         }
     }
     snapshot.words(index).add(std::move(word));
@@ -86,8 +86,8 @@ void bind_snapshot(nb::module_& m) {
         .def("__init__", &make_snapshot, nb::arg("reader"), nb::arg("live"), nb::arg("has_dead"), nb::arg("documents"), nb::arg("changed"),
              nb::arg("gids"), nb::arg("first_lid"), nb::arg("most_words"))
         .def("add_word", &add_word, nb::arg("index"), nb::arg("text"), nb::arg("parts"),
-             "Says what a word of an index is: its tokens, all of which must match: (idf, [(field, terms)]) of each, with one term or those of\n"
-             "a phrase for each field. No tokens: it matches in another way.")
+             "Says what a word of an index is: its tokens, all of which must match: (idf, [(field, terms, frequency)]) of each, with one\n"
+             "term or those of a phrase for each field. No tokens: it matches in another way.")
         .def(
             "add_field",
             [](Snapshot& self, const std::string& name, uint32_t number, double average_length) {

@@ -26,6 +26,7 @@ namespace paperwasp {
 struct WordMatch {
     uint32_t field;
     std::vector<uint32_t> terms;  // at least one
+    uint64_t frequency;           // live documents that have it; of a phrase: those with its rarest term
 };
 
 // A token of a word: it matches in any of these ways.

@@ -66,6 +66,8 @@ QUERY_TREES_CHARACTERS: Final = 32 * 1024
 """All texts, in each query language, whose trees are kept: for a character a tree takes up to some 400 bytes."""
 VIEW_WORDS: Final = 4096
 """Words whose operators are kept for the queries of one view and document type."""
+VIEW_FILTER_BYTES: Final = 4 * 1024 * 1024
+"""Bitmaps of the documents that filters leave, kept for the queries of one view and document type."""
 INLINE_QUERY_ITEMS: Final = 64
 """Items of a query, times document types, that are planned on the event loop; larger ones on a worker thread."""
 INLINE_QUERY_HITS: Final = 100

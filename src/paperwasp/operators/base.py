@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Final, TypeVar
@@ -122,13 +122,15 @@ class SearchSpace:
 class KnownWords:
     """Operators of words of indexed fields, which are the same for all queries of a view that say nothing else."""
 
-    __slots__ = ("_known", "snapshot", "space")
+    __slots__ = ("_known", "filters", "snapshot", "space")
 
     def __init__(self, space: SearchSpace) -> None:
         """`space`: all documents of the type, without anything that is particular to one query."""
         self.space = space
         self.snapshot: _core.Snapshot | None = None
         """The same documents as compiled plans search them; None: no plan has needed them yet."""
+        self.filters: dict[Hashable, Bitmap] = {}
+        """By what filters them, the live documents among which compiled plans look."""
         self._known: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:

@@ -18,10 +18,13 @@ from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.features.bm25 import idf_of
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import KnownWords, Operator, TermOperator, plan
+from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator, plan
+from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.term import IndexMatch, PhraseMatch
+from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
+from paperwasp.operators.word import fields_of
 from paperwasp.query.items import DEFAULT_ANNOTATIONS, WordItem
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.search.bind import indexed_types, known_words, streaming_types
@@ -75,11 +78,18 @@ class CompiledQueries:
         snapshot = known.snapshot
         if snapshot is None:
             snapshot = known.snapshot = _snapshot_of(view, known)
-        match_end_ns = now_ns + int((query.deadline_ns - now_ns) * compiled.soft_share)
+        accept = None
+        if query.template.filters:
+            accept = known.filters.get((query.template, query.literals))
+            if accept is None:
+                accept = _filter(compiled, known, query)
+            if accept is None:
+                return None
+        end_ns = query.deadline_ns
+        match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
+        plan, rows = compiled.plan, view.rows.rows
         for _ in range(_MOST_LOOKUPS):
-            run = compiled.plan.fill(
-                snapshot, view.rows.rows, query.text, query.hits, query.offset, match_end_ns, query.deadline_ns
-            )
+            run = plan.fill(snapshot, rows, query.text, query.hits, query.offset, match_end_ns, end_ns, accept)
             if type(run) is not list:
                 return None if run is None else Filled(run, known.space.documents, view.stamp)  # type: ignore[arg-type]
             if not _describe(compiled, known, snapshot, run):
@@ -170,7 +180,7 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
 def _plan(template: TextTemplate, query: Query, fields: list[Bm25Field], step: PageStep) -> _core.Plan:
     return _core.Plan(
         index=_words_name(template),
-        all=template.all_words,
+        composite=template.composite,
         fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
         form=step.form,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
@@ -179,7 +189,8 @@ def _plan(template: TextTemplate, query: Query, fields: list[Bm25Field], step: P
 
 
 def _words_name(template: TextTemplate) -> str:
-    return f"{template.index}\0{template.query.match.language}"
+    place = "phrase" if template.composite == "phrase" else ""
+    return f"{template.index}\0{template.query.match.language}\0{place}"
 
 
 def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
@@ -208,32 +219,78 @@ def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, 
             number = space.index.number_of(key)
             snapshot.add_field(name, number, space.index.live_lengths(number, space.accept, space.dead)[0])
         for word in words:
-            notes = DEFAULT_ANNOTATIONS if is_one_token(word) else IN_PIECES
-            operator = plan(WordItem(template.index, word, annotations=notes), space)
-            snapshot.add_word(compiled.words, word, _parts_of(operator))
+            parts = (
+                _in_phrase(template, word, space) if template.composite == "phrase" else _alone(template, word, space)
+            )
+            snapshot.add_word(compiled.words, word, parts)
     except PaperwaspError:  # the general way will say so
         return False
     return True
 
 
-_Parts = list[tuple[float, list[tuple[int, list[int]]]]]
+_Parts = list[tuple[float, list[tuple[int, list[int], int]]]]
+"""(idf, [(field, terms, frequency)]) of each token of a word, all of which must match; none: it matches in another
+way."""
 
 
-def _parts_of(operator: Operator) -> _Parts:
-    """(idf, the field and the terms of each match) of each token of a word, all of which must match; nothing where it
-    matches in another way."""
-    terms = operator.children if type(operator) is AndOperator else (operator,)
+def _alone(template: TextTemplate, word: str, space: SearchSpace) -> _Parts:
+    """What a word is that matches by itself."""
+    notes = DEFAULT_ANNOTATIONS if is_one_token(word) else IN_PIECES
+    operator = plan(WordItem(template.index, word, annotations=notes), space)
     parts: _Parts = []
-    for term in terms:
+    for term in operator.children if type(operator) is AndOperator else (operator,):
         if type(term) is not TermOperator:
             return []
-        matches: list[tuple[int, list[int]]] = []
-        for match in term.matches:
-            if type(match) is IndexMatch:
-                matches.append((match.number, [match.term]))
-            elif type(match) is PhraseMatch:
-                matches.append((match.number, list(match.terms)))
-            else:
-                return []
+        found = [_terms_of(match) for match in term.matches]
+        matches = [match for match in found if match is not None]
+        if len(matches) < len(found):
+            return []
         parts.append((idf_of(None, None, term.document_frequency), matches))
     return parts
+
+
+def _in_phrase(template: TextTemplate, word: str, space: SearchSpace) -> _Parts:
+    """What a word is between others."""
+    matches = []
+    for field in fields_of(template.index, space):
+        if not space.has_index(field):
+            return []
+        terms = [
+            token_match(token, field, space)
+            for token in tokens_in(word, DEFAULT_ANNOTATIONS, field, space, in_phrase=True)
+        ]
+        found = [term for term in terms if type(term) is IndexMatch]
+        if len(found) < len(terms) or not found:
+            return []
+        matches.append((found[0].number, [term.term for term in found], min(term.frequency() for term in found)))
+    return [(0.0, matches)] if matches else []
+
+
+def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
+    if type(match) is IndexMatch:
+        return match.number, [match.term], 0
+    if type(match) is PhraseMatch:
+        return match.number, list(match.terms), 0
+    return None
+
+
+def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> Bitmap | None:
+    """The live documents that match all filters of a query; None: they do more than narrow it, or take long."""
+    space, template = known.space, query.template
+    if space.limit * len(template.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
+        return None
+    language = template.query.match.language
+    found = space.accept
+    try:
+        for fill in template.filters:
+            operator = plan(fill(query.literals), replace(space, language=language) if language else space)
+            scores = any(match.field in compiled.fields for term in operator.terms() for match in term.matches)
+            if scores or operator.targets_hits or operator.depends_on_hits:
+                return None
+            found = found & operator.bitmap(found)
+    except PaperwaspError:  # the general way will say so
+        return None
+    if (len(known.filters) + 1) * found.nbytes > limits.VIEW_FILTER_BYTES:
+        known.filters.clear()
+    known.filters[template, query.literals] = found
+    return found

@@ -1,4 +1,4 @@
-"""Queries that are a user's text alone, as messages: what is the same for all of a kind, and the values of each.
+"""Queries that are a user's text, as messages: what is the same for all of a kind, and the values of each.
 
 They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.compiled`). What
 has none is answered by None, and the query is asked the general way, whose answer is the same.
@@ -6,10 +6,15 @@ has none is answered by None, and the query is asked the general way, whose answ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from paperwasp.query.items import Item
 from paperwasp.records import dataclass
 from paperwasp.search.query import Query
+
+Filter = Callable[[tuple[str, ...]], Item]
+"""Makes an item of the literals of a request as they are written."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,8 +25,10 @@ class TextTemplate:
     """One of them, as it is asked the general way."""
     index: str
     """The index that the words of the text are in."""
-    all_words: bool
-    """Whether documents must have all words; else any."""
+    composite: str
+    """How they belong together: `or`, `and`, or `phrase`."""
+    filters: tuple[Filter, ...] = ()
+    """What makes each of the items that documents must match besides."""
 
 
 class TextQuery(NamedTuple):
@@ -33,6 +40,8 @@ class TextQuery(NamedTuple):
     offset: int
     deadline_ns: int
     """The end of its time on the monotonic clock."""
+    literals: tuple[str, ...] = ()
+    """Those of the request that its filters are made of, as they are written."""
 
 
 class TextAnswer(NamedTuple):

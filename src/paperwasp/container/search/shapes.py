@@ -128,7 +128,14 @@ class Shape(NamedTuple):
         values.slots = self._slots(values.given, names)
         return values
 
-    def _slots(self, given: dict[str, str], names: Sequence[str]) -> Values:
+    def written(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The literals of the statement, as they are written, and the values of the parameters in slots."""
+        if not names:
+            return tuple(self.literals)
+        given = {**self.filling, **dict(self.pairs)}
+        return (*self.literals, *[given[name] for name in names])
+
+    def _slots(self, given: Mapping[str, str], names: Sequence[str]) -> Values:
         literals = [value_of(literal) for literal in self.literals] if self.literals else []
         return [*literals, *[given[name] for name in names]]
 

@@ -10,7 +10,7 @@ general way, as does every text that is not plain; the answer is the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
@@ -25,9 +25,10 @@ from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
-from paperwasp.query.items import AndItem, OrItem, WordItem
-from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
+from paperwasp.query.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WordItem
+from paperwasp.search.text_query import Filter, TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.indexes import TEXT
+from paperwasp.yql.lifting import template_of, value_of
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple_terms import DEFAULT_INDEX
 from paperwasp.yql.user_items import UserQueryItem
@@ -61,6 +62,7 @@ class TextRequests:
         """Of the text among the parameters."""
         self._others = others
         """Those of the other parameters that have a value of their own."""
+        self._names = _names_of(prepared)
         self._windows: dict[tuple[str, ...], Window | None] = {}
         self.cluster: Final = prepared.clusters[0].cluster
         parameters = prepared.parameters
@@ -81,17 +83,17 @@ class TextRequests:
         if window is None:
             return None
         hits, offset, timeout_ns = window
-        return TextQuery(self._template, pairs[self._place][1], hits, offset, started_ns + timeout_ns)
+        literals = shape.written(self._names) if self._template.filters else ()
+        return TextQuery(self._template, pairs[self._place][1], hits, offset, started_ns + timeout_ns, literals)
 
     def _window(self, shape: Shape) -> Window | None:
         prepared = self._prepared
         try:
-            values = shape.values((), prepared.defaults)
+            values = shape.values(self._names, prepared.defaults)
             check_window(prepared.parameters, values)
         except (PaperwaspError, ValueError):
             return None
-        plain = RequestValues(values.query, values.hits, values.offset, None, values.timeout_ms, given=values.given)
-        if values != replace(plain, slots=values.slots):
+        if not _says_a_text_alone(values):
             return None
         plan = prepared.bind(replace(values, query=" ".join(_PROBE)), 0)
         query = plan.queries[0].query
@@ -150,14 +152,25 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
     if len(places) != 1:
         return None
     try:
-        plan = prepared.bind(RequestValues(query=" ".join(_PROBE)), 0)
+        values = shape.values(_names_of(prepared), prepared.defaults)
+        plan = prepared.bind(replace(values, query=" ".join(_PROBE)), 0)
     except (PaperwaspError, ValueError):
         return None
-    template = _template_of(plan)
+    template = _template_of(prepared, plan, shape)
     if template is None:
         return None
     others = [place for place, _ in form.setters if place != places[0]]
     return TextRequests(prepared, template, places[0], others)
+
+
+def _names_of(prepared: PreparedQuery) -> tuple[str, ...]:
+    return prepared.statement.names if prepared.statement else ()
+
+
+def _says_a_text_alone(values: RequestValues) -> bool:
+    """Whether what a request says beside its shape is its text, its page, its time, and literals."""
+    plain = RequestValues(values.query, values.hits, values.offset, None, values.timeout_ms, given=values.given)
+    return values == replace(plain, slots=values.slots)
 
 
 def response_of(answer: TextAnswer) -> Response:
@@ -180,10 +193,9 @@ def _is_plain(prepared: PreparedQuery) -> bool:
     asks_more = parameters.collapse.fields or prepared.grouping or prepared.failure
     merges = answering.rules or answering.without_summary or answering.is_merged or len(prepared.clusters) != 1
     tree = prepared.tree
-    if shows_more or notes_more or asks_more or merges or tree is None or tree.fill is not None or tree.says_language:
+    if shows_more or notes_more or asks_more or merges or tree is None or tree.says_language:
         return False
-    text = tree.text
-    if text is None or type(tree.statement) is not UserQueryItem or not _is_plain_text(text):
+    if tree.text is None or not _is_plain_text(tree.text):
         return False
     cluster = prepared.clusters[0]
     has_own_steps = len(prepared.rewrites) > 1 or len(prepared.checks) > 1
@@ -193,17 +205,73 @@ def _is_plain(prepared: PreparedQuery) -> bool:
 def _is_plain_text(text: UserText) -> bool:
     """Whether words of a text are read one by one, each for itself: only then may the core split it."""
     reading = text.indexes.reading(DEFAULT_INDEX if text.default_index is None else text.default_index)
-    return type_of(text.type).syntax == "simple" and reading == TEXT and not text.filter
+    kind = type_of(text.type)
+    is_read_so = kind.syntax == "simple" or kind.composite == "phrase"
+    return is_read_so and kind.tokenization == "internal" and not kind.profile and reading == TEXT and not text.filter
 
 
-def _template_of(plan: SearchPlan) -> TextTemplate | None:
-    query = plan.queries[0].query
-    if query is None:
+def _template_of(prepared: PreparedQuery, plan: SearchPlan, shape: Shape) -> TextTemplate | None:
+    """The template of a plan whose text is the probe. None: its tree is not a text with filters."""
+    query, tree = plan.queries[0].query, prepared.tree
+    names = _names_of(prepared)
+    filters = None if tree is None else _filters_of(tree.statement, len(names))
+    if query is None or filters is None:
         return None
-    tree = query.match.tree
-    if type(tree) is not AndItem and type(tree) is not OrItem:
+    found = query.match.tree
+    left = list(found.children) if filters and isinstance(found, AndItem) else [found]
+    for fill in filters:
+        item = fill(shape.written(names))
+        if item not in left:
+            return None
+        left.remove(item)
+    if len(left) == len(_PROBE):  # an and of words has taken in the filters beside it
+        left = [AndItem(tuple(left))]
+    if len(left) != 1:
         return None
-    first = tree.children[0]
-    if type(first) is not WordItem or tree != type(tree)(tuple([WordItem(first.index, word) for word in _PROBE])):
+    (text,) = left
+    for composite, make in _COMPOSITES.items():
+        if text == make(index := _index_of(text)):
+            return TextTemplate(query, index, composite, filters)
+    return None
+
+
+_COMPOSITES: Final[Mapping[str, Callable[[str], Item]]] = {
+    "or": lambda index: OrItem(tuple([WordItem(index, word) for word in _PROBE])),
+    "and": lambda index: AndItem(tuple([WordItem(index, word) for word in _PROBE])),
+    "phrase": lambda index: PhraseItem(index, _PROBE),
+}
+"""How the words of the probe may belong together."""
+
+
+def _index_of(item: Item) -> str:
+    first = next((each for each in item.walk() if isinstance(each, WordItem | PhraseItem)), None)
+    return "" if first is None else first.index
+
+
+def _filters_of(statement: Item, names_count: int) -> tuple[Filter, ...] | None:
+    """What makes the items of a statement beside the user's text; None: the text does not stand among all that must
+    match."""
+    if isinstance(statement, UserQueryItem):
+        return ()
+    if not isinstance(statement, AndItem):
         return None
-    return TextTemplate(query, first.index, type(tree) is AndItem)
+    others = [child for child in statement.children if not isinstance(child, UserQueryItem)]
+    if len(others) != len(statement.children) - 1 or not all(type(child) in _FILTERS for child in others):
+        return None
+    return tuple([_filter_of(child, names_count) for child in others])
+
+
+_FILTERS: Final = (RangeItem, WordItem, InItem)
+
+
+def _filter_of(item: Item, names_count: int) -> Filter:
+    """What makes the item of written literals, behind which the values of so many parameters stand."""
+    fill = template_of(item).fill
+    if fill is None:
+        return lambda written: item
+
+    def made(written: tuple[str, ...]) -> Item:
+        literals = len(written) - names_count
+        return fill([*map(value_of, written[:literals]), *written[literals:]])
+
+    return made
