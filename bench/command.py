@@ -16,6 +16,7 @@ from bench import (
     embedding,
     feed,
     feed_client,
+    feed_clients,
     filters,
     front,
     grouping,
@@ -54,6 +55,7 @@ BENCHMARKS = (
     "model_evaluation",
     "feed",
     "feed_client",
+    "feed_clients",
     "update",
     "documents",
     "front",
@@ -120,6 +122,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
         feed.run(report, feed.Options(**count))
     elif name == "feed_client":
         feed_client.run(report, feed_client.Options(**count))
+    elif name == "feed_clients":
+        feed_clients.run(report, feed_clients.Options(**count))
     elif name == "update":
         documents.run_update(report, documents.Options(**count))
     elif name == "documents":

@@ -37,11 +37,11 @@ class Load:
         return ordered[min(len(ordered) - 1, int(len(ordered) * part))]
 
 
-def load(port: int, paths: Sequence[str], connections_count: int, cores: Collection[int] = ()) -> Load:
+def load(port: int, paths: Sequence[str | bytes], connections_count: int, cores: Collection[int] = ()) -> Load:
     """Asks for all paths once over several connections, each with the next path as soon as it has its answer.
 
-    `cores`: where the client runs; without any, where this process does. Errors: AssertionError for another status
-    than 200.
+    What is no path is a whole request. `cores`: where the client runs; without any, where this process does.
+    Errors: AssertionError for another status than 200.
     """
     with _client(port, connections_count) as client:
         if cores:
@@ -70,8 +70,8 @@ def _client(port: int, *arguments: object) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def _input(paths: Sequence[str]) -> bytes:
-    requests = [request_of(path) for path in paths]
+def _input(paths: Sequence[str | bytes]) -> bytes:
+    requests = [request_of(each) if isinstance(each, str) else each for each in paths]
     return struct.pack("<I", len(requests)) + b"".join(struct.pack("<I", len(each)) + each for each in requests)
 
 

@@ -33,7 +33,7 @@ from paperwasp.core import _core
 MOST_LOCK_US: Final = 30
 MOST_PYTHON_CALLS: Final = 60
 MOST_RECORD_TYPES: Final = 8
-CALLS_DOCUMENTS, CALLS_WARMING, CALLS_COUNTED = 2000, 60, 30
+CALLS_DOCUMENTS, CALLS_QUERIES = 2000, 60
 """How many documents there are, and queries are asked, where calls are counted: they do not depend on the documents."""
 _MUCH: Final = 1 << 22
 """Rows of a column whose filter is so much work that the lock is released for it."""
@@ -128,14 +128,14 @@ def warm_calls(file: Path) -> Calls:
     """The median query, by its Python calls, of a small index. Errors: NothingMeasured."""
     with file.open(encoding="utf-8") as lines:
         documents = [json.loads(line) for line in islice(lines, CALLS_DOCUMENTS)]
-    paths = [kinds.our_path(kinds.PLAIN, text) for text in _texts(file, CALLS_WARMING + CALLS_COUNTED)]
+    paths = [kinds.our_path(kinds.PLAIN, text) for text in _texts(file, CALLS_QUERIES)]
     with (
         tempfile.TemporaryDirectory(dir=CACHE) as directory,
         in_process(Path(directory), APPLICATION, documents) as service,
     ):
-        for path in (*paths[:CALLS_WARMING], *paths[:CALLS_WARMING]):
+        for path in (*paths, *paths):
             service.answer(get(path))
-        return median_calls(service, paths[CALLS_WARMING:])
+        return median_calls(service, paths)
 
 
 def median_calls(service: InProcess, paths: Sequence[str]) -> Calls:
