@@ -45,13 +45,19 @@ class Corpus:
         offsets = np.concatenate([[0], np.cumsum([len(d) for d in chosen])]).astype(np.uint64)
         return _core.invert(terms, positions, offsets, average_length)
 
-    def reader(self, cuts: list[int], average_lengths: list[float], most_bytes: int = 1 << 30) -> _core.Reader:
-        """Segments of all sizes keep bitmaps of their frequent terms, up to so many bytes."""
+    def reader(
+        self,
+        cuts: list[int],
+        average_lengths: list[float],
+        most_bytes: int = 1 << 30,
+        most_worths_bytes: int = 1 << 30,
+    ) -> _core.Reader:
+        """Segments of all sizes keep bitmaps of their frequent terms, and what terms are worth, up to so many bytes."""
         bounds = sorted({0, len(self.documents), *(c % len(self.documents) for c in cuts)})
         segments: list[tuple[int, int, list[np.ndarray | None], _core.FrequentTerms | None]] = []
         for i, (start, end) in enumerate(pairwise(bounds)):
             average = average_lengths[i % len(average_lengths)]
-            frequent = _core.FrequentTerms(start, end - start, 1, most_bytes, 1)
+            frequent = _core.FrequentTerms(start, end - start, 1, most_bytes, 1, most_worths_bytes)
             segments.append((start, end - start, [self.field_index(start, end, average)], frequent))
         return _core.Reader(segments, 1)
 

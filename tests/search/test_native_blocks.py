@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
+from paperwasp.core import _core
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
@@ -63,6 +64,7 @@ schema s {
 WORDS = "abcdefg"
 DOCUMENTS = 1500
 PARTS = ("match", "near", "near_words")
+WORDS_OR_PHRASE = parse_yql("select * from s where default contains 'a' or body contains phrase('b', 'c')").tree
 PROFILES = ("default", "title_only", "within", "dropping", "tuned", "filtering", "parts", *PARTS)
 
 
@@ -129,12 +131,40 @@ def test_hits_are_those_of_the_features(node: TestNode, profile: str) -> None:
         ], where
 
 
-@pytest.mark.parametrize("profile", ["default", *PARTS])
+@pytest.mark.parametrize("profile", ["default", "title_only", "match"])
+def test_the_best_are_found_by_a_kernel(node: TestNode, profile: str) -> None:
+    """So that the tests above compare two things."""
+    with (
+        patch.object(_core, "best_native", wraps=_core.best_native) as best,
+        patch.object(_core, "native_scores", wraps=_core.native_scores) as scores,
+    ):
+        search(node.node.reader.view(), query_of(WORDS_OR_PHRASE, ("s",), profile, hits=3), ServedSchemas())
+    assert best.call_count == 1
+    assert not scores.called
+
+
+@pytest.mark.parametrize("profile", PARTS)
 def test_the_kernel_runs_where_it_can(node: TestNode, profile: str) -> None:
-    """So that the test above compares two things."""
-    tree = parse_yql("select * from s where default contains 'a' or body contains phrase('b', 'c')").tree
-    with patch("paperwasp.features.native_query._core.native_scores") as kernel:
-        search(node.node.reader.view(), query_of(tree, ("s",), profile, hits=3), ServedSchemas())
+    with (
+        patch.object(_core, "best_native", return_value=None),
+        patch.object(_core, "native_scores") as kernel,
+    ):
+        search(node.node.reader.view(), query_of(WORDS_OR_PHRASE, ("s",), profile, hits=3), ServedSchemas())
     assert kernel.call_count > 1
     floors = [call.args[-2] for call in kernel.call_args_list]
     assert floors[0] == float("-inf")
+
+
+def test_scores_of_blocks_are_those_of_the_features(node: TestNode) -> None:
+    """Where the best are not found by a kernel: the scores of all hits are, block by block."""
+    chance = random.Random(f"{SEED} blocks")
+    for _ in range(25):
+        where = condition(chance)
+        request = query_of(parse_yql(f"select * from s where {where}").tree, ("s",), "default", hits=7)
+        with patch.object(_core, "best_native", return_value=None):
+            found = search(node.node.reader.view(), request, ServedSchemas())
+        with patch.object(native_query, "word_lists", return_value=None):
+            whole = search(node.node.reader.view(), request, ServedSchemas())
+        assert [(hit.document_id, hit.relevance) for hit in found.hits] == [
+            (hit.document_id, hit.relevance) for hit in whole.hits
+        ], where

@@ -100,9 +100,19 @@ def check_field_index(field_index: _U8) -> None: ...
 
 # term_bits.cpp
 class FrequentTerms:
-    def __init__(self, base: int, documents: int, fields: int, most_bytes: int, least_documents: int) -> None: ...
+    def __init__(
+        self,
+        base: int,
+        documents: int,
+        fields: int,
+        most_bytes: int,
+        least_documents: int,
+        most_worths_bytes: int = 0,
+    ) -> None: ...
     @staticmethod
     def bytes_kept() -> int: ...
+    @staticmethod
+    def worths_bytes_kept() -> int: ...
 
 # reader.cpp
 class Reader:
@@ -369,6 +379,21 @@ def native_scores(
     floor: float,
     results: _F64,
 ) -> None: ...
+
+# native_best.cpp
+def best_native(
+    reader: Reader,
+    numbers: _F64,
+    tables: list[_F64],
+    lists: _U32,
+    given: dict[int, tuple[_U32, _U32, _U32]],
+    term_weights: _F64,
+    pairs: _U32,
+    pair_weights: _F64,
+    weights: _F64,
+    hits: _U64,
+    k: int,
+) -> tuple[_U32, _F64, int] | None: ...
 
 # field_match.cpp
 def field_match(

@@ -2,6 +2,8 @@
 #include "term_bits.hpp"
 
 #include <algorithm>
+#include <mutex>
+#include <utility>
 
 #include "clones.hpp"
 #include "core.hpp"
@@ -12,7 +14,7 @@ namespace {
 constexpr uint32_t NEAR = 8;          // words of 32 bits that a block of documents may reach over for its bits to be gathered word by word
 constexpr uint32_t SOME_BLOCKS = 16;  // the clock is told before each block whose number is a multiple of this
 
-std::atomic<uint64_t> bytes_of_all{0};
+std::atomic<uint64_t> bytes_of_all{0}, worths_bytes_of_all{0};
 
 // Of a full block of documents, the bits of the 32 that begin with `start`. A loop that vectorizes.
 PAPERWASP_INLINE uint32_t bits_of(const uint32_t* documents, uint32_t start) {
@@ -56,15 +58,18 @@ void set_postings(const FieldIndex& field_index, uint32_t place, uint32_t base, 
     }
 }
 
-FrequentTerms::FrequentTerms(uint32_t base, uint32_t documents, size_t fields, uint64_t most_bytes, uint32_t least_documents)
+FrequentTerms::FrequentTerms(uint32_t base, uint32_t documents, size_t fields, uint64_t most_bytes, uint32_t least_documents,
+                             uint64_t most_worths_bytes)
     : base_(base),
       documents_(documents),
       least_documents_(least_documents),
       fields_(fields),
       most_bytes_(most_bytes),
+      most_worths_bytes_(most_worths_bytes),
       tables_(new std::atomic<Table*>[fields]()) {}
 
 FrequentTerms::~FrequentTerms() {
+    worths_bytes_of_all -= worths_bytes_;
     for (size_t field = 0; field < fields_; ++field) {
         const std::unique_ptr<Table> table(tables_[field].load());
         for (size_t i = 0; table != nullptr && i < table->places.size(); ++i)
@@ -73,6 +78,26 @@ FrequentTerms::~FrequentTerms() {
 }
 
 uint64_t FrequentTerms::bytes_kept() { return bytes_of_all; }
+
+uint64_t FrequentTerms::worths_bytes_kept() { return worths_bytes_of_all; }
+
+const uint8_t* FrequentTerms::find_worths(const WorthsKey& key) const {
+    const std::shared_lock lock(worths_lock_);
+    const auto found = worths_.find(key);
+    return found != worths_.end() ? found->second.get() : nullptr;
+}
+
+const uint8_t* FrequentTerms::keep_worths(const WorthsKey& key, std::unique_ptr<uint8_t[]>& worths, size_t bytes) {
+    if (documents_ < least_documents_) return nullptr;
+    const std::unique_lock lock(worths_lock_);
+    if (const auto found = worths_.find(key); found != worths_.end()) return found->second.get();
+    if ((worths_bytes_of_all += bytes) > most_worths_bytes_) {
+        worths_bytes_of_all -= bytes;
+        return nullptr;
+    }
+    worths_bytes_ += bytes;
+    return worths_.emplace(key, std::move(worths)).first->second.get();
+}
 
 const FrequentTerms::Table& FrequentTerms::table_of(const FieldIndex& field_index, uint32_t field) {
     if (const Table* known = tables_[field].load(std::memory_order_acquire)) return *known;
@@ -128,8 +153,9 @@ const uint64_t* FrequentTerms::make(std::atomic<uint64_t*>& kept, const FieldInd
 
 void bind_term_bits(nb::module_& m) {
     nb::class_<FrequentTerms>(m, "FrequentTerms")
-        .def(nb::init<uint32_t, uint32_t, size_t, uint64_t, uint32_t>(), nb::arg("base"), nb::arg("documents"), nb::arg("fields"),
-             nb::arg("most_bytes"), nb::arg("least_documents"))
+        .def(nb::init<uint32_t, uint32_t, size_t, uint64_t, uint32_t, uint64_t>(), nb::arg("base"), nb::arg("documents"), nb::arg("fields"),
+             nb::arg("most_bytes"), nb::arg("least_documents"), nb::arg("most_worths_bytes") = 0)
+        .def_static("worths_bytes_kept", &FrequentTerms::worths_bytes_kept, "Bytes of the worths of all terms of the process.")
         .def_static("bytes_kept", &FrequentTerms::bytes_kept, "Bytes of the bitmaps of all frequent terms of the process.");
 }
 

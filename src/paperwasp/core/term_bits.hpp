@@ -8,12 +8,17 @@
 // A bitmap is aligned as lids are: bit (lid & 63) of word (lid >> 6), where word 0 is that of the segment's first lid. Bits of lids outside
 // of the segment are 0.
 //
-// Threads: any number may ask for bitmaps at once. One that is made twice at the same time is kept once.
+// What occurrences of a term are worth by nativeRank (native_worths.hpp) is kept beside the bitmaps, within a number of bytes of its own.
+//
+// Threads: any number may ask for bitmaps and worths at once. What is made twice at the same time is kept once.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <shared_mutex>
+#include <tuple>
 #include <vector>
 
 #include "clock.hpp"
@@ -38,11 +43,15 @@ void set_bits(const uint32_t* documents, uint32_t count, uint32_t base, uint64_t
 // Sets the bits of all documents of a posting list. `base`: the bit of the field index's first document.
 void set_postings(const FieldIndex& field_index, uint32_t place, uint32_t base, uint64_t* words, Clock& clock);
 
+// By how occurrences count (a number for the tables), field, and place of the term.
+using WorthsKey = std::tuple<uint64_t, uint32_t, uint32_t>;
+
 class FrequentTerms {
   public:
-    // Of a segment with so many field indexes, one for each field. `most_bytes`: of all bitmaps of the process. A segment of fewer than
-    // `least_documents` keeps none: its postings are read fast enough.
-    FrequentTerms(uint32_t base, uint32_t documents, size_t fields, uint64_t most_bytes, uint32_t least_documents);
+    // Of a segment with so many field indexes, one for each field. `most_bytes`: of all bitmaps of the process; `most_worths_bytes`: of all
+    // worths. A segment of fewer than `least_documents` keeps none: its postings are read fast enough.
+    FrequentTerms(uint32_t base, uint32_t documents, size_t fields, uint64_t most_bytes, uint32_t least_documents,
+                  uint64_t most_worths_bytes = 0);
     ~FrequentTerms();
     FrequentTerms(const FrequentTerms&) = delete;
     FrequentTerms& operator=(const FrequentTerms&) = delete;
@@ -56,8 +65,15 @@ class FrequentTerms {
     // About how many nanoseconds it takes to set the bits of a term's documents.
     uint64_t steps_of(const FieldIndex& field_index, uint32_t field, uint32_t place);
 
-    // Bytes of all bitmaps of the process.
+    // The worths that are kept under a key; nullptr: none are.
+    const uint8_t* find_worths(const WorthsKey& key) const;
+
+    // Keeps worths and returns them, or what another thread has kept meanwhile; nullptr: there is no room, and they stay the caller's.
+    const uint8_t* keep_worths(const WorthsKey& key, std::unique_ptr<uint8_t[]>& worths, size_t bytes);
+
+    // Bytes of all bitmaps, and of all worths, of the process.
     static uint64_t bytes_kept();
+    static uint64_t worths_bytes_kept();
 
   private:
     struct Table {
@@ -73,8 +89,11 @@ class FrequentTerms {
 
     const uint32_t base_, documents_, least_documents_;
     const size_t fields_;
-    const uint64_t most_bytes_;
+    const uint64_t most_bytes_, most_worths_bytes_;
     std::unique_ptr<std::atomic<Table*>[]> tables_;  // by field
+    mutable std::shared_mutex worths_lock_;          // of `worths_` and their bytes
+    std::map<WorthsKey, std::unique_ptr<uint8_t[]>> worths_;
+    uint64_t worths_bytes_ = 0;
 };
 
 }  // namespace paperwasp

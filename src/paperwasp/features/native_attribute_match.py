@@ -49,10 +49,15 @@ def field_parameters(setup: RankSetup, field: str) -> FieldParameters:
     return FieldParameters(setup.weight(field), None if setup.is_filter(field) else table, highest or 1.0, is_single)
 
 
+def counted_fields(setup: RankSetup, arguments: tuple[str, ...]) -> list[str]:
+    """The attributes among the arguments, or all; without those that have no weight."""
+    fields = [field for field in setup.attribute_fields if not arguments or field in arguments]
+    return [field for field in fields if setup.weight(field) != 0]
+
+
 @register(NAME, "field", outputs=("score",), repeated=True, listed=lambda setup: (NAME,))
 def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
-    fields = [field for field in setup.attribute_fields if not arguments or field in arguments]
-    parameters = {field: field_parameters(setup, field) for field in fields if setup.weight(field) != 0}
+    parameters = {field: field_parameters(setup, field) for field in counted_fields(setup, arguments)}
 
     def compute(block: Block) -> Floats:
         scores = np.zeros(len(block.lids))

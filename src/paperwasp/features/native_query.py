@@ -7,7 +7,7 @@ kernel cannot run the query, and the features compute their parts in sequence.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -18,10 +18,14 @@ from paperwasp.features import native_field_parameters, native_pairs
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup
 from paperwasp.features.query_terms import RankTerm
-from paperwasp.operators.term import IndexMatch
+from paperwasp.features.setting import QuerySetting
+from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
+from paperwasp.operators.masked import MaskedMatch
+from paperwasp.operators.term import FoundMatch, IndexMatch
 from paperwasp.records import dataclass
 
 NOTHING: Final = np.zeros(0)
+_NO_LIDS: Final = np.zeros(0, np.uint32)
 
 
 class WordLists(NamedTuple):
@@ -84,18 +88,50 @@ class NativeSetup:
         return None if query is None else query.scores(block, proximity, attributes)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeFeature:
+    """A feature that is the weighted mean of those parts: by the kernel where it can run the query."""
+
+    native: NativeSetup
+    general: Compute
+    """The feature for every query."""
+    proximity: Compute
+    """That part of it, where fields have elements."""
+    attributes: Compute | None = None
+    """That part of it; None: it does not count."""
+    attribute_fields: frozenset[str] = frozenset()
+    """Where a term counts for that part."""
+
+    def __call__(self, block: Block) -> Floats:
+        known = self.native.scores(block, self.proximity, self.attributes)
+        return self.general(block) if known is None else known
+
+    def best(self, setting: QuerySetting, hits: Bitmap, count: int) -> BestHits | None:
+        """The best `count` of some hits without scoring all; None where there is no kernel for the query.
+
+        Raises OutOfTime where there was no time for any hit.
+        """
+        if any(field in self.attribute_fields for term in setting.rank_terms for field in term.fields):
+            return None
+        block = Block(setting, _NO_LIDS)
+        query = setting.once(self.native.key, lambda: _NativeQuery.of(self.native, block))
+        return None if query is None or query.has_elements else query.best(setting, hits, count)
+
+
+class BestHits(NamedTuple):
+    """Best first; of equal scores the lower lid first."""
+
+    lids: Lids
+    scores: Floats
+    searched: int
+    """Hits that were scored, or seen not to be among the best, before the time was over."""
+
+
 def by_kernel(
     setup: RankSetup, arguments: tuple[str, ...], weights: tuple[float, float, float], general: Compute
 ) -> Compute:
-    """The feature that is the weighted mean of those parts: by the kernel where it can run the query, else by
-    `general`, which computes the part that counts."""
-    native = NativeSetup.of(setup, arguments, weights)
-
-    def compute(block: Block) -> Floats:
-        known = native.scores(block, general)
-        return general(block) if known is None else known
-
-    return compute
+    """The feature that is one of the parts, which `general` computes for every query."""
+    return NativeFeature(NativeSetup.of(setup, arguments, weights), general, general)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,6 +211,41 @@ class _NativeQuery:
             results,
         )
         return results
+
+    def best(self, setting: QuerySetting, hits: Bitmap, count: int) -> BestHits | None:
+        """None where there is no bound for what hits score."""
+
+        def lids() -> Lids:
+            return _core.bitmap_lids(hits, setting.space.limit)
+
+        given = {
+            place: _found(next(match for match in setting.terms[term].matches if match.field == field), lids)
+            for place, term, field in self.given
+        }
+        found = _core.best_native(
+            self.reader,
+            self.numbers,
+            self.tables,
+            self.lists,
+            given,
+            self.term_weights,
+            self.pairs,
+            self.pair_weights,
+            self.weights,
+            hits,
+            count,
+        )
+        return None if found is None or not np.isfinite(found[1]).all() else BestHits(*found)
+
+
+def _found(match: FieldMatch, hits: Callable[[], Lids]) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:
+    """Where a match stands: (lids, offsets, positions) of all live documents that it is in, or of the hits at least."""
+    if isinstance(match, FoundMatch):
+        return match.found
+    if isinstance(match, MaskedMatch):
+        return match.whole.lids, *match.match.positions(match.whole.lids)
+    lids = hits()
+    return lids, *match.positions(lids)
 
 
 def _divisor(setup: NativeSetup, term: RankTerm) -> float:

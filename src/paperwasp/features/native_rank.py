@@ -12,7 +12,7 @@ from paperwasp.features import native_attribute_match, native_field_match, nativ
 from paperwasp.features.block import Block
 from paperwasp.features.boost_table import uses_normalization
 from paperwasp.features.family import Compute, Floats, RankSetup, constant, one, register
-from paperwasp.features.native_query import NativeSetup
+from paperwasp.features.native_query import NativeFeature, NativeSetup
 from paperwasp.features.parts import Part, PartsOf, explains, parts_of
 
 NAME = "nativeRank"
@@ -44,19 +44,18 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if divisor <= 0:
         return constant(0.0)
 
-    native = NativeSetup.of(setup, arguments, weights)
-
-    def compute(block: Block) -> Floats:
-        known = native.scores(block, proximity, attributes if weights[2] != 0 else None)
-        if known is not None:
-            return known
+    def general(block: Block) -> Floats:
         scores = one(0.0)
         for weight, part in zip(weights, parts, strict=True):
             if weight != 0:
                 scores = scores + part(block) * weight
         return scores / divisor
 
-    return compute
+    native = NativeSetup.of(setup, arguments, weights)
+    if weights[2] == 0:
+        return NativeFeature(native, general, proximity)
+    fields = frozenset(native_attribute_match.counted_fields(setup, arguments))
+    return NativeFeature(native, general, proximity, attributes, fields)
 
 
 @explains(NAME)

@@ -68,9 +68,15 @@ class Segment:
 
     @cached_property
     def frequent(self) -> _core.FrequentTerms:
-        """Keeps the bitmaps of its frequent terms, made when they are needed first. Any thread."""
+        """Keeps the bitmaps of its frequent terms, and what terms are worth, made when they are needed first. Any
+        thread."""
         return _core.FrequentTerms(
-            self.base, self.documents, len(self.fields), limits.FREQUENT_TERMS_BYTES, LEAST_DOCUMENTS_OF_BITMAPS
+            self.base,
+            self.documents,
+            len(self.fields),
+            limits.FREQUENT_TERMS_BYTES,
+            LEAST_DOCUMENTS_OF_BITMAPS,
+            limits.TERM_WORTHS_BYTES,
         )
 
     @property

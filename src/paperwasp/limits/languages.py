@@ -99,6 +99,9 @@ QUERY_ITEMS: Final = 10_000
 FREQUENT_TERMS_BYTES: Final = 64 * 1024 * 1024
 """Memory for bitmaps of the documents that have frequent terms, of the whole process. Terms beyond have none, and are
 read from their postings. Of 500,000 abstracts all bitmaps together take 61 MB."""
+TERM_WORTHS_BYTES: Final = 64 * 1024 * 1024
+"""Memory for what occurrences of terms are worth by nativeRank, a byte for each document with the term, of the whole
+process. Of terms beyond it is worked out by each query."""
 TERM_FREQUENCIES: Final = 16_384
 """Counts of the live documents with a term that are kept of each state of the index: about 3 MB."""
 FIELD_MATCH_CHARACTERS: Final = 1_000_000

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.features.block import Block
+from paperwasp.features.native_query import NativeFeature
 from paperwasp.operators.field_match import Lids
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.bound import BoundQuery
@@ -64,6 +65,8 @@ def exhaustive(
     if rescaling is None and kept >= matches.count:
         hits = all_scored(bound, matches)
         return hits.of(np.argsort(-hits.scores, kind="stable"))
+    if rescaling is None and (best := _best_native(bound, matches, kept)) is not None:
+        return best
     lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
     best, notes = _Best(bound, kept, rescaling, without), FeatureNotes(bound.plan.reused)
     scored = score_blocks(bound, lids, notes, best.take)
@@ -75,6 +78,29 @@ def exhaustive(
     bound.observer.reach(ON_FIRST_PHASE, best.passed())
     count = matches.count - best.dropped
     return _hits(bound, count, best.lids, best.scores, 1.0, best.highest, matches, notes.known())
+
+
+def _best_native(bound: BoundQuery, matches: Matches, kept: int) -> RankedHits | None:
+    """Return the best `kept` by nativeRank, or a part of it, as a kernel finds them; None where every match has to be
+    scored."""
+    profile, observer = bound.profile, bound.observer
+    feature = profile.first_phase.feature
+    compute = None if feature is None else feature.compute
+    if not isinstance(compute, NativeFeature) or kept <= 0 or bound.setting.features:
+        return None
+    if profile.rank_score_drop_limit is not None or observer.wants(ON_FIRST_PHASE):
+        return None
+    with observer.task(FIRST_PHASE, EXPRESSION, matches.count):
+        begun_ns = time.thread_time_ns()
+        found = compute.best(bound.setting, matches.bitmap, kept)
+        if found is None:
+            return None
+        bound.cost.ranked(found.searched, time.thread_time_ns() - begun_ns)
+    observer.step("rank", "kernel best_native")
+    observer.tag("first_phase", searched=found.searched, kept=len(found.lids))
+    share = found.searched / matches.count
+    highest = float(found.scores[0]) if len(found.scores) else -np.inf
+    return _hits(bound, matches.count, found.lids, found.scores, share, highest, matches)
 
 
 def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:

@@ -1,0 +1,32 @@
+// The best hits by nativeRank, without scoring all of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "clock.hpp"
+#include "native_query.hpp"
+#include "reader.hpp"
+
+namespace paperwasp {
+
+// Where a term that is no word stands, such as a phrase: document i at positions[offsets[i]..offsets[i + 1]], once at least. Lids rise.
+struct NativeFound {
+    const uint32_t *lids, *offsets, *positions;
+    size_t size;
+};
+
+struct NativeHits {
+    std::vector<uint32_t> lids;  // best first; of equal scores the lower lid first
+    std::vector<double> scores;
+    uint64_t searched = 0;  // hits that were scored, or seen not to be among the best: all, unless the time was over before
+};
+
+// The best k of some hits; nothing where there is no bound for what hits score, or fewer than k of them score more than what is in no list.
+// `found`: by list, nullptr of a word; `hits`: a bitmap that covers all documents, of so many words. The attribute's part is 0.
+// Throws OutOfTime where no hit was scored in time.
+std::optional<NativeHits> best_by_native_rank(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
+                                              const uint64_t* hits, size_t words, uint32_t k, Clock& clock);
+
+}  // namespace paperwasp
