@@ -255,9 +255,9 @@ class NativeBest {
     // Adds what the list's documents of the window are worth.
     void accumulate(OpenList& list, const Segment& segment, uint32_t low, uint32_t high) {
         if (list.found != nullptr) {
-            const uint8_t* worths = list.worths.bytes() - list.first;
             for (size_t i = list.at; i < list.last && list.found->lids[i] < segment.base + high; ++i)
-                if (worths[i] > 0) sums_[list.found->lids[i] - segment.base - low] += list.values[worths[i]];
+                if (const uint8_t worth = list.worths.bytes()[i - list.first]; worth > 0)
+                    sums_[list.found->lids[i] - segment.base - low] += list.values[worth];
             return;
         }
         Cursor& cursor = *list.cursor;

@@ -39,14 +39,18 @@ struct Span {
 // The postings of a term in all segments.
 class PostingList {
   public:
-    PostingList(const Reader& reader, uint32_t field, uint32_t term) {
+    PostingList(const Reader& reader, uint32_t field, uint32_t term, Clock& clock) {
         reader.for_each(field, term, [&](const Segment& segment, const FieldIndex& field_index, uint32_t place) {
-            places_.push_back({segment.base, segment.base + segment.documents, Cursor(field_index, place)});
+            const uint64_t* kept = segment.kept_bits(field, place, clock);
+            places_.push_back({segment.base, segment.base + segment.documents, kept, Cursor(field_index, place)});
             frequency_ += field_index.frequencies[place];
+            if (kept == nullptr) decoded_ += field_index.frequencies[place];
         });
     }
 
     uint64_t frequency() const { return frequency_; }
+    // Of those that have no bitmap.
+    uint64_t decoded() const { return decoded_; }
 
     // Whether there may be postings in the span. False is certain.
     bool may_have(const Span& span) {
@@ -60,6 +64,10 @@ class PostingList {
         skip_to(span.low);
         for (size_t i = at_; i < places_.size() && places_[i].base < span.high; ++i) {
             Place& place = places_[i];
+            if (place.kept != nullptr) {
+                place.join(span, bits);
+                continue;
+            }
             const uint32_t low = std::max(place.base, span.low) - place.base, high = std::min(place.end, span.high) - place.base;
             // Added to a document, the bit of the window; it may wrap around.
             const uint32_t shift = place.base - span.low;
@@ -84,13 +92,23 @@ class PostingList {
     bool has(uint32_t lid) {
         skip_to(lid);
         if (at_ == places_.size() || places_[at_].base > lid) return false;
+        if (places_[at_].kept != nullptr) return places_[at_].has(lid);
         return places_[at_].cursor.find(lid - places_[at_].base) != NO_INDEX;
     }
 
   private:
     struct Place {
         uint32_t base, end;
+        const uint64_t* kept;  // its documents, from the word of the first lid on; nullptr: they are decoded
         Cursor cursor;
+
+        bool has(uint32_t lid) const { return (kept[(lid >> 6) - (base >> 6)] >> (lid & 63) & 1) != 0; }
+
+        // Sets the bits of the span's documents.
+        void join(const Span& span, uint64_t* bits) const {
+            const uint32_t first = std::max(base, span.low) >> 6, last = (std::min(end, span.high) - 1) >> 6;
+            for (uint32_t w = first; w <= last; ++w) bits[w - (span.low >> 6)] |= kept[w - (base >> 6)];
+        }
     };
 
     void skip_to(uint32_t lid) {
@@ -99,15 +117,15 @@ class PostingList {
 
     std::vector<Place> places_;
     size_t at_ = 0;
-    uint64_t frequency_ = 0;
+    uint64_t frequency_ = 0, decoded_ = 0;
 };
 
 struct Child {
     int64_t score = 0;
     std::vector<PostingList> lists;
     std::vector<const uint64_t*> bitmaps;
-    uint64_t postings = 0;
-    bool is_filled = false;  // whether `bits` are those of the current window
+    uint64_t postings = 0, decoded = 0;  // decoded: those of which no bitmap is kept
+    bool is_filled = false;              // whether `bits` are those of the current window
     uint64_t bits[WORDS];
 
     bool may_have(const Span& span) {
@@ -222,7 +240,7 @@ class WeakAnd {
     }
 
     // Whether it is cheaper to look the candidates up than to decode what the child has in a window.
-    bool is_long(const Child& child, uint64_t candidates) const { return candidates * LOOK_UP_SHARE * limit_ < child.postings * WINDOW; }
+    bool is_long(const Child& child, uint64_t candidates) const { return candidates * LOOK_UP_SHARE * limit_ < child.decoded * WINDOW; }
 
     // Candidates: the accepted documents that all required children match. False: there are none.
     bool intersect(const Span& span) {
@@ -352,8 +370,9 @@ uint64_t weak_and(const Reader& reader, In<int64_t> scores, In<uint32_t> owners,
     for (size_t i = 0; i < lists; ++i) {
         check_field(reader, fields.data()[i]);
         Child& child = owner_of(owners, i);
-        child.lists.emplace_back(reader, fields.data()[i], terms.data()[i]);
+        child.lists.emplace_back(reader, fields.data()[i], terms.data()[i], clock);
         child.postings += child.lists.back().frequency();
+        child.decoded += child.lists.back().decoded();
         postings += child.lists.back().frequency();
     }
     for (size_t i = 0; i < bitmaps.size(); ++i) {

@@ -5,6 +5,7 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 from __future__ import annotations
 
+import time
 from operator import itemgetter
 
 import numpy as np
@@ -65,8 +66,8 @@ def exhaustive(
     if rescaling is None and kept >= matches.count:
         hits = all_scored(bound, matches)
         return hits.of(np.argsort(-hits.scores, kind="stable"))
-    if rescaling is None and (best := _best_native(bound, matches, kept)) is not None:
-        return best
+    if rescaling is None and (native := _best_native(bound, matches, kept)) is not None:
+        return native
     lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
     best, notes = _Best(bound, kept, rescaling, without), FeatureNotes(bound.plan.reused)
     scored = score_blocks(bound, lids, notes, best.take)
