@@ -26,6 +26,7 @@ from bench import (
     http_query,
     hybrid,
     in_process,
+    large_query,
     model_evaluation,
     own_vectors,
     ranking,
@@ -63,6 +64,7 @@ BENCHMARKS = (
     "http_load",
     "http_load_large",
     "warm_query",
+    "large_query",
     "access",
     "hybrid",
     "in_process",
@@ -137,6 +139,8 @@ def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
     elif name == "http_load_large":
         large = arguments.documents or http_load.LARGE_DOCUMENTS
         http_load.run_large(report, http_load.Options(large, rounds=arguments.passes))
+    elif name == "large_query":
+        large_query.run(report, large_query.Options(rounds=arguments.passes, **count))
     elif name == "warm_query":
         warm_query.run(report, warm_query.Options(rounds=arguments.passes, **count))
     elif name == "access":
