@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.content.documents import DocumentCodec
+from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.records import Entry, EntryKind, decode_entries, encode_entries, entry_of
 from paperwasp.document.operations import Operation, Put, Remove, Update
@@ -112,6 +113,37 @@ def test_an_update_is_logged_as_its_json() -> None:
     assert entry_of(update("a", score=float(np.float32(0.1)), note=None), KIND, CODEC, 1).body == (
         b'{"score":{"assign":0.1},"note":{"assign":null}}'
     )
+
+
+def test_json_that_was_made_already_is_logged_where_the_layout_stores_it_so() -> None:
+    assert entry_of(Put(doc_id("a"), {"title": "x"}, json=b'{"title": "x"}'), KIND, CODEC, 1).body == b'{"title": "x"}'
+    assert entry_of(Put(doc_id("a"), {"score": 0.5}, json=b"no"), KIND, CODEC, 1).body == b'{"score":0.5}'
+    assigned = Update(doc_id("a"), (FieldUpdate("title", Assign("x")),), json=b'{"title": {"assign":"x"}}')
+    assert entry_of(assigned, KIND, CODEC, 1).body == assigned.json
+    assigned = Update(doc_id("a"), (FieldUpdate("score", Assign(0.5)),), json=b"no")
+    assert entry_of(assigned, KIND, CODEC, 1).body == b'{"score":{"assign":0.5}}'
+
+
+def test_json_of_the_layout_before_is_made_again() -> None:
+    before, now = (
+        EMPTY.changed(1, [schema("music", *(Field(name, STRING) for name in names))], {})
+        for names in (["a", "b"], ["a"])
+    )
+    late = LateOperations()
+    late.note_change(before, {"music": DocumentCodec(before.types["music"])})
+    kind = now.types["music"]
+    for operation, body in (
+        (Put(doc_id("1"), {"a": "x", "b": "y"}, json=b'{"a":"x","b":"y"}'), b'{"a":"x"}'),
+        (
+            Update(
+                doc_id("1"),
+                (FieldUpdate("a", Assign("x")), FieldUpdate("b", Assign("y"))),
+                json=b'{"a":{"assign":"x"},"b":{"assign":"y"}}',
+            ),
+            b'{"a":{"assign":"x"}}',
+        ),
+    ):
+        assert late.entry(operation, kind, DocumentCodec(kind), 1).body == body
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from paperwasp import limits
 from paperwasp.container.document.routes import Route
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.plain_fields import PlainFields
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import processor_of
 from paperwasp.indexing.binary_texts import tokenized_fields
@@ -29,7 +30,9 @@ SCHEMA = """schema d { document d {
   field all type string { indexing: input note . "" | index }
 }"""
 D = parse_schemas({"schemas/d.sd": SCHEMA}).schemas["d"]
-ROUTE = Route(D.document, DocumentReader(D.document), (), False, processor_of(D), tokenized_fields(D))
+ROUTE = Route(
+    D.document, DocumentReader(D.document), PlainFields(D.document), (), False, processor_of(D), tokenized_fields(D)
+)
 ID = DocumentId("n", "d", "1")
 BROKEN = "\ufffd" * (limits.REPLACEMENT_CHARACTERS + 1)
 TOLD = "Invalid document 'id:n:d::1': some text of length 5001 is classified as binary data as it contains 5001 Unicode"

@@ -69,6 +69,10 @@ class DocumentCodec:
             name: prune for name, kind in layout.types.items() if (prune := pruner(kind, _struct_pruner, _tensor_check))
         }
 
+    def is_plain(self, names: Iterable[str]) -> bool:
+        """Whether the values of these fields are in JSON as they are."""
+        return self._renders.keys().isdisjoint(names)
+
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""
         return self._dump(dict(fields))

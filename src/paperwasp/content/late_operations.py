@@ -54,10 +54,10 @@ def _carried_over(
 ) -> AnyOperation:
     """The operation with only what the layout has a place for."""
     if isinstance(operation, Put):
-        return replace(operation, fields=codec.decode_kept(codec_before.encode(operation.fields)))
+        return replace(operation, fields=codec.decode_kept(codec_before.encode(operation.fields)), json=b"")
     if isinstance(operation, Update):
-        kept = (one for one in operation.updates if _fits(replace(operation, updates=(one,)), kind, codec))
-        return replace(operation, updates=tuple(kept))
+        kept = (one for one in operation.updates if _fits(replace(operation, updates=(one,), json=b""), kind, codec))
+        return replace(operation, updates=tuple(kept), json=b"")
     if isinstance(operation, Reindex):
         made = (operation.derived or {}).items()
         kept_made = {name: value for name, value in made if _fits(Reindex(operation.id, {name: value}), kind, codec)}

@@ -121,10 +121,11 @@ def entry_of(
         matcher(condition)
     if isinstance(operation, Put):
         layout.check(operation.fields)
-        body = codec.encode(operation.fields)
+        is_made = operation.json and codec.is_plain(operation.fields)
+        body = operation.json if is_made else codec.encode(operation.fields)
         return Entry(_PUT, *identity, body, operation.create, condition, dict(operation.fields))
     if isinstance(operation, Update):
-        body, updates = _encode_updates(operation.updates, layout, codec)
+        body, updates = _encode_updates(operation, layout, codec)
         required_us = operation.required_us
         return Entry(_UPDATE, *identity, body, operation.create, condition, None, updates, required_us)
     return Entry(_REMOVE, *identity, condition=condition, required_us=operation.required_us)
@@ -159,9 +160,10 @@ def check_length(condition: str) -> None:
 
 
 def _encode_updates(
-    updates: tuple[FieldUpdate, ...], layout: TypeLayout, codec: DocumentCodec
+    operation: Update, layout: TypeLayout, codec: DocumentCodec
 ) -> tuple[bytes, tuple[FieldUpdate, ...]]:
     """The body of an update, and the updates as whoever replays the log will read them."""
+    updates = operation.updates
     assigned: dict[str, Value | None] = {}
     for update in updates:
         if update.path or type(update.action) is not Assign or update.field in assigned:
@@ -171,7 +173,8 @@ def _encode_updates(
         layout.check({name: value for name, value in assigned.items() if value is not None})
         if not assigned.keys() <= layout.fields.keys():
             layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
-        return codec.encode_assigned(assigned), updates
+        is_made = operation.json and codec.is_plain(assigned)
+        return operation.json if is_made else codec.encode_assigned(assigned), updates
     layout.check({update.field: None for update in updates if update.field not in layout.fields})
     whole = (update for update in updates if not update.path)
     layout.check(

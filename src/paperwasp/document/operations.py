@@ -10,6 +10,7 @@ Vespa: https://docs.vespa.ai/en/writing/reads-and-writes.html
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from enum import Enum
 
 from paperwasp.document.ids import DocumentId
@@ -28,6 +29,8 @@ class Put:
     fields: Mapping[str, Value]
     condition: str | None = None
     create: bool = False
+    json: bytes = field(default=b"", compare=False, repr=False)
+    """The fields as they are stored, where all of them are in JSON what they are here; empty: not made yet."""
 
 
 @frozen
@@ -40,6 +43,8 @@ class Update:
     create: bool = False
     condition: str | None = None
     required_us: int = 0
+    json: bytes = field(default=b"", compare=False, repr=False)
+    """The updates as they are logged, where all of them assign what is in JSON what it is here; empty: not made yet."""
 
 
 @frozen

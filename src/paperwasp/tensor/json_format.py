@@ -93,7 +93,7 @@ def tensor_of(value: Any, type_: TensorType, *, is_lenient: bool = False) -> Ten
     """
     try:
         if (numbers := _dense_numbers(value, type_, is_lenient)) is not None:
-            return _dense_tensor(numbers, type_)
+            return dense_tensor(numbers, type_)
         builder = TensorBuilder(type_)
         _Reader(builder, is_lenient).read(value)
         return builder.build()
@@ -107,10 +107,11 @@ def flat_tensor(values: Any, type_: TensorType) -> Tensor | None:
     numbers = _dense_numbers(values, type_, is_lenient=False) if type(values) is list else None
     if numbers is None or not np.isfinite(numbers).all():
         return None
-    return _dense_tensor(numbers, type_)
+    return dense_tensor(numbers, type_)
 
 
-def _dense_tensor(numbers: NDArray[np.float64], type_: TensorType) -> Tensor:
+def dense_tensor(numbers: NDArray[np.float64], type_: TensorType) -> Tensor:
+    """The tensor of one dense subspace whose cells are these numbers. Errors: ValueError for int8 that is none."""
     return Tensor(type_, _ONE_SUBSPACE, as_cells(numbers.reshape(1, *type_.shape), type_.cell_type))
 
 

@@ -57,6 +57,11 @@ def _get(request: Request, document_id: DocumentId, options: Options, routes: Ro
 
 def _put(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
     route = _route_of_change(document_id, options, routes)
+    if (plain := route.plain.read_put(request.body)) is not None:
+        condition = _condition_of(options, routes)
+        fields, json = route.finish_plain_put(document_id, plain, options.time_left)
+        made = Put(document_id, fields, condition, bool(options.create), json)
+        return Call(document_id, route.accepting(made), ApplyRequest(made, len(request.body)), options)
     body, condition, create = _read_body(request, options, routes)
     fields, ignored = routes.select_defined(body.fields, route)
     put = Put(document_id, route.read_put(document_id, fields, options.time_left), condition, create)
@@ -65,6 +70,11 @@ def _put(request: Request, document_id: DocumentId, options: Options, routes: Ro
 
 def _update(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
     route = _route_of_change(document_id, options, routes)
+    if (plain := route.plain.read_update(request.body)) is not None:
+        condition = _condition_of(options, routes)
+        updates, json = route.finish_plain_update(document_id, plain, options.time_left)
+        made = Update(document_id, updates, bool(options.create), condition, json=json)
+        return Call(document_id, route.accepting(made), ApplyRequest(made, len(request.body)), options)
     body, condition, create = _read_body(request, options, routes)
     fields, ignored = routes.select_defined(body.fields, route)
     update = Update(document_id, route.read_update(document_id, fields, options.time_left), create, condition)
@@ -99,6 +109,14 @@ def _cluster_of_change(options: Options, routes: Routes) -> str | None:
             raise InvalidInput(f"Route '{options.route}' does not lead to content cluster '{cluster}'")
         cluster = named if named is not None else cluster
     return cluster
+
+
+def _condition_of(options: Options, routes: Routes) -> str | None:
+    """The condition of a request whose body has none. Errors: InvalidInput, LanguageError."""
+    condition = options.condition or None  # an empty one is none
+    if condition is not None:
+        routes.check_condition(condition)
+    return condition
 
 
 def _read_body(request: Request, options: Options, routes: Routes) -> tuple[Body, str | None, bool]:

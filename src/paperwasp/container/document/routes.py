@@ -24,6 +24,7 @@ from paperwasp.container.document.selections import Acceptance, acceptance_of
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Value
+from paperwasp.document.plain_fields import PlainFields, PlainPut, PlainUpdate
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import SentFields
@@ -56,6 +57,8 @@ class Route:
 
     type: DocumentType
     reader: DocumentReader
+    plain: PlainFields
+    """What reads bodies of plain fields at once."""
     targets: tuple[Target, ...]
     """None: the type is in no cluster."""
     is_selective: bool = False
@@ -85,6 +88,18 @@ class Route:
             values = self.processor.put(id, values, time_left)
         check_put(id, self.tokenized, values)
         return values
+
+    def finish_plain_put(self, id: DocumentId, put: PlainPut, time_left: TimeLeft) -> PlainPut:
+        """Adds to a put that was read at once what indexing makes of it. Errors: as `read_put`."""
+        if self.processor is None:
+            return put
+        values = self.processor.put(id, put.fields, time_left)
+        check_put(id, self.tokenized, values)
+        return PlainPut(values, b"")
+
+    def finish_plain_update(self, id: DocumentId, update: PlainUpdate, time_left: TimeLeft) -> PlainUpdate:
+        """Adds to an update that was read at once what indexing makes of it. Errors: as `read_put`."""
+        return update if self.processor is None else PlainUpdate(self.process(id, update.updates, time_left), b"")
 
     def read_update(
         self, id: DocumentId, fields: Mapping[str, object], time_left: TimeLeft = no_end
@@ -138,7 +153,13 @@ class Routes:
             is_selective = any(target.accepts for target in targets)
             processor = processor_of(schema, components_of(schema))
             route = Route(
-                document, DocumentReader(document), targets, is_selective, processor, tokenized_fields(schema)
+                document,
+                DocumentReader(document),
+                PlainFields(document),
+                targets,
+                is_selective,
+                processor,
+                tokenized_fields(schema),
             )
             self._routes[document.name] = route
             if route.is_slow:

@@ -1,0 +1,108 @@
+"""Bodies of puts and updates whose fields are all plain, read in one step: nearly all that are fed.
+
+Plain are texts, numbers and truth values that are written as such, lists of texts, and dense tensors as flat arrays.
+The kernel (`core/plain_fields.cpp`) leaves everything else, and whatever is wrong, to `document.json_format`, which
+gives the same values for what the kernel takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.core import _core
+from paperwasp.document.types import (
+    BOOL,
+    BYTE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    ArrayType,
+    DataType,
+    DocumentType,
+    NumericType,
+    TensorFieldType,
+)
+from paperwasp.document.updates import Assign, FieldUpdate, Value
+from paperwasp.tensor.json_format import dense_tensor
+
+_TEXT, _WHOLE, _TRUTH, _DOUBLE, _SINGLE, _TEXTS, _CELLS = range(7)
+"""The kinds of fields, as the kernel numbers them."""
+_SINGLE_VALUES: Final = {
+    STRING: (_TEXT, 0, 0),
+    BOOL: (_TRUTH, 0, 0),
+    DOUBLE: (_DOUBLE, 0, 0),
+    FLOAT: (_SINGLE, 0, 0),
+}
+
+
+class PlainPut(NamedTuple):
+    """The values of a put, and their JSON as it is stored; empty where that is to be made of the values."""
+
+    fields: dict[str, Value]
+    json: bytes
+
+
+class PlainUpdate(NamedTuple):
+    """The assignments of an update, and their JSON as it is logged; empty where that is to be made of them."""
+
+    updates: tuple[FieldUpdate, ...]
+    json: bytes
+
+
+class PlainFields:
+    """Reads the bodies of one document type."""
+
+    def __init__(self, document_type: DocumentType) -> None:
+        kinds = {name: kind for name, type_ in document_type.fields.items() if (kind := _kind_of(type_)) is not None}
+        self._kernel: Final = _core.PlainFields([(name, *kind) for name, kind in kinds.items()])
+        self._tensors: Final = {
+            name: type_.tensor
+            for name, type_ in document_type.fields.items()
+            if name in kinds and isinstance(type_, TensorFieldType)
+        }
+
+    def read_put(self, body: bytes) -> PlainPut | None:
+        """The fields of a put that has nothing else; None where it goes the general way."""
+        read = self._read(body, self._kernel.put)
+        return None if read is None else PlainPut(*read)
+
+    def read_update(self, body: bytes) -> PlainUpdate | None:
+        """The assignments of an update that has nothing else; None where it goes the general way."""
+        read = self._read(body, self._kernel.assigned)
+        if read is None:
+            return None
+        values, json = read
+        return PlainUpdate(tuple([FieldUpdate(name, Assign(value)) for name, value in values.items()]), json)
+
+    def _read(
+        self, body: bytes, read: Callable[[bytes], tuple[dict[str, Value], bytes] | None]
+    ) -> tuple[dict[str, Value], bytes] | None:
+        if len(body) > limits.JSON_PIECE_BYTES or (found := read(body)) is None:
+            return None
+        if self._tensors:
+            values = found[0]
+            try:
+                for name in self._tensors.keys() & values.keys():
+                    values[name] = dense_tensor(values[name], self._tensors[name])
+            except ValueError:
+                return None
+        return found
+
+
+def _kind_of(data_type: DataType) -> tuple[int, int, int] | None:
+    """The kind of a field, and the least and the largest number that it may have, or the number of its cells."""
+    match data_type:
+        case ArrayType():
+            return (_TEXTS, 0, 0) if data_type.element == STRING else None
+        case TensorFieldType():
+            type_ = data_type.tensor
+            count = 0 if type_.mapped or not type_.indexed else math.prod(type_.shape)
+            return (_CELLS, 0, count) if 0 < count <= limits.TENSOR_CELLS else None
+        case NumericType() if data_type in (BYTE, INT, LONG):
+            return _WHOLE, data_type.low or 0, data_type.high or 0
+    return _SINGLE_VALUES.get(data_type)
