@@ -51,7 +51,7 @@ uint64_t Query::postings(const Reader& reader) const {
     return total;
 }
 
-SegmentLists Query::in(const Segment& segment, bool with_bits, Clock& clock) const {
+SegmentLists Query::in(const Segment& segment, Clock& clock) const {
     SegmentLists here;
     here.lists.reserve(lists.size());
     here.plain.reserve(lists.size());  // lists keep pointers into it
@@ -68,7 +68,7 @@ SegmentLists Query::in(const Segment& segment, bool with_bits, Clock& clock) con
         } else {
             const uint32_t place = field_index.find(term.term);
             if (place == NO_INDEX) continue;
-            here.lists.emplace_back(term, field_index, place, with_bits ? segment.kept_bits(term.field, place, clock) : nullptr);
+            here.lists.emplace_back(term, field_index, place, segment.kept_bits(term.field, place, clock), segment.base & 63);
         }
         numbers[i] = static_cast<uint32_t>(here.lists.size() - 1);
     }

@@ -31,6 +31,7 @@ struct SegmentLists {
         for (size_t t = 0; t < terms.size(); ++t) {
             if (of_term[t] == NO_INDEX) continue;
             List& list = lists[of_term[t]];
+            if (!list.may_have(document)) continue;
             const uint32_t at = list.probe.find(document);
             if (at != NO_INDEX) exact.add(terms[t], terms[t].score(list.probe.frequencies()[at], list.lengths[document]));
         }
@@ -70,8 +71,8 @@ struct Query {
     // Of all its lists.
     uint64_t postings(const Reader& reader) const;
 
-    // The posting lists of a segment. `with_bits`: with the bitmaps that are kept of them.
-    SegmentLists in(const Segment& segment, bool with_bits, Clock& clock) const;
+    // The posting lists of a segment, with the bitmaps that are kept of them.
+    SegmentLists in(const Segment& segment, Clock& clock) const;
 };
 
 using TermTuple = std::tuple<uint32_t, uint32_t, double, double, double, double>;  // field, term, weight, k1, b, average length

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <numeric>
 
 #include "arrays.hpp"
 #include "native_worths.hpp"
@@ -319,12 +320,18 @@ class NativeBest {
             if (list.found != nullptr)
                 entry = {list.found->offsets[at + 1] - list.found->offsets[at], list.found->offsets[at], nullptr};
             else
-                entry = {list.cursor->frequencies()[at], list.cursor->occurrence_starts()[at], list.cursor->position_run()};
+                read_word(*list.cursor, static_cast<uint32_t>(at), entry);
         }
         const double match = matching();
         const double most = query_.together(match, 0, 0) + least_ + gain_of(sum & NOT_KNOWN) / scale_;
         if (best_.size() == k_ && most < best_.front().score - slack_) return;
         add(query_.together(match, nearness_.of(query_, entry_of(), clock_), 0), segment.base + candidate.document);
+    }
+
+    // Not by occurrence_starts(), which are worked out for all documents of the block.
+    static void read_word(Cursor& cursor, uint32_t at, NativeEntry& entry) {
+        const uint32_t* frequencies = cursor.frequencies();
+        entry = {frequencies[at], std::accumulate(frequencies, frequencies + at, 0u), cursor.position_run()};
     }
 
     // Where a document of the window is in a list: in the cursor's block, or among all that were found; NO_INDEX: nowhere.

@@ -82,11 +82,18 @@ class PhraseInField {
     template <typename Accepted>
     void run(Accepted accepted, uint32_t base, PhraseFinds& finds) {
         Cursor& lead = cursors_[order_[0]];
-        for (; !lead.exhausted() && !ended_; lead.next_block())
-            if (!alike_ || !compare_block(accepted, base, finds)) look_up_block(accepted, base, finds);
+        for (; !lead.exhausted() && !ended_; lead.next_block()) {
+            const uint32_t *documents = lead.documents(), n = lead.count();
+            uint64_t these = 0;
+            for (uint32_t i = 0; i < n; ++i) these |= uint64_t{accepted(documents[i])} << i;
+            if (these == 0) continue;
+            const bool compares = alike_ && __builtin_popcountll(these) >= COMPARED;
+            if (!compares || !compare_block(accepted, base, finds)) look_up_block(these, base, finds);
+        }
     }
 
   private:
+    static constexpr int COMPARED = 8;       // accepted documents of a block, or more: fewer are looked up faster
     static constexpr uint32_t ALIKE = 4;     // as many times as frequent: then looking up is faster
     static constexpr uint32_t MARKS = 4096;  // positions below this are compared by a table; a power of two
 
@@ -97,7 +104,6 @@ class PhraseInField {
         const uint32_t *documents = lead.documents(), count = lead.count();
         const uint32_t low = documents[0], high = documents[count - 1];
         if (high - low >= Occurrences::MOST_DOCUMENTS || !Occurrences::fits(lead)) return false;
-        if (std::none_of(documents, documents + count, accepted)) return true;
         leading_.read(lead, order_[0], low, high);
         for (size_t j = 1; j < order_.size() && leading_.size() > 0; ++j) {
             if (!following_.read(cursors_[order_[j]], order_[j], low, high)) return false;
@@ -110,14 +116,12 @@ class PhraseInField {
         return true;
     }
 
-    // The documents of the leading word's block, one after the other.
-    template <typename Accepted>
-    void look_up_block(Accepted accepted, uint32_t base, PhraseFinds& finds) {
-        Cursor& lead = cursors_[order_[0]];
-        const uint32_t* documents = lead.documents();
+    // Some documents of the leading word's block, one after the other.
+    void look_up_block(uint64_t these, uint32_t base, PhraseFinds& finds) {
+        const uint32_t* documents = cursors_[order_[0]].documents();
         size_t looked_up = BLOCK;
-        for (uint32_t i = 0, n = lead.count(); i < n; ++i) {
-            if (!accepted(documents[i])) continue;
+        for (; these != 0; these &= these - 1) {
+            const auto i = static_cast<uint32_t>(__builtin_ctzll(these));
             at_[order_[0]] = i;
             size_t j = 1;
             for (; j < order_.size(); ++j) {

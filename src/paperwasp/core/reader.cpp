@@ -295,6 +295,30 @@ uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) { return count_bits(a.data
 
 }  // namespace
 
+namespace {
+
+// The accepted documents of a segment that have all the terms of which a bitmap is kept, from the word of its first document on; nullptr:
+// all. May write them to `words`.
+const uint64_t* documents_with_all(const Segment& segment, uint32_t field, const std::vector<uint32_t>& places, const uint64_t* accept,
+                                   std::vector<uint64_t>& words, Clock& clock) {
+    const size_t n = words_of_lids(segment.base, segment.documents);
+    const uint64_t* met = accept != nullptr ? accept + (segment.base >> 6) : nullptr;
+    for (const uint32_t place : places) {
+        const uint64_t* kept = segment.kept_bits(field, place, clock);
+        if (kept == nullptr) continue;
+        if (met == nullptr) {
+            met = kept;
+            continue;
+        }
+        if (words.size() < n) words.resize(n);
+        meet_bits(words.data(), met, kept, n);
+        met = words.data();
+    }
+    return met;
+}
+
+}  // namespace
+
 uint64_t steps_of_phrase(const Reader& reader, uint32_t field, const uint32_t* terms, size_t count) {
     uint64_t least = std::numeric_limits<uint64_t>::max();  // documents with the rarest word
     for (size_t i = 0; i < count; ++i) least = std::min(least, reader.frequency(field, terms[i]));
@@ -313,7 +337,10 @@ void find_phrase(const Reader& reader, uint32_t field, const uint32_t* terms, si
         }
         if (places.size() < count) continue;
         PhraseInField in_field(field_index, places, clock);
-        in_field.run([&](uint32_t document) { return accepts(accept, segment.base + document); }, segment.base, finds);
+        thread_local std::vector<uint64_t> words;
+        const uint64_t* met = documents_with_all(segment, field, places, accept, words, clock);
+        const uint32_t first = segment.base & 63;
+        in_field.run([&](uint32_t document) { return accepts(met, first + document); }, segment.base, finds);
     }
 }
 

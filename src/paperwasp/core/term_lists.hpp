@@ -105,12 +105,20 @@ struct List {
     Saturation saturation;
     float bound;           // in the current window
     const uint64_t* kept;  // the bitmap of its documents, from the word of the segment's first document on; or nullptr
+    uint32_t first_bit;    // of the first document in that word
 
-    List(const QueryTerm& term, const FieldIndex& field_index, uint32_t place, const uint64_t* kept)
-        : List(term, field_index, std::max(1.0, term.average_length / field_index.header->average_length), kept, field_index, place) {}
+    List(const QueryTerm& term, const FieldIndex& field_index, uint32_t place, const uint64_t* kept, uint32_t first_bit)
+        : List(term, field_index, std::max(1.0, term.average_length / field_index.header->average_length), kept, first_bit, field_index,
+               place) {}
     // Of postings whose weights are computed with the average length of the query. They must outlive the list.
     List(const QueryTerm& term, const FieldIndex& field_index, const PlainPostings& postings)
-        : List(term, field_index, 1, nullptr, postings) {}
+        : List(term, field_index, 1, nullptr, 0, postings) {}
+
+    // False is certain, and true too where a bitmap is kept.
+    bool may_have(uint32_t document) const {
+        const uint32_t bit = first_bit + document;
+        return kept == nullptr || (kept[bit >> 6] >> (bit & 63) & 1) != 0;
+    }
 
     float bound_of(uint32_t block) const { return stored ? scale * walk.weight_of(block) : scale; }
     float bound_of_term() const { return stored ? scale * walk.max_weight() : scale; }
@@ -143,8 +151,9 @@ struct List {
   private:
     // drift: how much larger a weight may be than the stored one. postings: what a cursor is made of.
     template <typename... Postings>
-    List(const QueryTerm& term, const FieldIndex& field_index, double drift, const uint64_t* kept, const Postings&... postings)
-        : lengths(field_index.field_lengths), walk(postings...), probe(postings...), bound(0), kept(kept) {
+    List(const QueryTerm& term, const FieldIndex& field_index, double drift, const uint64_t* kept, uint32_t first_bit,
+         const Postings&... postings)
+        : lengths(field_index.field_lengths), walk(postings...), probe(postings...), bound(0), kept(kept), first_bit(first_bit) {
         stored = static_cast<float>(term.k1) == DEFAULT_K1 && static_cast<float>(term.b) == DEFAULT_B;
         scale = static_cast<float>(stored ? term.weight * drift : term.weight * (term.k1 + 1)) * (1 + SLACK);
         saturation = {static_cast<float>(term.weight * (term.k1 + 1)), static_cast<float>(term.k1 * (1 - term.b)),

@@ -154,6 +154,7 @@ class AnyOf {
         for (size_t i = first_; i-- > 0;) {
             if (score + below_[i + 1] <= best_.threshold()) return;
             List& list = lists_[order_[i]];
+            if (!list.may_have(document)) continue;
             list.probe.shallow_seek(document);
             if (list.probe.exhausted()) continue;
             if (score + below_[i] + list.bound_of(list.probe.block()) <= best_.threshold()) return;
@@ -285,6 +286,7 @@ void score_accepted(const Query& query, const Segment& segment, SegmentLists& he
         const uint32_t document = lid - segment.base;
         float most = 0;
         for (List& list : here.lists) {
+            if (!list.may_have(document)) continue;
             list.probe.shallow_seek(document);
             if (!list.probe.exhausted()) most += list.bound_of(list.probe.block());
         }
@@ -308,7 +310,7 @@ BestHits find_best(const Reader& reader, const Query& query, uint32_t k, bool al
     const bool one_by_one = bitmap != nullptr && accepted * query.lists.size() * POSTINGS_OF_CANDIDATE < query.postings(reader);
     try {
         for (const Segment& segment : reader.segments) {
-            SegmentLists here = query.in(segment, all, clock);
+            SegmentLists here = query.in(segment, clock);
             if (!here.lists.empty() && !all && one_by_one)
                 score_accepted(query, segment, here, bitmap, best, clock);
             else if (!here.lists.empty() && !all)
