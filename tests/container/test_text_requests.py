@@ -175,9 +175,13 @@ def peers() -> Iterator[Peers]:
         nodes = {"media": node}
         compiled = Running(SearchHandler(messenger, config), nodes, loop)
         general = Running(SearchHandler(General(messenger), config), nodes, loop)
-        stack.callback(lambda: loop.run_until_complete(asyncio.sleep(0)))
+        stack.callback(lambda: loop.run_until_complete(asyncio.wait_for(_nothing(), 10)))
         stack.callback(service.close)
         yield Peers(compiled, general, messenger, service)
+
+
+async def _nothing() -> None:
+    """A turn of the loop."""
 
 
 @pytest.fixture(scope="module")
