@@ -13,7 +13,17 @@ import vespacli
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench import beside_feed, documents, feed_client, http_kinds, http_query, lucene_peer, opensearch_peer, service
+from bench import (
+    beside_feed,
+    command,
+    documents,
+    feed_client,
+    http_kinds,
+    http_query,
+    lucene_peer,
+    opensearch_peer,
+    service,
+)
 from bench import corpus as corpora
 from bench import feed as feed_benchmark
 from bench.agreement import Exhaustive, _coarse, _idf, _same, _scores, agreement
@@ -129,6 +139,13 @@ def test_without_java_lucene_is_left_out(monkeypatch: pytest.MonkeyPatch, tmp_pa
         lucene_peer.command("serve", "nowhere")
     with pytest.raises(NotInstalled, match="OpenSearch is left out"), opensearch_peer.serving(tmp_path / "feed"):
         pass
+
+
+def test_the_page_of_the_benchmarks_names_each() -> None:
+    page = (Path(command.__file__).parent / "README.md").read_text()
+    line = next(line for line in page.splitlines() if "# one of " in line)
+    assert line.partition("# one of ")[2].split(", ") == list(command.BENCHMARKS)
+    assert [name for name in command.BENCHMARKS + command.ON_REQUEST if f"**{name}**" not in page] == []
 
 
 def test_a_failure_is_told() -> None:
