@@ -6,6 +6,7 @@ https://docs.vespa.ai/en/performance/graceful-degradation.html; values are worke
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from unittest.mock import patch
 import pytest
 
 from paperwasp import limits
+from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.env import SYSTEM, Environment
@@ -26,8 +28,10 @@ from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.requests import layout_of
 from paperwasp.query import Item, RangeItem, TrueItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.cost import FACET_GROUP_NS, FACET_HIT_NS, FACET_NS
+from paperwasp.search.match import match
 from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey, Streaming
-from paperwasp.search.search import search
+from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
@@ -197,3 +201,54 @@ def test_the_trace_says_how_many_groups_there_are(node: TestNode) -> None:
     assert answer.trace is not None
     (told,) = (each for each in answer.trace[0]["traces"] if each.get("tag") == "grouping")  # type: ignore[index]
     assert told["groups"] == [[1, 3, 6]]
+
+
+FACETS = "all(all(group(color) max(2) order(-count()) each(output(count()))) all(group(size) each(output(count()))))"
+
+
+@pytest.mark.parametrize("profile", ["size", "again", "default"])
+def test_facets_are_counted_where_they_are_asked(node: TestNode, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What matches is looked for once: to know how long counting takes, and to count."""
+    query = query_of(RangeItem("size", 1, 9), ("shirt",), profile, hits=3)
+    query = replace(query, groupings=layout_of(parse_grouping(FACETS)[0], 0).requests)
+    view, served, calls = node.node.reader.view(), ServedSchemas(), count()
+
+    def counted(bound: Any) -> Any:
+        next(calls)
+        return match(bound)
+
+    monkeypatch.setattr("paperwasp.search.search.match", counted)
+    monkeypatch.setattr("paperwasp.search.rank.match", counted)
+    bound = BoundSearch.if_short(view, query, served)
+    assert bound is not None
+    expected_ns = bound.expected_ns()
+    answer = bound.answer()
+    assert next(calls) == 1
+    whole = search(view, query, served)
+    assert (answer.hits, answer.total_count, answer.coverage) == (whole.hits, whole.total_count, whole.coverage)
+    assert [groups(answer), answer.groupings[1].levels[1].ids.data.tolist()] == [
+        groups(whole),
+        whole.groupings[1].levels[1].ids.data.tolist(),
+    ]
+    assert answer.total_count == 5 and groups(answer) == {"red": [2], "green": [2], "blue": [1]}
+    least_ns = 2 * FACET_NS + 5 * 2 * FACET_HIT_NS + (2 + 5) * FACET_GROUP_NS
+    assert least_ns < expected_ns < limits.INLINE_QUERY_NS
+
+
+def test_other_groups_are_not(node: TestNode) -> None:
+    query = query_of(TrueItem(), ("shirt",), "size")
+    query = replace(query, groupings=layout_of(parse_grouping(BY_COLOR)[0], 0).requests)
+    assert BoundSearch.if_short(node.node.reader.view(), query, ServedSchemas()) is None
+
+
+def test_facets_that_there_is_no_time_to_match_are_not_counted_where_they_are_asked(
+    node: TestNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(bound: Any) -> Any:
+        raise OutOfTime
+
+    monkeypatch.setattr("paperwasp.search.search.match", late)
+    query = query_of(TrueItem(), ("shirt",), "size")
+    query = replace(query, groupings=layout_of(parse_grouping(FACETS)[0], 0).requests)
+    bound = BoundSearch.if_short(node.node.reader.view(), query, ServedSchemas())
+    assert bound is not None and bound.expected_ns() == math.inf

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.grouping.cutting import most_groups
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.constants import FalseOperator, TrueOperator
@@ -56,6 +57,12 @@ WORD_CHARACTERS: Final = 100
 """A text of more counts as several words."""
 POSTING_NS: Final = 1
 """Of one posting that is read, or one row of a column that is looked at."""
+FACET_NS: Final = 50_000
+"""Of a facet, whatever it counts."""
+FACET_HIT_NS: Final = 10
+"""Of one hit that it counts."""
+FACET_GROUP_NS: Final = 3_000
+"""Of one group that is shown."""
 POSITION_NS: Final = 20
 """Of one document of a phrase's rarest word."""
 
@@ -97,6 +104,19 @@ def estimate_ns(bound: BoundQuery, hits: int) -> float:
     if profile.global_phase is not None:
         ranking_ns += min(matches, bound.query.rank.global_hits) * cost.global_ns
     return matching_ns + ranking_ns + min(matches, hits) * (cost.write_ns + cost.shown_ns) + cost.fixed_ns
+
+
+def grouped_ns(bound: BoundQuery, hits: int, matches: int) -> float:
+    """Return about how long a query takes whose matches were found: all are scored, and the facets counted."""
+    cost, profile = bound.cost, bound.profile
+    found = matches * cost.first_ns + min(matches, hits) * (cost.write_ns + cost.shown_ns) + cost.fixed_ns
+    if profile.second_phase is not None:
+        found += min(matches, profile.rerank_count) * cost.second_ns
+    for request in bound.query.groupings:
+        most = most_groups(request.levels[0])
+        groups = matches if most is None else min(matches, most)
+        found += FACET_NS + matches * FACET_HIT_NS + groups * FACET_GROUP_NS
+    return found
 
 
 def _matching(operator: Operator, limit: int) -> tuple[float, int]:

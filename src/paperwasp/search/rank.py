@@ -52,9 +52,13 @@ def rank(bound: BoundQuery, wanted: int) -> RankedHits:
     return _moved(bound, wanted)
 
 
-def rank_all(bound: BoundQuery) -> RankedHits:
-    """Return all hits by ascending lid, with their scores. Raises OutOfTime where there was no time for any."""
-    matches = match(bound)
+def rank_all(bound: BoundQuery, matches: Matches | None = None) -> RankedHits:
+    """Return all hits by ascending lid, with their scores. Raises OutOfTime where there was no time for any.
+
+    `matches`: those of `match`, where they are known.
+    """
+    if matches is None:
+        matches = match(bound)
     if bound.levels and not _needs_scores(bound):
         lids = matches.lids(bound.setting.space.limit)
         scores = _no_scores(lids)

@@ -45,15 +45,16 @@ def score_blocks(bound: BoundQuery, lids: Lids, notes: FeatureNotes, take: Take)
     """
     scored, spent_ns, floor = 0, 0, -math.inf
     for places in _blocks_of_all(bound, len(lids)):
-        begun_ns = time.thread_time_ns()
+        begun_ns = time.monotonic_ns()
         block = lids[places]
         found = _scored_in_time(bound, block, floor, notes.note, is_first=not scored)
         floor = take(scored, block[: len(found)], found)
         scored += len(found)
-        if scored < places.stop:
+        if scored < places.stop or scored == len(lids):
             break
-        spent_ns += time.thread_time_ns() - begun_ns
-        threads = int((len(lids) - scored) * spent_ns / scored / THREAD_NS)
+        spent_ns += time.monotonic_ns() - begun_ns
+        hit_ns = min(spent_ns / scored, bound.cost.first_ns)  # other threads may have run meanwhile
+        threads = int((len(lids) - scored) * hit_ns / THREAD_NS)
         if threads > 1 and (threads := min(threads, _threads(bound, len(lids)))) > 1:
             return _Split(bound, lids, scored, floor, notes, take).run(threads)
     return scored

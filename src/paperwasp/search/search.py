@@ -22,21 +22,23 @@ from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
+from paperwasp.grouping.facets import is_facet
 from paperwasp.query.items import RegexItem
 from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.cost import estimate_ns, is_plain
+from paperwasp.search.cost import estimate_ns, grouped_ns, is_plain
 from paperwasp.search.fill import SortKeys, hits_of
 from paperwasp.search.global_phase import rank_globally
 from paperwasp.search.grouping import HitGroups
+from paperwasp.search.match import match
 from paperwasp.search.order import Level
 from paperwasp.search.page import Page, rendered_hits
 from paperwasp.search.paging import streamed_lid, within_batch
 from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.rank import page_of_all, rank, rank_all
-from paperwasp.search.ranked import NO_LIDS, NO_SCORES, TIMEOUT, RankedHits
+from paperwasp.search.ranked import NO_LIDS, NO_SCORES, TIMEOUT, Matches, RankedHits
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.streaming_search import batches_of
 from paperwasp.search.trace import QueryTrace
@@ -79,11 +81,15 @@ class BoundSearch:
             ]
         is_one = len(self._indexed) == 1 and not self._streamed
         self._groups = HitGroups(query, served.summaries, is_one=is_one) if query.groupings else None
+        self._matches: dict[int, Matches] = {}
+        """Those of bound queries, by id, that were looked for to estimate what grouping them takes."""
 
     @classmethod
     def if_short(cls, view: View, query: Query, served: ServedSchemas) -> BoundSearch | None:
         """Return the bound query if planning it is known to be short; None: it is to be planned on a worker thread."""
-        if query.groupings or query.observe.trace_level or query.order.hits > limits.INLINE_RANKED_HITS:
+        if query.observe.trace_level or query.order.hits > limits.INLINE_RANKED_HITS:
+            return None
+        if query.groupings and not all(map(is_facet, query.groupings)):
             return None
         if _written_hits(query) > limits.INLINE_QUERY_HITS:
             return None
@@ -109,6 +115,20 @@ class BoundSearch:
         found = 0.0
         for bound in self._indexed:
             found += estimate_ns(bound, hits)
+        return found if self._groups is None or found > limits.INLINE_QUERY_NS else self._expected_with_groups(hits)
+
+    def _expected_with_groups(self, hits: int) -> float:
+        """The same where all matches are scored and grouped: as many as there are, which are looked for. They are kept
+        for the answer."""
+        found = 0.0
+        try:
+            with self._clock:
+                for bound in self._indexed:
+                    if not bound.is_late:
+                        self._matches[id(bound)] = matches = match(bound)
+                        found += grouped_ns(bound, hits, matches.count)
+        except OutOfTime:
+            return inf
         return found
 
     def answer(self) -> SearchResponse:
@@ -268,7 +288,7 @@ class BoundSearch:
         groups, ranked = self._groups, None
         try:
             if not bound.is_late:
-                ranked = _ranked_in_time(bound, wanted if groups is None else None)
+                ranked = _ranked_in_time(bound, wanted if groups is None else None, self._matches.get(id(bound)))
         except OutOfTime:
             pass
         if ranked is None:
@@ -289,13 +309,14 @@ def _written_hits(query: Query) -> int:
     return order.offset + order.hits if page is None else page.hits
 
 
-def _ranked_in_time(bound: BoundQuery, wanted: int | None) -> RankedHits:
-    """The first `wanted` hits, or all. Raises OutOfTime where there was no time for any hit."""
+def _ranked_in_time(bound: BoundQuery, wanted: int | None, matches: Matches | None) -> RankedHits:
+    """The first `wanted` hits, or all; `matches`: where they are known. Raises OutOfTime where there was no time for
+    any hit."""
     bound.observer.begin(bound.setting.operator, bound.setting.space, bound.profile.name)
     if bound.observer.is_tracing:
         for note in _doubts(bound):
             bound.observer.tag("warning", message=note)
-    ranked = rank_all(bound) if wanted is None else rank(bound, wanted)
+    ranked = rank_all(bound, matches) if wanted is None else rank(bound, wanted)
     bound.observer.end(bound.setting.operator, bound.setting.space)
     return ranked
 
