@@ -22,6 +22,8 @@ from paperwasp.tensor.json_output import FORMS
 ROOT: Final = "/document/v1/"
 _MAX_NUMBER: Final = 2**64 - 1
 _OPTIONS_CACHED: Final = 256
+_STARTS_CACHED: Final = 64
+_DOCID: Final = "/docid/"
 _COLONS: Final = 4
 """Between the parts of an id."""
 _PATHS: Final = """Available paths are:
@@ -39,6 +41,12 @@ def read_path(raw_path: str) -> DocumentId | None:
 
     Slashes in the last part need not be encoded. Errors: NotFound for a path that is none of ours; InvalidInput.
     """
+    start, _, rest = raw_path.partition(_DOCID)
+    if rest and "%" not in raw_path and "+" not in raw_path and (names := _plain_names(start)) is not None:
+        document_id = DocumentId(*names, rest)
+        if not (rest.isascii() and rest.isprintable()):
+            _check_text(document_id)
+        return document_id
     parts = raw_path.removeprefix(ROOT).split("/", 3)
     if parts == [""]:
         return None
@@ -48,6 +56,17 @@ def read_path(raw_path: str) -> DocumentId | None:
     if not namespace or not document_type:
         raise _nothing_at(raw_path)
     return _MODIFIERS[parts[2]](raw_path, namespace, document_type, parts[3] if len(parts) == 4 else "")
+
+
+@lru_cache(maxsize=_STARTS_CACHED)
+def _plain_names(start: str) -> tuple[str, str] | None:
+    """The namespace and the document type in the start of a path, behind which an id follows, where no character of
+    either needs a closer look; None for any other start. A feed has one, or few."""
+    names = start.removeprefix(ROOT).split("/")
+    if not start.startswith(ROOT) or len(names) != 2 or not all(names):
+        return None
+    is_plain = start.isascii() and start.isprintable() and not any(each in start for each in "%+:")
+    return (names[0], names[1]) if is_plain else None
 
 
 def _nothing_at(raw_path: str) -> NotFound:
@@ -93,11 +112,16 @@ def _make_id(
     if text.count(":") != _COLONS:
         _check_colons(document_id)
     if not (text.isascii() and text.isprintable()):
-        try:
-            check_text(text)
-        except ValueError as error:
-            raise InvalidInput(f"Unparseable id '{text}': {error}") from None
+        _check_text(document_id)
     return document_id
+
+
+def _check_text(id: DocumentId) -> None:
+    """Errors: InvalidInput for characters that are no text."""
+    try:
+        check_text(id.text)
+    except ValueError as error:
+        raise InvalidInput(f"Unparseable id '{id.text}': {error}") from None
 
 
 def _check_colons(id: DocumentId) -> None:
