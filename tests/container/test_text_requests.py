@@ -18,6 +18,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
+from paperwasp import limits
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
@@ -26,6 +27,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
+from paperwasp.search.bind import known_words
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import TextAnswer, TextQuery
 from paperwasp.service.content_service import ContentService
@@ -263,7 +265,12 @@ def test_random_texts_have_the_same_answers_either_way(shared: Peers, seed: int)
     assert shared.answered - before > QUERIES // 40, "plans have answered too few texts to say anything"
 
 
-def test_many_texts_at_once_run_on_threads_of_the_core(shared: Peers) -> None:
+@pytest.mark.parametrize("waiting", [2, limits.QUERY_QUEUE_LENGTH])
+def test_many_texts_at_once_run_on_threads_of_the_core(
+    shared: Peers, waiting: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those beyond the queue's length run where they are."""
+    monkeypatch.setattr(limits, "QUERY_QUEUE_LENGTH", waiting)
     choice = random.Random(11)
     asked = [
         {
@@ -320,6 +327,19 @@ def test_a_text_whose_time_is_over_has_the_general_answer(shared: Peers) -> None
         shared.compiled.answer(query="the of a", timeout=timeout, nocache="true", **asked)
     root = orjson.loads(shared.compiled.answer(query="the of b", timeout="0s", **asked).body)["root"]
     assert root["errors"][0]["code"] == 12
+
+
+def test_bitmaps_of_filters_make_room_for_each_other(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = shared.compiled.nodes["media"].reader.view()
+    bitmap_bytes = (view.limit + 63) // 64 * 8
+    monkeypatch.setattr(limits, "VIEW_FILTER_BYTES", 5 * bitmap_bytes)
+    asked = {"query": "the", "type": "any", "ranking": "body", "default-index": "body"}
+    known = known_words(view, "music")
+    before = shared.answered
+    for year in range(20):
+        shared.compare(yql=f"select * from music where userQuery() and year < {year}", **asked)
+        assert len(known.filters) <= 5
+    assert shared.answered > before
 
 
 def test_a_closed_cluster_runs_texts_where_they_are_asked() -> None:
