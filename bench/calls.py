@@ -121,14 +121,18 @@ class InProcess:
         """The body of the answer. Errors: AssertionError unless it is a success."""
         return self._loop.run_until_complete(self._answered(request))
 
-    def answer_all(self, requests: Iterable[Request]) -> None:
-        """All of them in one task, as the server has one for a connection. Errors: as `answer`."""
+    def answer_all(self, requests: Iterable[Request], at_once: int) -> None:
+        """All of them, as many at once as a server has connections. Errors: as `answer`."""
+        waiting = iter(requests)
 
         async def answered() -> None:
-            for request in requests:
+            for request in waiting:
                 await self._answered(request)
 
-        self._loop.run_until_complete(answered())
+        async def by_all() -> None:
+            await asyncio.gather(*(answered() for _ in range(at_once)))
+
+        self._loop.run_until_complete(by_all())
 
     async def _answered(self, request: Request) -> bytes:
         response = await self._app.handle(request)

@@ -1,9 +1,9 @@
 """Instruments of a warm query in process: how long it holds the interpreter's lock, and what it calls and makes.
 
-The lock: the processor time of this process while queries are answered one after the other in one task, without
-sockets, less what kernels and threads without the lock report as theirs (`core/unlocked.hpp`). Reading the clocks is in
-it, and so is what other libraries do without the lock: it is held no longer than that. An instrument that has measured
-nothing fails.
+The lock: the processor time of this process while queries are answered, eight at once as from as many connections but
+without sockets, less what kernels and threads without the lock report as theirs (`core/unlocked.hpp`). Reading the
+clocks is in it, and so is what other libraries do without the lock: it is held no longer than that. An instrument that
+has measured nothing fails.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from bench.report import Report, Row
 from bench.service import APPLICATION, data_directory
 from paperwasp.core import _core
 
+CONNECTIONS: Final = 8
 MOST_LOCK_US: Final = 30
 MOST_PYTHON_CALLS: Final = 60
 MOST_RECORD_TYPES: Final = 8
@@ -48,7 +49,7 @@ class Options:
 
 def run(report: Report, options: Options) -> None:
     file = feed_file(options.documents_count)
-    work = f"warm OR in process, {options.documents_count:,} documents"
+    work = f"warm OR in process, {options.documents_count:,} documents, {CONNECTIONS} at once"
     with data_directory() as data:
         fill(data, file)
         with opened(data / "content", APPLICATION, counts_calls=False) as service:
@@ -87,7 +88,7 @@ def lock_us(service: InProcess, paths: Sequence[str], rounds: int) -> tuple[floa
     check_unlocked()
     measured = []
     for _ in range(rounds):
-        cpu_us, unlocked_us = spent_us(lambda: service.answer_all(requests))
+        cpu_us, unlocked_us = spent_us(lambda: service.answer_all(requests, CONNECTIONS))
         measured.append((cpu_us / len(requests), held_us(cpu_us, unlocked_us) / len(requests)))
     return min(measured, key=lambda each: each[1])
 

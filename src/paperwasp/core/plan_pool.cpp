@@ -10,6 +10,8 @@
 #include <system_error>
 #include <utility>
 
+#include "unlocked.hpp"
+
 namespace paperwasp {
 namespace {
 
@@ -43,7 +45,7 @@ PlanPool::PlanPool(size_t threads) {
 
 PlanPool::~PlanPool() {
     {
-        const nb::gil_scoped_release unlocked;
+        const Unlocked unlocked;
         {
             const std::lock_guard lock(mutex_);
             ends_soon_ = true;
@@ -91,6 +93,7 @@ size_t PlanPool::busy() const {
 void PlanPool::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
+        const UnlockedTime counted;
         came_.wait(lock, [this] { return ends_soon_ || !waiting_.empty(); });
         if (ends_soon_) return;
         Job* const job = waiting_.front();
