@@ -160,6 +160,33 @@ def test_a_caller_has_its_values_before_the_runs_of_others_end() -> None:
     assert model.runs == [[1], [2], [90]]
 
 
+def test_what_comes_meanwhile_joins_those_of_its_length_and_waits_for_two_rounds_at_most() -> None:
+    """Runs go from short to long: whoever keeps sending long texts does not keep short ones waiting."""
+    model = Stepped()
+    lane = Lane(model, lambda item: item, 100)
+    with ThreadPoolExecutor(8) as pool:
+        made = [pool.submit(lane.make, [10])]
+        model.begun()
+
+        def come(*lengths: int) -> None:
+            """More callers come; then the run under way ends, and the next begins."""
+            made.extend(pool.submit(lane.make, [length]) for length in lengths)
+            while len(lane.waiting()) < len(lengths):
+                pass
+            model.step()
+            model.begun()
+
+        come(20, 40)
+        come(39, 20)  # 39 is run with 40; the other 20 is no longer than what is run now
+        come(80, 5)
+        come(80)
+        come()
+        for _ in range(2):
+            model.step()
+        assert [each.result(30) for each in made] == [[2 * n] for n in (10, 20, 40, 39, 20, 80, 5, 80)]
+    assert model.runs == [[10], [20], [39, 40], [80], [5, 20], [80]]
+
+
 def test_a_lane_goes_on_after_what_no_run_should_raise() -> None:
     def run(items: Sequence[int]) -> list[int]:
         if 0 in items:

@@ -1,8 +1,10 @@
 """Texts of all threads that wait, run together: a model works on many in little more time than on few.
 
-Nobody waits for others to come: where no run is under way, what waits is run. What comes meanwhile is the next run. The
-texts of one run are of about the same length, since each is padded to the longest. Queries have a lane of their own, so
-that none waits behind documents. What was made of a text is remembered.
+Nobody waits for others to come: where no run is under way, what waits is run. The texts of a run are of about the same
+length, since each is padded to the longest. Runs go from short texts to long ones, and begin with the shortest again:
+what comes meanwhile and is longer than the last run's texts goes with those of its length, and what is not waits for
+the next round. So runs are as full as they would be if all came at once, and a text waits for two rounds at most.
+Queries have a lane of their own, so that none waits behind documents. What was made of a text is remembered.
 
 Runs are on a thread of the lane. Each caller has its values as soon as its own texts are done, and waits no longer than
 its time: a run that is under way goes on for the others, and texts whose caller has left are in no later one.
@@ -15,7 +17,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
 from paperwasp import limits
@@ -55,7 +57,7 @@ class Lane(Generic[Item, Made]):
         if not items:
             return []
         waiter = _Waiter(len(items))
-        jobs = [_Job[Item, Made](item, waiter) for item in items]
+        jobs = [_Job[Item, Made](item, self._length(item), waiter) for item in items]
         with self._lock:
             self._waiting.extend(jobs)
             begins, self._is_running = not self._is_running, True
@@ -72,37 +74,48 @@ class Lane(Generic[Item, Made]):
 
     def _run_waiting(self) -> None:
         """Runs what waits, until nothing does. On the lane's thread."""
-        while taken := self._take():
+        ahead: list[_Job[Item, Made]] = []
+        """What is left of this round, by length."""
+        behind: list[_Job[Item, Made]] = []
+        reached = 0
+        while True:
+            came = self._take(bool(ahead or behind))
+            longer = [job for job in came if job.length > reached]
+            behind += [job for job in came if job.length <= reached]
+            if not ahead and not longer:
+                longer, behind = behind, []
+            if longer:
+                ahead = sorted([*ahead, *longer], key=_length_of)
+            if not ahead:
+                return
+            batch = ahead[: self._batch_size(ahead)]
+            ahead, reached = ahead[len(batch) :], batch[-1].length
             try:
-                for batch in self._batches(taken):
-                    wanted = [job for job in batch if not job.waiter.has_left]
-                    if wanted:
-                        self._run_batch(wanted)
+                wanted = [job for job in batch if not job.waiter.has_left]
+                if wanted:
+                    self._run_batch(wanted)
             except BaseException as error:  # one that no run should raise
-                for job in taken:
+                for job in (*batch, *ahead, *behind):
                     if not job.is_done:
                         job.fail(RuntimeError(f"the run of the model was broken off: {error}"))
+                ahead, behind = [], []
 
-    def _take(self) -> list[_Job[Item, Made]]:
-        """All that waits. If that is nothing, the next caller begins."""
+    def _take(self, goes_on: bool) -> list[_Job[Item, Made]]:
+        """What came. If that is nothing, and the thread does not go on with anything, the next caller begins."""
         with self._lock:
-            taken, self._waiting = self._waiting, []
-            self._is_running = bool(taken)
-            return taken
+            came, self._waiting = self._waiting, []
+            self._is_running = goes_on or bool(came)
+            return came
 
-    def _batches(self, jobs: Sequence[_Job[Item, Made]]) -> Iterator[list[_Job[Item, Made]]]:
-        """Jobs of about the same length, together no more than a run should have."""
-        batch: list[_Job[Item, Made]] = []
+    def _batch_size(self, jobs: Sequence[_Job[Item, Made]]) -> int:
+        """How many of the first, by length, are one run: as many as it should have, and of about the same length."""
         filled = 0
-        for length, job in sorted(((self._length(job.item), job) for job in jobs), key=lambda pair: pair[0]):
-            padded = (len(batch) + 1) * length
-            if batch and (padded > self._batch_length or padded - filled - length > _most_padding(filled)):
-                yield batch
-                batch, filled = [], 0
-            batch.append(job)
-            filled += length
-        if batch:
-            yield batch
+        for count, job in enumerate(jobs):
+            padded = (count + 1) * job.length
+            if count and (padded > self._batch_length or padded - filled - job.length > _most_padding(filled)):
+                return count
+            filled += job.length
+        return len(jobs)
 
     def _run_batch(self, batch: Sequence[_Job[Item, Made]]) -> None:
         try:
@@ -117,6 +130,10 @@ class Lane(Generic[Item, Made]):
             return
         for job, value in zip(batch, made, strict=True):
             job.finish(value)
+
+
+def _length_of(job: _Job[Item, Made]) -> int:
+    return job.length
 
 
 def _most_padding(filled: int) -> float:
@@ -152,10 +169,11 @@ class _Waiter:
 class _Job(Generic[Item, Made]):
     """One item and what becomes of it."""
 
-    __slots__ = ("_error", "_value", "is_done", "item", "waiter")
+    __slots__ = ("_error", "_value", "is_done", "item", "length", "waiter")
 
-    def __init__(self, item: Item, waiter: _Waiter) -> None:
+    def __init__(self, item: Item, length: int, waiter: _Waiter) -> None:
         self.item = item
+        self.length = length
         self.waiter = waiter
         self.is_done = False
         self._value: Made | None = None

@@ -16,8 +16,9 @@ CACHE_ENTRY_BYTES: Final = 300
 """The memory of an entry beside text and value."""
 TOKENS: Final = 1 << 15
 """The most tokens of one text, whatever `max-tokens` says: the memory of attention grows with its square."""
-DOCUMENT_THREADS: Final = 64
-"""Documents whose scripts run beside each other where they embed: most wait for one run of a model."""
+DOCUMENT_THREADS: Final = 128
+"""Documents whose scripts run beside each other where they embed: most wait for one run of a model, and the more wait,
+the more are of one length."""
 QUERY_THREADS: Final = 16
 WAITING: Final = 10_000
 """Operations that may wait for embedding before others are refused."""
