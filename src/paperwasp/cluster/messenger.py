@@ -144,11 +144,12 @@ class EmbeddedMessenger:
         replies = self._replies_to(asyncio.get_running_loop())
         future: asyncio.Future[Any] = replies.loop.create_future()
         reply.waiting = _ReplyToLoop(replies, partial(_settle, future))
-        if not reply.answers:
-            return future
-        # It came just now, from another thread, which may have seen who waits or not: now nobody does.
-        future.cancel()
-        return Answered(reply.answers[0])
+        try:
+            reply.first.pop()
+        except IndexError:  # it came just now, from another thread
+            future.cancel()
+            return Answered(reply.answers[0])
+        return future
 
     def call(self, address: str, message: object, timeout_seconds: float) -> Any:
         handler = self._handlers.get(address)
@@ -189,19 +190,27 @@ class Answered:
 
 
 class _Reply:
-    """The reply to one question, for any thread to call. Either it finds who waits for the answer, or who has asked
-    finds the answer here: each leaves its own mark before looking for the other's."""
+    """The reply to one question, for any thread to call, once.
 
-    __slots__ = ("answers", "waiting")
+    Who answers and who waits each leave their mark, the answer or whom to give it to, and then take what is in
+    `first`. Of two threads only one can, with or without the interpreter's lock: the other finds the mark that was left
+    before, and gives the answer on.
+    """
+
+    __slots__ = ("answers", "first", "waiting")
 
     def __init__(self) -> None:
         self.answers: list[object] = []
         self.waiting: Reply | None = None
+        self.first = [None]
 
     def __call__(self, answer: object) -> None:
         self.answers.append(answer)
-        if self.waiting is not None:
-            self.waiting(answer)
+        try:
+            self.first.pop()
+        except IndexError:
+            if self.waiting is not None:
+                self.waiting(answer)
 
 
 class _Replies:

@@ -173,13 +173,6 @@ void read_name(HpackEntry& field) {
     notes.name = shared.name;
 }
 
-// The names of the static table, once, so that fields that take their names from there find them read.
-void read_static_names() {
-    for (uint32_t number = 1; number <= HPACK_STATIC_ENTRIES; ++number) {
-        if (hpack_static(number).notes.kind == UNREAD) read_name(hpack_static(number));
-    }
-}
-
 bool check_value(HpackEntry& field) {
     FieldNotes& notes = field.notes;
     if (notes.state == UNSEEN) notes.state = is_sound(static_cast<Kind>(notes.kind), field.value) ? SOUND : BROKEN;
@@ -191,6 +184,29 @@ nb::object& value_text(HpackEntry& field) {
     return field.notes.value;
 }
 
+// The path of a target is noted as its value, its query as the rest.
+void read_target(std::string_view target, FieldNotes& notes) {
+    if (notes.value.is_valid()) return;
+    target = target.substr(0, target.find('#'));
+    const size_t mark = target.find('?');
+    notes.value = target_text(target.substr(0, mark));
+    notes.rest = mark == target.npos ? words().empty : target_text(target.substr(mark + 1));
+}
+
+// All that is noted of the fields of the static table, once, before any thread sees one: nothing of them changes from then on.
+void read_static_fields() {
+    for (uint32_t number = 1; number <= HPACK_STATIC_ENTRIES; ++number) {
+        HpackEntry& field = hpack_static(number);
+        read_name(field);
+        check_value(field);
+        if (field.notes.kind == PATH) {
+            read_target(field.value, field.notes);
+        } else {
+            value_text(field);
+        }
+    }
+}
+
 bool same_host(nb::handle a, nb::handle b) {
     return PyUnicode_Compare(a.ptr(), b.ptr()) == 0 || nb::borrow(a).attr("lower")().equal(nb::borrow(b).attr("lower")());
 }
@@ -198,8 +214,8 @@ bool same_host(nb::handle a, nb::handle b) {
 }  // namespace
 
 RequestHead::RequestHead() {
-    static const bool are_names_read = (read_static_names(), true);
-    static_cast<void>(are_names_read);
+    static const bool are_fields_read = (read_static_fields(), true);
+    static_cast<void>(are_fields_read);
 }
 
 void RequestHead::begin(size_t most_bytes) {
@@ -245,16 +261,9 @@ void RequestHead::set_once(nb::object& place, HpackEntry& field) {
 
 void RequestHead::set_path(HpackEntry& field) {
     if (path.is_valid()) return complain("a header field comes twice");
-    FieldNotes& notes = field.notes;
-    if (!notes.value.is_valid()) {
-        std::string_view target = field.value;
-        target = target.substr(0, target.find('#'));
-        const size_t mark = target.find('?');
-        notes.value = target_text(target.substr(0, mark));
-        notes.rest = mark == target.npos ? words().empty : target_text(target.substr(mark + 1));
-    }
-    path = notes.value;
-    query = notes.rest;
+    read_target(field.value, field.notes);
+    path = field.notes.value;
+    query = field.notes.rest;
 }
 
 void RequestHead::set_length(HpackEntry& field) {

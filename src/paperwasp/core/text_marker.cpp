@@ -107,6 +107,7 @@ void look(MarkedText& text, Unknown& unknown, Clock& clock) {
     std::string_view word;
     std::string room;
     Forms forms;
+    const auto reading = marker.vocabulary().reading();
     while (next_word(at, end, text.escaped, marker.vocabulary().characters(), word, text.is_readable)) {
         if (!marker.parts().may_begin_with(static_cast<uint8_t>(word[0]))) continue;
         clock.spend(WORD_STEPS);

@@ -58,6 +58,7 @@ std::vector<std::vector<std::string>> Vocabulary::learn(const std::vector<std::s
     const nb::object answer = forms_of_(nb::cast(keys));
     auto forms = nb::cast<std::vector<std::vector<std::string>>>(answer);
     if (forms.size() != keys.size()) throw std::invalid_argument("as many forms as words");
+    const std::unique_lock lock(mutex_);
     if (entries_.size() + keys.size() > most_words_) clear();
     for (size_t i = 0; i < keys.size() && entries_.size() < most_words_; ++i) add(keys[i], forms[i]);
     return forms;

@@ -1,11 +1,15 @@
 // Vocabulary: what words of texts are indexed as, remembered between queries.
 //
 // A bounded cache in front of a Python function, which is called with all unknown words of a page of hits at once. A word that is
-// indexed as several forms (its stem and itself) has them all; one that is cut into several words has none. Called with the
-// interpreter's lock held, which is what protects it.
+// indexed as several forms (its stem and itself) has them all; one that is cut into several words has none.
+//
+// Threads: any number, with or without the interpreter's lock. Who looks words up holds `reading()` as long as it uses their forms,
+// and calls nothing of Python meanwhile; `learn` calls Python, and takes the lock only to add what that has said.
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,14 +27,20 @@ class Vocabulary {
     // WordCharacters. `most_words`: beyond these it begins with nothing again.
     Vocabulary(nb::callable forms_of, bool folds, nb::object characters, uint32_t most_words);
 
-    size_t size() const { return entries_.size(); }
+    size_t size() const {
+        const auto lock = reading();
+        return entries_.size();
+    }
+
+    // While this is held no words are learned.
+    std::shared_lock<std::shared_mutex> reading() const { return std::shared_lock(mutex_); }
 
     const WordCharacters& characters() const { return *table_; }
 
     // What a word is known by: itself, or where it is folded, its lower case in `room`.
     std::string_view key(std::string_view word, std::string& room) const;
 
-    // The forms of the word that is known by `key`, which last until words are learned. False: it is not known.
+    // The forms of the word that is known by `key`, which last as long as `reading()` is held. False: it is not known.
     bool find(std::string_view key, Forms& forms) const;
 
     // The forms of unknown words, which are known from then on if there is room for them. Other threads may run meanwhile.
@@ -58,7 +68,8 @@ class Vocabulary {
     const WordCharacters* table_;
     bool folds_;
     uint32_t most_words_;
-    std::vector<uint32_t> slots_;  // open addressing: entry numbers; a power of two, at most half full
+    mutable std::shared_mutex mutex_;  // of all below
+    std::vector<uint32_t> slots_;      // open addressing: entry numbers; a power of two, at most half full
     std::vector<Entry> entries_;
     std::vector<Slice> forms_;
     std::string bytes_;
