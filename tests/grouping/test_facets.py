@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ import pytest
 from paperwasp.attribute.column import ColumnView
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.attribute.string import StringColumn
+from paperwasp.core.clock import OutOfTime
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.binding import Binding, bound_request
@@ -88,6 +92,35 @@ def columns_in(found: PartialResult) -> Sequence[Any]:
     ]
 
 
+def by_one(threads: int, work: Callable[[bool], None]) -> None:
+    """Nobody helps."""
+    work(False)
+
+
+def by_all(threads: int, work: Callable[[bool], None]) -> None:
+    """Another thread does all."""
+    other = threading.Thread(target=work, args=(True,))
+    other.start()
+    other.join()
+    work(False)
+
+
+def test_what_a_thread_has_no_time_for_is_counted_by_the_other() -> None:
+    """Which has none either, and says so, if it is the query's time."""
+    columns = {name: (kind, values * 50) for name, (kind, values) in columns_of(random.Random(SEED), 20).items()}
+    hits = Hits(np.arange(1000, dtype=np.uint32), np.ones(1000))
+
+    def late(threads: int, work: Callable[[bool], None]) -> None:
+        with patch("paperwasp.grouping.facets._core.count_values", side_effect=OutOfTime), suppress(OutOfTime):
+            work(True)
+        work(False)
+
+    with patch("paperwasp.grouping.facets.PART_ROWS", 1):
+        found = facet(FACET, views_of(columns), hits, 4, late)
+    assert found is not None
+    assert columns_in(found) == columns_in(general(FACET, views_of(columns), hits))
+
+
 @pytest.mark.parametrize("number", range(200))
 def test_facets_are_as_the_general_steps_and_the_oracle_have_them(number: int) -> None:
     chance = random.Random(SEED + number)
@@ -103,6 +136,12 @@ def test_facets_are_as_the_general_steps_and_the_oracle_have_them(number: int) -
     assert found.number == wanted.number == 3
     assert columns_in(found) == columns_in(wanted)
     assert held_bytes(found) == held_bytes(wanted)
+    with patch("paperwasp.grouping.facets.PART_ROWS", 1):
+        for threads in (2, 5):
+            for together in (by_one, by_all):
+                again = facet(request, views, hits, threads, together)
+                assert again is not None
+                assert columns_in(again) == columns_in(wanted), (threads, together)
     ordered = ordered_hits(lids, hits.relevances.tolist(), None)
     assert tree_from(found, request) == tree_of(request, ordered, ColumnSource(columns))
 

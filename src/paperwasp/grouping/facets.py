@@ -7,8 +7,9 @@ what is left is to count values and to choose the first groups. The result is th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,11 +28,23 @@ from paperwasp.grouping.request import GroupingRequest, Level
 from paperwasp.grouping.value_order import ranks_of_distinct
 from paperwasp.grouping.values import Kind, Table, Values
 
+Together = Callable[[int, Callable[[bool], None]], None]
+"""Runs work on some threads, and returns when it is done: `search.helpers.Helpers.work`."""
+PART_ROWS: Final = 500_000
+"""So many hits are worth another thread."""
 
-def facet(request: GroupingRequest, columns: Mapping[str, ColumnView], hits: Hits) -> PartialResult | None:
+
+def facet(
+    request: GroupingRequest,
+    columns: Mapping[str, ColumnView],
+    hits: Hits,
+    threads: int = 1,
+    together: Together | None = None,
+) -> PartialResult | None:
     """Return the groups of all levels, each cut to what a node gives; None: the request takes the general steps.
 
-    columns: attributes by name. Errors: InvalidQuery where there are more groups than a node has memory for; OutOfTime.
+    columns: attributes by name. threads: how many may count, by `together`; the groups are the same. Errors:
+    InvalidQuery where there are more groups than a node has memory for; OutOfTime.
     """
     if hits.places is not None or not is_facet(request):
         return None
@@ -40,7 +53,50 @@ def facet(request: GroupingRequest, columns: Mapping[str, ColumnView], hits: Hit
     column = None if view is None else plain_column(view)
     if column is None:
         return None
-    return PartialResult(request.number, (root_groups(request, hits.relevances), _of(level, *column, hits)))
+    kind, codes, table = column
+    check_time()
+    threads = min(threads, len(hits.lids) // PART_ROWS)
+    if together is None or threads < 2:
+        counted: _Counted = _core.count_values(codes, hits.lids, hits.relevances)
+    else:
+        counted = _counted_together(codes, hits, threads, together)
+    return PartialResult(
+        request.number, (root_groups(request, hits.relevances), _of(level, kind, table, hits, counted))
+    )
+
+
+_Counted = tuple[NDArray[Any], Numbers, NDArray[np.float64], NDArray[np.uint32]]
+"""Of each value that is met: the value, its count, the best relevance, and the first row that has it."""
+
+
+def _counted_together(codes: NDArray[Any], hits: Hits, threads: int, together: Together) -> _Counted:
+    """What `count_values` gives, of parts of the hits that several threads count. `codes`: by lid."""
+    bounds = [len(hits.lids) * part // threads for part in range(threads + 1)]
+    left, found = list(range(threads)), dict[int, _Counted]()
+    lock = Lock()
+
+    def count(_: bool) -> None:
+        while True:
+            with lock:
+                if not left:
+                    return
+                part = left.pop()
+            rows = slice(bounds[part], bounds[part + 1])
+            counted = _core.count_values(codes, hits.lids[rows], hits.relevances[rows])
+            with lock:
+                found[part] = counted
+
+    together(threads, count)
+    for part in range(threads):
+        if part not in found:  # its thread had no time left: nor has this one
+            rows = slice(bounds[part], bounds[part + 1])
+            found[part] = _core.count_values(codes, hits.lids[rows], hits.relevances[rows])
+    parts = [found[part] for part in range(threads)]
+    values, counts, relevances = (np.concatenate(columns) for columns in list(zip(*parts, strict=True))[:3])
+    best_rows = np.concatenate([part[3] + np.uint32(start) for part, start in zip(parts, bounds, strict=False)])
+    groups, first = _core.group_rows(np.zeros(len(values), np.uint32), values)
+    best, best_places = _core.group_best(relevances, groups, len(first))
+    return values[first], _core.group_sums(counts, groups, len(first)), best, best_rows[best_places]
 
 
 def is_facet(request: GroupingRequest) -> bool:
@@ -61,10 +117,9 @@ def _is_count(expression: Expression) -> bool:
     return expression.function == "count" and not expression.arguments
 
 
-def _of(level: Level, kind: Kind, column: NDArray[Any], table: Table | None, hits: Hits) -> Groups:
-    """The groups of the level. `column`: by lid."""
-    check_time()
-    ids, counts, relevances, best_rows = _core.count_values(column, hits.lids, hits.relevances)
+def _of(level: Level, kind: Kind, table: Table | None, hits: Hits, counted: _Counted) -> Groups:
+    """The groups of the level."""
+    ids, counts, relevances, best_rows = counted
     check_count(len(ids))
     if hits.relevance is not None:
         relevances = np.full(len(ids), hits.relevance)

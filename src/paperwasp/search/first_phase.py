@@ -110,7 +110,7 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
     Raises OutOfTime where there was no time for any.
     """
     lids = matches.lids(bound.setting.space.limit)
-    every, notes = _Every(bound), FeatureNotes(bound.plan.reused)
+    every, notes = _Every(bound, lids), FeatureNotes(bound.plan.reused)
     scored = score_blocks(bound, lids, notes, every.take)
     hits, scores = every.hits()
     if scored < len(lids):
@@ -149,21 +149,36 @@ class _Scored:
 class _Every(_Scored):
     """All of them with their scores."""
 
-    def __init__(self, bound: BoundQuery) -> None:
+    def __init__(self, bound: BoundQuery, lids: Lids) -> None:
+        """`lids`: of all that are to be scored."""
         super().__init__(bound)
-        self._scores: list[tuple[int, Scores]] = []
+        self._lids = lids
+        self._scores: Scores | None = None
+        """Of all, where they come in several blocks; those that have come are known by what passed."""
+        self._taken: dict[int, Scores] = {}
+        """By the number of the first hit of a block: the scores that are not dropped."""
 
     def take(self, number: int, lids: Lids, scores: Scores) -> float:
         _, above = self._above_drop_limit(number, lids, scores)
-        self._scores.append((number, above))
+        if len(above) < len(lids) or len(lids) == len(self._lids):
+            self._taken[number] = above
+            return -np.inf
+        if self._scores is None:
+            self._scores = np.empty(len(self._lids))
+        to = self._scores[number : number + len(lids)]
+        to[:] = above
+        self._taken[number] = to
         return -np.inf
 
     def hits(self) -> tuple[Lids, Scores]:
         """Return them by rising lid."""
-        lids, scores = self.passed(), [scores for _, scores in sorted(self._scores, key=itemgetter(0))]
-        if len(lids) == 1:
-            return lids[0], scores[0]
-        return np.concatenate([NO_LIDS, *lids]), np.concatenate([NO_SCORES, *scores])
+        blocks, count = self.passed(), sum(map(len, self._taken.values()))
+        if self._scores is not None and count == len(self._lids):
+            return self._lids, self._scores
+        scores = [self._taken[number] for number in sorted(self._taken)]
+        if len(blocks) == 1:
+            return blocks[0], scores[0]
+        return np.concatenate([NO_LIDS, *blocks]), np.concatenate([NO_SCORES, *scores])
 
 
 class _Best(_Scored):

@@ -23,7 +23,7 @@ from paperwasp.grouping.binding import Binding, BoundRequest, bound_request
 from paperwasp.grouping.columns import MissingAttribute
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.facets import facet
+from paperwasp.grouping.facets import PART_ROWS, facet
 from paperwasp.grouping.filters import bind_filter
 from paperwasp.grouping.memory import TextMemory, check_memory, held_bytes
 from paperwasp.grouping.merging import merged
@@ -35,6 +35,7 @@ from paperwasp.search.fill import hits_of
 from paperwasp.search.query import Query
 from paperwasp.search.rank import sorted_places
 from paperwasp.search.ranked import RankedHits
+from paperwasp.search.scored_blocks import threads_of
 from paperwasp.search.summary import SummaryForms
 
 DocumentIds = Callable[[Lids], Sequence[str]]
@@ -68,7 +69,7 @@ class HitGroups:
         for request in self._query.groupings:
             grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
-                result = facet(request, bound.setting.space.columns, grouped) if self._is_one else None
+                result = self._facet(request, bound, grouped) if self._is_one else None
                 if result is None:
                     columns = bound.setting.space.columns if view.grouped is None else view.grouped
                     result = execute(_bound(request, bound, columns, ids, texts), grouped, cuts=self._is_one)
@@ -78,6 +79,11 @@ class HitGroups:
         if bound.observer.is_tracing:
             bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
         self._parts.append(tuple(found))
+
+    @staticmethod
+    def _facet(request: GroupingRequest, bound: BoundQuery, hits: Hits) -> PartialResult | None:
+        threads = threads_of(bound, len(hits.lids)) if len(hits.lids) > PART_ROWS else 1
+        return facet(request, bound.setting.space.columns, hits, threads, bound.helpers.work)
 
     def _of_batch(self, request: GroupingRequest, bound: BoundQuery, hits: Hits) -> Hits:
         """What is grouped of a batch: hits, or for `where(true)` all documents; and no more of either than `max` of the

@@ -55,7 +55,7 @@ def score_blocks(bound: BoundQuery, lids: Lids, notes: FeatureNotes, take: Take)
         spent_ns += time.monotonic_ns() - begun_ns
         hit_ns = min(spent_ns / scored, bound.cost.first_ns)  # other threads may have run meanwhile
         threads = int((len(lids) - scored) * hit_ns / THREAD_NS)
-        if threads > 1 and (threads := min(threads, _threads(bound, len(lids)))) > 1:
+        if threads > 1 and (threads := min(threads, threads_of(bound, len(lids)))) > 1:
             return _Split(bound, lids, scored, floor, notes, take).run(threads)
     return scored
 
@@ -139,8 +139,8 @@ def _below(floor: float) -> float:
     return math.nextafter(floor, -math.inf)
 
 
-def _threads(bound: BoundQuery, hits: int) -> int:
-    """How many threads may score this number of hits. A trace, and profiles of the time, are of one."""
+def threads_of(bound: BoundQuery, hits: int) -> int:
+    """Return how many threads may score, or count, this number of hits. Traces and profiles are of one."""
     most = bound.helpers.most
     if most < 2 or bound.observer.is_tracing:
         return 1
