@@ -1,4 +1,5 @@
-// Which documents a weakAnd finds, as Vespa's WeakAndSearch finds them with one thread. Its twin and specification is core/weak_and.py.
+// Which documents a weakAnd finds (weak_and.hpp), as Vespa's WeakAndSearch finds them with one thread. Its twin and specification is
+// core/weak_and.py.
 //
 // Each child has a score, the same in all documents that it matches; a document scores the sum of those that match it. Documents are looked
 // at in the order of their lids. One is a hit if it scores at least the threshold as it is then; the threshold is the least of the best
@@ -10,6 +11,8 @@
 //
 // A child is any number of posting lists and bitmaps, and matches what one of them has. Reads immutable field indexes and bitmaps only; the
 // GIL is released for long lists.
+#include "weak_and.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -24,12 +27,10 @@
 namespace paperwasp {
 namespace {
 
-constexpr uint32_t WORDS = 64;                    // of a window
-constexpr uint32_t WINDOW = 64 * WORDS;           // documents
-constexpr size_t ADJUST_HITS = 4;                 // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
-constexpr uint64_t LOOK_UP_SHARE = 16;            // looking up a candidate costs as much as decoding so many postings
-constexpr int64_t MOST_SCORE = int64_t{1} << 46;  // so that the sum of MOST_CHILDREN scores is a number
-constexpr size_t MOST_CHILDREN = 1u << 16;
+constexpr uint32_t WORDS = 64;           // of a window
+constexpr uint32_t WINDOW = 64 * WORDS;  // documents
+constexpr size_t ADJUST_HITS = 4;        // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
+constexpr uint64_t LOOK_UP_SHARE = 16;   // looking up a candidate costs as much as decoding so many postings
 
 struct Span {
     uint32_t low, high;  // lids; low is a multiple of 64
@@ -353,40 +354,53 @@ uint64_t weak_and(const Reader& reader, In<int64_t> scores, In<uint32_t> owners,
     const size_t lists = owners.size(), words = accept.size();
     if (fields.size() != lists || terms.size() != lists || bitmap_owners.size() != bitmaps.size())
         throw nb::value_error("each list needs a child, a field and a term; each bitmap a child");
-    if (scores.size() > MOST_CHILDREN || words > (uint64_t{1} << 26)) throw nb::value_error("too many children or documents");
+    if (scores.size() > MOST_WEAK_CHILDREN || words > (uint64_t{1} << 26)) throw nb::value_error("too many children or documents");
     if (words * 64 < reader.limit() || (selected && selected->size() != words))
         throw nb::value_error("the bitmap does not cover all documents");
-    std::vector<Child> children(scores.size());
+    std::vector<WeakChild> children(scores.size());
     for (size_t i = 0; i < children.size(); ++i) {
         children[i].score = scores.data()[i];
-        if (children[i].score < 0 || children[i].score > MOST_SCORE) throw nb::value_error("a score is below zero or too large");
+        if (children[i].score < 0 || children[i].score > MOST_WEAK_SCORE) throw nb::value_error("a score is below zero or too large");
     }
-    const auto owner_of = [&](const In<uint32_t>& numbers, size_t i) -> Child& {
+    const auto owner_of = [&](const In<uint32_t>& numbers, size_t i) -> WeakChild& {
         if (numbers.data()[i] >= children.size()) throw nb::value_error("no such child");
         return children[numbers.data()[i]];
     };
-    Clock clock;
     uint64_t postings = 0;
     for (size_t i = 0; i < lists; ++i) {
         check_field(reader, fields.data()[i]);
-        Child& child = owner_of(owners, i);
-        child.lists.emplace_back(reader, fields.data()[i], terms.data()[i], clock);
-        child.postings += child.lists.back().frequency();
-        child.decoded += child.lists.back().decoded();
-        postings += child.lists.back().frequency();
+        owner_of(owners, i).words.emplace_back(fields.data()[i], terms.data()[i]);
+        postings += reader.frequency(fields.data()[i], terms.data()[i]);
     }
     for (size_t i = 0; i < bitmaps.size(); ++i) {
         const auto bitmap = as_given<uint64_t>(bitmaps[i]);
         if (bitmap.size() != words) throw nb::value_error("the bitmap does not cover all documents");
         owner_of(bitmap_owners, i).bitmaps.push_back(bitmap.data());
     }
-    const auto limit = static_cast<uint32_t>(std::min<uint64_t>(words * 64, 0xFFFFFFFFu));
-    Threshold bar(threshold, target, limit);
+    Clock clock;
     const GilRelease unlocked(is_much(postings + words));
-    return WeakAnd(children, accept.data(), limit, bar, clock, selected ? selected->data() : nullptr).run();
+    return find_weakly(reader, children, accept.data(), words, target, threshold, selected ? selected->data() : nullptr, clock);
 }
 
 }  // namespace
+
+uint64_t find_weakly(const Reader& reader, const std::vector<WeakChild>& given, const uint64_t* accept, size_t words, uint32_t target,
+                     int64_t threshold, uint64_t* selected, Clock& clock) {
+    std::vector<Child> children(given.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+        Child& child = children[i];
+        child.score = given[i].score;
+        child.bitmaps = given[i].bitmaps;
+        for (const auto& [field, term] : given[i].words) {
+            child.lists.emplace_back(reader, field, term, clock);
+            child.postings += child.lists.back().frequency();
+            child.decoded += child.lists.back().decoded();
+        }
+    }
+    const auto limit = static_cast<uint32_t>(std::min<uint64_t>(words * 64, 0xFFFFFFFFu));
+    Threshold bar(threshold, target, limit);
+    return WeakAnd(children, accept, limit, bar, clock, selected).run();
+}
 
 void bind_weak_and(nb::module_& m) {
     m.def("weak_and", &weak_and, nb::arg("reader"), nb::arg("scores").noconvert(), nb::arg("owners").noconvert(),

@@ -164,8 +164,13 @@ class _NativeQuery:
         lists = _lists(listed, known, block)
         places = {each: place for place, each in enumerate(listed)}
         pairs, pair_weights, pair_fields = [], [], {}
+        known_pairs: dict[tuple[int, ...], list[native_pairs.Pair]] = {}  # fields of a fieldset have the same terms
         for field in known:
-            found = list(native_pairs.pairs_within(list(terms_of(block, field)), setup.window))
+            own = list(terms_of(block, field))
+            numbers_of_terms = tuple(number for number, _ in own)
+            found = known_pairs.get(numbers_of_terms)
+            if found is None:
+                found = known_pairs[numbers_of_terms] = list(native_pairs.pairs_within(own, setup.window))
             pairs += [(places[pair.first, field], places[pair.second, field]) for pair in found]
             pair_weights += [pair.weight for pair in found]
             if found:
