@@ -39,6 +39,7 @@ from bench import (
     vectors,
     warm_query,
 )
+from bench.java_program import NotInstalled
 from bench.report import Report
 
 BENCHMARKS = (
@@ -88,6 +89,8 @@ def main() -> None:
         console.print(f"[dim]{name} …[/]")
         try:
             _run(name, report, arguments)
+        except NotInstalled as error:
+            report.remark(f"{name} is left out: {error}")
         except Exception as error:  # the others still count
             report.fail(f"{name}: {type(error).__name__}: {error}")
     report.show(console)

@@ -1,6 +1,6 @@
 """Where the CPU time of a query over HTTP goes: its stages one after the other on one thread, without the sockets.
 
-What the process spends beyond their sum is HTTP itself and the passing of requests between threads.
+These are the general steps: what a compiled plan answers takes less.
 """
 
 from __future__ import annotations
