@@ -82,14 +82,14 @@ class Running:
         return root
 
     def apply(self, *operations: Operation) -> None:
-        """Returns when all are applied."""
-        for operation in operations:
-            self._apply(operation)
+        """Returns when all are applied, in their order; those of one node are logged together."""
+        done = [self._submit(operation) for operation in operations]
+        assert all(each.wait(30) for each in done)
 
-    def _apply(self, operation: Operation) -> None:
+    def _submit(self, operation: Operation) -> Event:
         done = Event()
         self.nodes[CLUSTER_OF[operation.id.document_type]].operations.submit(operation, lambda _: done.set())
-        assert done.wait(30)
+        return done
 
 
 def put(name: object, kind: str = "music", /, **fields: object) -> Put:

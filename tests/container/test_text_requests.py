@@ -144,8 +144,9 @@ class Peers:
         found = self.compiled.answer(**parameters)
         wanted = self._general.answer(**parameters)
         assert (found.status, found.body) == (wanted.status, wanted.body), parameters
-        assert found.about is not None and wanted.about is not None
-        assert (found.about[:2], found.about[3]) == (wanted.about[:2], wanted.about[3]), parameters
+        facts, others = found.about, wanted.about
+        assert isinstance(facts, tuple) and isinstance(others, tuple)
+        assert (facts[:2], facts[3]) == (others[:2], others[3]), parameters
         return found.body
 
     def fill_rows(self) -> None:
