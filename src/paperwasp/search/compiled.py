@@ -210,7 +210,7 @@ def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
 def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, words: list[str]) -> bool:
     """Says to a snapshot what words are, and which fields are ranked by. False: it cannot be said."""
     template = compiled.template
-    space = replace(known.space, language=template.query.match.language)
+    space = replace(known.space, language=template.query.match.language, known_words=known)
     try:
         for name in compiled.fields:
             key = (compiled.document_type, name)

@@ -138,21 +138,21 @@ class SearchHandler:
     def begin(self, request: Request) -> Begun:
         """Begins to answer a GET or POST. Never raises."""
         started_ns, config = self._environment.monotonic_ns(), self._config
-        shown = _Shown(accepted_format(request))
+        accepted = accepted_format(request)
         try:
-            read = self._read_outline(request, config, shown)
+            read = self._read_outline(request, config, accepted)
         except PaperwaspError:  # it is read again to say what is wrong
             read = None
         if read is None or read.kept is None or read.kept.texts is None or read.cached is not None or read.measured:
-            return self._answer_all(request, config, started_ns, shown, read)
+            return self._answer_all(request, config, started_ns, accepted, read)
         texts = read.kept.texts
         query = texts.query_of(read.pairs, read.shape, started_ns)
         if query is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
-            return self._answer_all(request, config, started_ns, shown, read)
+            return self._answer_all(request, config, started_ns, accepted, read)
 
         def answer_of(found: object) -> Response | Coroutine[Any, Any, Response]:
             if not isinstance(found, TextAnswer):  # what is wrong, or not a text alone, is found the general way
-                return self._answer_all(request, config, started_ns, shown, read)
+                return self._answer_all(request, config, started_ns, accepted, read)
             response = response_of(found)
             if texts.may_be_kept:
                 self.cache.put(read.key, response, config, {texts.cluster: found.stamp})
@@ -162,31 +162,32 @@ class SearchHandler:
         self._messenger.hand(self._address_of(texts.cluster), query, reply)
         return reply.begun
 
-    def _read_outline(self, request: Request, config: SearchConfig, shown: _Shown) -> _Outline | None:
+    def _read_outline(self, request: Request, config: SearchConfig, accepted: str) -> _Outline | None:
         """What is known of a request before its parameters are read; None: it is large. Errors: IllegalQuery."""
         if len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES:
             return None
-        return self._outline_of(request, parameter_pairs(request), config, shown)
+        return self._outline_of(request, parameter_pairs(request), config, accepted)
 
     def _outline_of(
-        self, request: Request, pairs: Pairs, config: SearchConfig, shown: _Shown, *, large: bool = False
+        self, request: Request, pairs: Pairs, config: SearchConfig, accepted: str, *, large: bool = False
     ) -> _Outline:
         measured = is_benchmark(request)
         if measured:
             pairs = measured_pairs(pairs)
         form = self._forms.of(pairs)
-        key = key_of(pairs, form, shown.accepted)
+        key = key_of(pairs, form, accepted)
         cached = self.cache.get(key, config)
         if cached is not None and (measured or _sets_aside(pairs, form)):
             cached = None
-        shape = self._shape(pairs, form, config, shown)
+        shape = self._shape(pairs, form, config, accepted)
         kept = None if large else self.prepared.get(shape, config)
         return _Outline(pairs, form, key, cached, shape, kept, measured)
 
     async def _answer_all(
-        self, request: Request, config: SearchConfig, started_ns: int, shown: _Shown, read: _Outline | None
+        self, request: Request, config: SearchConfig, started_ns: int, accepted: str, read: _Outline | None
     ) -> Response:
         """The answer to any request. Never raises but for cancellation."""
+        shown = _Shown(accepted)
         try:
             return await self._answer(request, config, started_ns, shown, read)
         except PaperwaspError as error:
@@ -204,7 +205,7 @@ class SearchHandler:
         if read is None:
             large = len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES
             pairs = await self._run_in_thread(parameter_pairs, request) if large else parameter_pairs(request)
-            read = self._outline_of(request, pairs, config, shown, large=large)
+            read = self._outline_of(request, pairs, config, shown.accepted, large=large)
         if read.cached is not None and await self._holds(read.key, read.cached):
             return read.cached.response
         bound = None if read.kept is None else self._bind(read.kept, read.shape, started_ns, shown)
@@ -256,8 +257,8 @@ class SearchHandler:
         shown.format, shown.callback = parameters.presentation.format or "", parameters.presentation.callback
         return plan, parameters
 
-    def _shape(self, pairs: Pairs, form: Form, config: SearchConfig, shown: _Shown) -> Shape:
-        return shape_of(pairs, form, shown.accepted, config.query_profiles)
+    def _shape(self, pairs: Pairs, form: Form, config: SearchConfig, accepted: str) -> Shape:
+        return shape_of(pairs, form, accepted, config.query_profiles)
 
     async def _read(
         self, pairs: Pairs, form: Form, config: SearchConfig, started_ns: int, shown: _Shown, *, large: bool
@@ -286,7 +287,7 @@ class SearchHandler:
         else:
             prepared = prepare_query(config, parameters)
         plan = prepared.bind(parameters.values, started_ns, now_seconds)
-        self.prepared.put(self._shape(pairs, form, config, shown), prepared, parameters.values, config)
+        self.prepared.put(self._shape(pairs, form, config, shown.accepted), prepared, parameters.values, config)
         return plan, parameters
 
     async def _run_in_thread(self, work: Callable[_Given, _Made], *given: _Given.args, **named: _Given.kwargs) -> _Made:
