@@ -46,7 +46,7 @@ def main() -> None:
             assert all(answer.status == 200 for answer in answers), [answer.body for answer in answers]
             asked += len(answers)
         feeder.join()
-        assert asked and fed and found.answered and found.service._runs._pool is not None
+        assert asked and fed and found.answered and found.service._runs.uses_threads
         sys.stdout.write(f"{asked} queries, {found.answered} of them by plans, beside {fed} operations\n")
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
@@ -25,6 +25,7 @@ from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
+from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import known_words
@@ -266,29 +267,68 @@ def test_random_texts_have_the_same_answers_either_way(shared: Peers, seed: int)
     assert shared.answered - before > QUERIES // 40, "plans have answered too few texts to say anything"
 
 
+ASKED: Final = [
+    {"yql": "select * from music where userQuery()", "query": text(choice, 4), "type": "any", "ranking": "body"}
+    | {"default-index": "body", "nocache": "true"}
+    for choice in [random.Random(11)]
+    for _ in range(60)
+]
+
+
 @pytest.mark.parametrize("waiting", [2, limits.QUERY_QUEUE_LENGTH])
 def test_many_texts_at_once_run_on_threads_of_the_core(
     shared: Peers, waiting: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those beyond the queue's length run where they are."""
     monkeypatch.setattr(limits, "QUERY_QUEUE_LENGTH", waiting)
-    choice = random.Random(11)
-    asked = [
-        {
-            "yql": "select * from music where userQuery()",
-            "query": text(choice, 4),
-            "type": "any",
-            "ranking": "body",
-            "nocache": "true",
-        }
-        | {"default-index": "body"}
-        for _ in range(60)
-    ]
-    wanted = [shared.compare(**each) for each in asked]
+    wanted = [shared.compare(**each) for each in ASKED]
     before = shared.answered
-    assert [answer.body for answer in at_once(shared, asked)] == wanted
+    assert [answer.body for answer in at_once(shared, ASKED)] == wanted
     assert shared.answered > before
-    assert shared.service._runs._pool is not None
+    assert shared.service._runs.uses_threads
+
+
+def test_what_takes_long_never_runs_on_the_loop(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run counts as long: those beyond the queue's length are found the general way."""
+    wanted = [shared.compare(**each) for each in ASKED]
+    monkeypatch.setattr(limits, "INLINE_QUERY_NS", 0)
+    shared.service.resize(3)
+    before = shared.answered
+    with monkeypatch.context() as patch:
+        patch.setattr(_core.PlanRun, "run", None)  # of a thread of Python
+        assert [answer.body for answer in at_once(shared, ASKED[:20])] == wanted[:20]
+    assert shared.answered > before
+    monkeypatch.setattr(limits, "QUERY_QUEUE_LENGTH", 1)
+    assert [answer.body for answer in at_once(shared, ASKED)] == wanted
+
+
+@pytest.mark.parametrize("ends", ["close", "resize"])
+def test_what_waits_is_answered_when_the_threads_end(ends: str) -> None:
+    with peers() as found:
+        found.compiled.apply(*(put(number, body=f"one w{number}") for number in range(100)))
+        found.fill_rows()
+        asked = {"yql": "select * from music where userQuery()", "type": "any", "ranking": "body"} | {
+            "default-index": "body"
+        }
+        found.compiled.answer(query="warm up", **asked)
+        requests = [Request("GET", "/search/", urlencode(asked | {"query": f"one w{n}"})) for n in range(40)]
+
+        async def ask_all() -> list[Response]:
+            tasks = [asyncio.ensure_future(found.compiled.handler.handle(request)) for request in requests]
+            await _nothing_else_first()
+            assert found.service._runs.uses_threads
+            found.service._runs.close() if ends == "close" else found.service.resize(5)
+            return await asyncio.gather(*tasks)
+
+        answers = found.compiled._loop.run_until_complete(asyncio.wait_for(ask_all(), 30))
+        assert [total(answer.body) for answer in answers] == [100] * 40
+
+
+async def _nothing_else_first() -> None:
+    """Lets tasks that were made begin."""
+    turn = asyncio.get_running_loop().create_future()
+    asyncio.get_running_loop().call_soon(turn.set_result, None)
+    await turn
 
 
 def at_once(shared: Peers, asked: Sequence[dict[str, str]]) -> list[Response]:

@@ -15,7 +15,7 @@ namespace paperwasp {
 namespace {
 
 constexpr size_t MOST_NAMES = 64;
-constexpr size_t MANY_HITS = 100;    // beyond this, other threads may run meanwhile
+constexpr size_t MANY_HITS = 100;  // beyond this, other threads may run meanwhile
 
 bool is_empty_value(std::string_view value) { return value == "\"\"" || value == "[]" || value == "{}"; }
 

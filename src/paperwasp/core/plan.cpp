@@ -110,7 +110,7 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 }  // namespace
 
 PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown) {
-    Words& known = const_cast<Snapshot&>(snapshot_).words(plan_.index);
+    const Words& known = snapshot_.words(plan_.index);
     for (const std::string_view text : words) {
         if (text.size() > plan_.most_characters) return Fill::OTHER_WAY;
         std::shared_ptr<const Word> word = known.find(text);
@@ -219,7 +219,7 @@ void PlanRun::run() noexcept {
     const Until until(match_end_ns_);
     try {
         search();
-    } catch (const std::exception&) {  // out of time or memory: the general way says what is to be said
+    } catch (...) {  // out of time or memory: the general way says what is to be said
         is_whole_ = false;
     }
 }
@@ -310,7 +310,8 @@ struct Kinds {
 constexpr Kinds KINDS;
 
 // The words of a text in which nothing but spaces has a meaning: each begins with an ASCII letter or digit, and has no character with which
-// the simple query language says something. `least`: what else a word may have in it. Empty: there is more in the text. What such a word is, the general steps say.
+// the simple query language says something. `least`: what else a word may have in it. Empty: there is more in the text. What such a word
+// is, the general steps say.
 std::vector<std::string_view> plain_words(std::string_view text, Kind least) {
     std::vector<std::string_view> words;
     for (size_t at = 0; at < text.size();) {
@@ -335,8 +336,8 @@ Plan::Composite composite_of(const std::string& name) {
     throw nb::value_error("words belong together by or, and, or phrase");
 }
 
-void make_plan(Plan* self, std::string index, const std::string& composite, const std::vector<FieldTuple>& fields, const PageForm& form, size_t most_words,
-               size_t most_characters) {
+void make_plan(Plan* self, std::string index, const std::string& composite, const std::vector<FieldTuple>& fields, const PageForm& form,
+               size_t most_words, size_t most_characters) {
     new (self) Plan();
     self->index = std::move(index);
     self->composite = composite_of(composite);
@@ -356,7 +357,8 @@ nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::han
     const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
     const std::vector<std::string_view> words = plain_words(text, is_phrase ? ALPHANUMERIC : WITHIN);
     if (words.empty() || words.size() > plan.most_words || hits == 0) return nb::none();
-    auto run = std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
+    auto run =
+        std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
     if (accept) {
         if (accept->size() * 64 < nb::cast<const Snapshot&>(snapshot_object).reader->limit())

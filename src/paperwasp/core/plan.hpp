@@ -3,8 +3,9 @@
 //     Plan (immutable, shared)  +  Snapshot  +  slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's JSON
 //
 // A plan is of the class of queries that are words of a user's text in one index: any, all, or next to each other. Other conditions only
-// narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of weight 1 and shown as documents are stored. What is not of this class, or turns out to need more when its words are known,
-// goes the general way, whose answer is the same: search/search.py is the specification.
+// narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of weight 1 and shown as documents are stored. What is not
+// of this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py is
+// the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.

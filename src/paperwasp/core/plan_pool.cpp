@@ -33,17 +33,32 @@ class SignalsBlocked {
 
 }  // namespace
 
-PlanPool::PlanPool(size_t threads) {
+PlanPool::PlanPool(size_t threads, uint64_t long_steps) : long_steps_(long_steps) {
     if (pipe(ends_) != 0) throw std::system_error(errno, std::generic_category(), "no pipe for the threads of queries");
     for (const int end : ends_) {
         fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
         fcntl(end, F_SETFD, FD_CLOEXEC);
     }
     const SignalsBlocked blocked;
-    for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    try {
+        for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // the machine has no more threads: fewer do
+        if (threads_.empty()) {
+            end();
+            throw;
+        }
+    }
 }
 
 PlanPool::~PlanPool() {
+    end();
+    for (const auto* jobs : {&short_, &long_})
+        for (Job* job : *jobs) delete job;
+    for (Job* job : finished_) delete job;
+}
+
+// Lets what runs run to its end.
+void PlanPool::end() {
     {
         const Unlocked unlocked;
         {
@@ -53,8 +68,6 @@ PlanPool::~PlanPool() {
         came_.notify_all();
         for (std::thread& thread : threads_) thread.join();
     }
-    for (Job* job : waiting_) delete job;
-    for (Job* job : finished_) delete job;
     for (const int end : ends_) close(end);
 }
 
@@ -63,7 +76,7 @@ void PlanPool::submit(nb::object run, nb::object token) {
     auto job = std::make_unique<Job>(Job{of_run, std::move(run), std::move(token)});
     {
         const std::lock_guard lock(mutex_);
-        waiting_.push_back(job.release());
+        (of_run->steps() > long_steps_ ? long_ : short_).push_back(job.release());
     }
     came_.notify_one();
 }
@@ -87,22 +100,33 @@ nb::list PlanPool::take() {
 
 size_t PlanPool::busy() const {
     const std::lock_guard lock(mutex_);
-    return waiting_.size() + running_ + finished_.size();
+    return short_.size() + long_.size() + running_ + finished_.size();
+}
+
+PlanPool::Job* PlanPool::next() {
+    std::deque<Job*>& jobs = short_.empty() ? long_ : short_;
+    if (jobs.empty()) return nullptr;
+    if (&jobs == &long_ && running_long_ > 0 && running_long_ + 1 >= threads_.size()) return nullptr;
+    Job* const job = jobs.front();
+    jobs.pop_front();
+    return job;
 }
 
 void PlanPool::work() {
     std::unique_lock lock(mutex_);
     for (;;) {
         const UnlockedTime counted;
-        came_.wait(lock, [this] { return ends_soon_ || !waiting_.empty(); });
-        if (ends_soon_) return;
-        Job* const job = waiting_.front();
-        waiting_.pop_front();
+        Job* job = nullptr;
+        came_.wait(lock, [&] { return ends_soon_ || (job = next()) != nullptr; });
+        if (job == nullptr) return;
+        const size_t is_long = job->run->steps() > long_steps_ ? 1 : 0;
         ++running_;
+        running_long_ += is_long;
         lock.unlock();
         job->run->run();
         lock.lock();
         --running_;
+        running_long_ -= is_long;
         finished_.push_back(job);
         if (finished_.size() == 1) {
             const char byte = 0;
@@ -113,7 +137,7 @@ void PlanPool::work() {
 
 void bind_plan_pool(nb::module_& m) {
     nb::class_<PlanPool>(m, "PlanPool")
-        .def(nb::init<size_t>(), nb::arg("threads"))
+        .def(nb::init<size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_steps"))
         .def("fileno", &PlanPool::fd, "A file descriptor that can be read when runs have finished.")
         .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
         .def("take", &PlanPool::take, "The tokens of the runs that have finished.")

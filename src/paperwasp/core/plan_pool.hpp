@@ -1,7 +1,8 @@
 // PlanPool: threads of the core that run plans, and never take the interpreter's lock.
 //
-// The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a query
-// costs the loop a place in two queues, and no two threads fight for the lock.
+// The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a
+// query costs the loop a place in two queues, and no two threads fight for the lock. Runs that take little time do not wait for those that
+// take long: these come after them, and leave one thread free where there are several.
 //
 // Threads: `submit`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects of
 // Python are counted up and down by the callers only.
@@ -9,6 +10,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -21,7 +23,8 @@ namespace paperwasp {
 
 class PlanPool {
   public:
-    explicit PlanPool(size_t threads);
+    // A run of more steps (about nanoseconds) than this takes long.
+    PlanPool(size_t threads, uint64_t long_steps);
     ~PlanPool();
     PlanPool(const PlanPool&) = delete;
     PlanPool& operator=(const PlanPool&) = delete;
@@ -45,12 +48,15 @@ class PlanPool {
     };
 
     void work();
+    void end();
+    Job* next();  // nullptr: nothing may run now
 
+    const uint64_t long_steps_;
     mutable std::mutex mutex_;
     std::condition_variable came_;
-    std::deque<Job*> waiting_;
+    std::deque<Job*> short_, long_;  // that wait
     std::vector<Job*> finished_;
-    size_t running_ = 0;
+    size_t running_ = 0, running_long_ = 0;
     bool ends_soon_ = false;
     int ends_[2] = {-1, -1};  // of a pipe
     std::vector<std::thread> threads_;

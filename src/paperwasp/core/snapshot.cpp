@@ -25,7 +25,7 @@ void Words::add(Word word) {
     known_.emplace(kept->text, kept);
 }
 
-Words& Snapshot::words(const std::string& index) {
+Words& Snapshot::words(const std::string& index) const {
     const std::lock_guard lock(mutex_);
     std::unique_ptr<Words>& found = words_[index];
     if (!found) found = std::make_unique<Words>(most_words);

@@ -71,7 +71,7 @@ class Snapshot {
     const Reader* reader = nullptr;
     nb::object reader_owner;
 
-    Words& words(const std::string& index);
+    Words& words(const std::string& index) const;
 
     // A field's number, and its average length in tokens.
     struct Field {
@@ -83,7 +83,7 @@ class Snapshot {
 
   private:
     mutable std::mutex mutex_;
-    std::map<std::string, std::unique_ptr<Words>> words_;
+    mutable std::map<std::string, std::unique_ptr<Words>> words_;
     std::map<std::string, Field> fields_;
 };
 

@@ -110,6 +110,10 @@ class ContentService:
                     reply(error)
         return len(messages)
 
+    def resize(self, threads: int) -> None:
+        """Has so many threads of the core for compiled plans from now on."""
+        self._runs.resize(threads)
+
     def close(self) -> None:
         """Return when no query is being answered on a calling thread, and none will be any more."""
         self._inline_lock.acquire()

@@ -2,10 +2,11 @@
 
 A hand-off to another thread takes longer than a short query does. Where the event loop has other sockets to read, it
 is worth it: the loop reads them meanwhile, and the threads need no lock of the interpreter, so that every core counts.
+What takes long goes there in any case.
 
-    start → PlanPool.submit → … → the loop's selector → _take → reply
+    start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 
-`start` is called by any thread; runs on threads of the core are answered on the event loop that asked.
+`start` and `resize` are called by any thread; runs on threads of the core are answered on the event loop that asked.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from paperwasp import limits
 from paperwasp.core import _core
@@ -28,62 +28,93 @@ class PlanRuns:
     """The runs of one content cluster."""
 
     def __init__(self, threads: int) -> None:
-        self._threads: Final = threads
-        self._pool: _core.PlanPool | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._threads = threads
+        self._pool: _Pool | None = None
         self._lock = threading.Lock()
         self._is_closed = False
 
+    @property
+    def uses_threads(self) -> bool:
+        """Whether a run has needed a thread of the core yet."""
+        return self._pool is not None
+
     def start(self, filled: Filled, reply: Reply) -> None:
-        """Has a plan run, and calls the reply with its answer, now or later."""
+        """Has a plan run, and calls the reply with its answer, now or later; with None where it is to be answered the
+        general way."""
         loop = asyncio._get_running_loop()
-        if loop is None or not (self._waits(loop) and self._submit(filled, reply, loop)):
-            filled.run.run()
-            reply(filled.answer())
+        is_long = filled.run.steps > limits.INLINE_QUERY_NS
+        if loop is not None and (is_long or self._waits(loop)) and self._submit(filled, reply, loop):
+            return
+        if is_long and loop is not None:
+            reply(None)
+            return
+        filled.run.run()
+        reply(filled.answer())
+
+    def resize(self, threads: int) -> None:
+        """Has so many threads from now on."""
+        with self._lock:
+            if threads != self._threads:
+                self._threads = threads
+                self._retire()
 
     def close(self) -> None:
-        """Ends the threads, once what runs has run. Whoever asks afterwards has it run where it is."""
+        """Ends the threads, once what waits has run. Whoever asks afterwards has it run where it is."""
         with self._lock:
             self._is_closed = True
-            pool, loop, self._pool = self._pool, self._loop, None
-        if pool is not None and loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(partial(_end, loop, pool))
+            self._retire()
+
+    def _retire(self) -> None:
+        pool, self._pool = self._pool, None
+        if pool is not None and not pool.loop.is_closed():
+            pool.loop.call_soon_threadsafe(pool.end)
 
     def _waits(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether the loop has something else to do, or runs are under way."""
         if getattr(loop, "_ready", None):
             return True
         pool = self._pool
-        return pool is not None and pool.busy > 0
+        return pool is not None and pool.threads.busy > 0
 
     def _submit(self, filled: Filled, reply: Reply, loop: asyncio.AbstractEventLoop) -> bool:
         """False: nothing more can wait."""
-        pool = self._pool if loop is self._loop else self._open(loop)
-        if pool is None or pool.busy >= limits.QUERY_QUEUE_LENGTH:
+        pool = self._pool
+        if pool is None or pool.loop is not loop:
+            pool = self._open(loop)
+        if pool is None or pool.threads.busy >= limits.QUERY_QUEUE_LENGTH:
             return False
-        pool.submit(filled.run, partial(_answer, filled, reply))
+        pool.threads.submit(filled.run, partial(_answer, filled, reply))
         return True
 
-    def _open(self, loop: asyncio.AbstractEventLoop) -> _core.PlanPool | None:
+    def _open(self, loop: asyncio.AbstractEventLoop) -> _Pool | None:
         """The pool, for this loop. None: it is closed, or another loop has it."""
         with self._lock:
-            if self._is_closed or (self._loop is not None and not self._loop.is_closed()):
+            if self._is_closed or (self._pool is not None and not self._pool.loop.is_closed()):
                 return None
-            self._pool = pool = _core.PlanPool(self._threads)
-            loop.add_reader(pool.fileno(), _take, pool)
-            self._loop = loop
-            return pool
+            self._pool = _Pool(loop, self._threads)
+            return self._pool
+
+
+class _Pool:
+    """Threads of the core whose answers one event loop takes."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int) -> None:
+        self.loop = loop
+        self.threads = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
+        self._is_ending = False
+        loop.add_reader(self.threads.fileno(), self.take)
+
+    def take(self) -> None:
+        for answer in self.threads.take():
+            answer()
+        if self._is_ending and not self.threads.busy:
+            self.loop.remove_reader(self.threads.fileno())
+
+    def end(self) -> None:
+        """Is let go of once all that waits has run. On the loop."""
+        self._is_ending = True
+        self.take()
 
 
 def _answer(filled: Filled, reply: Reply) -> None:
     reply(filled.answer())
-
-
-def _take(pool: _core.PlanPool) -> None:
-    for answer in pool.take():
-        answer()
-
-
-def _end(loop: asyncio.AbstractEventLoop, pool: _core.PlanPool) -> None:
-    loop.remove_reader(pool.fileno())
-    _take(pool)
