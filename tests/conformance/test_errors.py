@@ -156,7 +156,7 @@ DEFECTS: tuple[tuple[object, str, Callable[[Served], httpx.Response], dict[str, 
     ),
     (
         SearchHandler,
-        "handle",
+        "begin",
         lambda served: served.search(),
         {"root": {"id": "toplevel", "relevance": 1.0, "fields": {"totalCount": 0}, "errors": [SEARCH_DEFECT]}},
     ),
