@@ -11,6 +11,7 @@ from typing import Final
 
 from bench.crashes.campaign import Campaign
 from bench.crashes.disks import build
+from bench.crashes.state import extend_model
 from bench.report import Report, Row
 from bench.service import data_directory
 
@@ -27,6 +28,7 @@ class Options:
 
 def run(report: Report, options: Options) -> None:
     """Rounds of each kind, on data of its own; whatever is wrong fails the report."""
+    extend_model()
     for kind in KINDS:
         if options.works not in kind:
             continue

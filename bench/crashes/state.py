@@ -57,11 +57,13 @@ def _lyrics(chance: random.Random) -> Json:
     return [*words, "zz " * (size // 3)] if size else words
 
 
-TYPES["mixed"] = tensor(_MIXED)
-model.VALUES["mixed"] = lambda chance: _blocks({key: _vector(chance) for key in chance.sample(model.KEYS, 2)})
-model.VALUES["parent"] = lambda chance: f"id:n:base::{chance.randrange(application.BASES)}"
-model.VALUES["lyrics"] = _lyrics
-model.STEPS["mixed"] = _mixed_step
+def extend_model() -> None:
+    """Adds to the model of documents what the campaign feeds beyond the tests that share it, from now on."""
+    TYPES["mixed"] = tensor(_MIXED)
+    model.VALUES["mixed"] = lambda chance: _blocks({key: _vector(chance) for key in chance.sample(model.KEYS, 2)})
+    model.VALUES["parent"] = lambda chance: f"id:n:base::{chance.randrange(application.BASES)}"
+    model.VALUES["lyrics"] = _lyrics
+    model.STEPS["mixed"] = _mixed_step
 
 
 def body_of(deed: Deed) -> Json:
