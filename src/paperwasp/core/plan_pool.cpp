@@ -81,6 +81,25 @@ void PlanPool::submit(nb::object run, nb::object token) {
     came_.notify_one();
 }
 
+bool PlanPool::help() {
+    Job* job = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        if (short_.empty()) return false;
+        job = short_.front();
+        short_.pop_front();
+        ++running_;
+    }
+    {
+        const GilRelease unlocked(is_much(job->run->steps()));
+        job->run->run();
+    }
+    const std::lock_guard lock(mutex_);
+    --running_;
+    finished_.push_back(job);
+    return true;
+}
+
 nb::list PlanPool::take() {
     char bytes[64];
     while (read(ends_[0], bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
@@ -140,6 +159,7 @@ void bind_plan_pool(nb::module_& m) {
         .def(nb::init<size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_steps"))
         .def("fileno", &PlanPool::fd, "A file descriptor that can be read when runs have finished.")
         .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
+        .def("help", &PlanPool::help, "Runs one that waits and takes little time, here. False: there is none.")
         .def("take", &PlanPool::take, "The tokens of the runs that have finished.")
         .def_prop_ro("busy", &PlanPool::busy, "Runs that were not taken yet.");
 }

@@ -35,6 +35,9 @@ class PlanPool {
     // Has a run run. It is given back, with its token, by `take`.
     void submit(nb::object run, nb::object token);
 
+    // Runs one that waits and takes little time, on the calling thread. False: there is none.
+    bool help();
+
     // The tokens of the runs that have finished.
     nb::list take();
 

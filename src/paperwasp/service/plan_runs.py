@@ -2,7 +2,7 @@
 
 A hand-off to another thread takes longer than a short query does. Where the event loop has other sockets to read, it
 is worth it: the loop reads them meanwhile, and the threads need no lock of the interpreter, so that every core counts.
-What takes long goes there in any case.
+What takes long goes there in any case. When the loop has nothing else to do, it runs itself what still waits.
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 
@@ -83,7 +83,7 @@ class PlanRuns:
             pool = self._open(loop)
         if pool is None or pool.threads.busy >= limits.QUERY_QUEUE_LENGTH:
             return False
-        pool.threads.submit(filled.run, partial(_answer, filled, reply))
+        pool.submit(filled, reply)
         return True
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> _Pool | None:
@@ -100,9 +100,23 @@ class _Pool:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, threads: int) -> None:
         self.loop = loop
-        self.threads = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
+        self.threads = _core.PlanPool(max(1, threads - 1), limits.INLINE_QUERY_NS)  # the loop's own is one more
         self._is_ending = False
+        self._will_help = False
         loop.add_reader(self.threads.fileno(), self.take)
+
+    def submit(self, filled: Filled, reply: Reply) -> None:
+        self.threads.submit(filled.run, partial(_answer, filled, reply))
+        if not self._will_help:
+            self._will_help = True
+            self.loop.call_soon(self._help)
+
+    def _help(self) -> None:
+        """Runs one that waits, and comes back behind all that the loop has to do then."""
+        self._will_help = self.threads.help()
+        self.take()
+        if self._will_help:
+            self.loop.call_soon(self._help)
 
     def take(self) -> None:
         for answer in self.threads.take():
