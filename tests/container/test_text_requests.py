@@ -23,12 +23,15 @@ from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.container.search.kept_queries import Kept
+from paperwasp.container.search.text_requests import _WINDOWS
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import known_words
+from paperwasp.search.compiled import _KEPT_CHARACTERS, _KEY_BYTES
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import TextAnswer, TextQuery
 from paperwasp.service.content_service import ContentService
@@ -372,7 +375,7 @@ def test_a_text_whose_time_is_over_has_the_general_answer(shared: Peers) -> None
 
 def test_bitmaps_of_filters_make_room_for_each_other(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
     view = shared.compiled.nodes["media"].reader.view()
-    bitmap_bytes = (view.limit + 63) // 64 * 8
+    bitmap_bytes = (view.limit + 63) // 64 * 8 + _KEY_BYTES
     monkeypatch.setattr(limits, "VIEW_FILTER_BYTES", 5 * bitmap_bytes)
     asked = {"query": "the", "type": "any", "ranking": "body", "default-index": "body"}
     known = known_words(view, "music")
@@ -380,6 +383,23 @@ def test_bitmaps_of_filters_make_room_for_each_other(shared: Peers, monkeypatch:
     for year in range(20):
         shared.compare(yql=f"select * from music where userQuery() and year < {year}", **asked)
         assert len(known.filters) <= 5
+    kept = set(known.filters)
+    shared.compare(yql=f"select * from music where userQuery() and name contains '{'n' * _KEPT_CHARACTERS}'", **asked)
+    assert set(known.filters) == kept
+    assert shared.answered > before
+
+
+def test_windows_and_languages_are_kept_within_bounds(shared: Peers) -> None:
+    asked = {"yql": "select * from music where userQuery()", "type": "any", "ranking": "body", "default-index": "body"}
+    before = shared.answered
+    for number in range(2 * _WINDOWS):
+        shared.compare(query=f"the w{number}", timeout=f"{20 + number}s", **asked)
+    kept = [entry.content for entry in shared.compiled.handler.prepared._entries.values()]
+    counts = [len(each.texts._windows) for each in kept if isinstance(each, Kept) and each.texts is not None]
+    assert 0 < max(counts) <= _WINDOWS
+    for number in range(300):
+        language = f"{chr(97 + number % 26)}{chr(97 + number // 26)}"
+        shared.compiled.answer(query="the of", language=language, **asked)
     assert shared.answered > before
 
 

@@ -110,10 +110,10 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 }  // namespace
 
 PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown) {
-    const Words& known = snapshot_.words(plan_.index);
+    const std::shared_ptr<const Words> known = snapshot_.words(plan_.index);
     for (const std::string_view text : words) {
         if (text.size() > plan_.most_characters) return Fill::OTHER_WAY;
-        std::shared_ptr<const Word> word = known.find(text);
+        std::shared_ptr<const Word> word = known->find(text);
         if (!word)
             unknown.emplace_back(text);
         else if (word->parts.empty())

@@ -76,8 +76,19 @@ class PlanRun {
     std::vector<nb::object> owners;
 
   private:
+    // A term of the query, and what finds its documents: its posting list, where neither of the others is said.
+    struct Term {
+        QueryTerm term;
+        const WordMatch* phrase = nullptr;  // terms next to each other
+        const Word* whole = nullptr;        // a word of several parts, one of which it is
+        size_t part = 0;
+    };
+
     bool join_phrase();
     bool add_terms();
+    bool add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
+    bool add_unranked(const Word& word);
+    bool is_ranked(const WordMatch& match) const;
     void search();
     bool write(const std::vector<Scored>& hits);
 
@@ -88,20 +99,11 @@ class PlanRun {
     int64_t match_end_ns_ = 0, end_ns_ = 0;
     std::optional<In<uint64_t>> accept_;
     std::vector<std::shared_ptr<const Word>> words_;
-    // A term of the query, and what finds its documents: its posting list, where neither of the others is said.
-    struct Term {
-        QueryTerm term;
-        const WordMatch* phrase = nullptr;  // terms next to each other
-        const Word* whole = nullptr;        // a word of several parts, one of which it is
-        size_t part = 0;
-    };
+    std::vector<uint32_t> ranked_;  // the numbers of the plan's fields
     std::vector<Term> terms_;
-    bool all_ = false;
-    bool is_ranked(const WordMatch& match) const;
-    bool add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
-    bool add_unranked(const Word& word);
-    std::vector<uint32_t> ranked_;  // numbers of the fields
+    bool all_ = false;  // whether documents must have all terms
     uint64_t steps_ = 0;
+
     bool is_whole_ = false;
     std::string answer_;
     uint64_t total_ = 0;

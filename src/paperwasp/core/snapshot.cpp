@@ -25,11 +25,12 @@ void Words::add(Word word) {
     known_.emplace(kept->text, kept);
 }
 
-Words& Snapshot::words(const std::string& index) const {
+std::shared_ptr<Words> Snapshot::words(const std::string& index) const {
     const std::lock_guard lock(mutex_);
-    std::unique_ptr<Words>& found = words_[index];
-    if (!found) found = std::make_unique<Words>(most_words);
-    return *found;
+    const auto found = words_.find(index);
+    if (found != words_.end()) return found->second;
+    if (words_.size() >= MOST_INDEXES) words_.clear();
+    return words_.emplace(index, std::make_shared<Words>(most_words)).first->second;
 }
 
 std::optional<Snapshot::Field> Snapshot::field(const std::string& name) const {
@@ -76,7 +77,7 @@ void add_word(Snapshot& snapshot, const std::string& index, std::string text, co
             word.parts.back().matches.push_back({field, terms, frequency});
         }
     }
-    snapshot.words(index).add(std::move(word));
+    snapshot.words(index)->add(std::move(word));
 }
 
 }  // namespace

@@ -22,6 +22,8 @@
 
 namespace paperwasp {
 
+constexpr size_t MOST_INDEXES = 256;  // whose words a snapshot keeps, languages apart
+
 // What a word of a query matches in one field: a term, or terms next to each other.
 struct WordMatch {
     uint32_t field;
@@ -71,7 +73,7 @@ class Snapshot {
     const Reader* reader = nullptr;
     nb::object reader_owner;
 
-    Words& words(const std::string& index) const;
+    std::shared_ptr<Words> words(const std::string& index) const;
 
     // A field's number, and its average length in tokens.
     struct Field {
@@ -83,7 +85,7 @@ class Snapshot {
 
   private:
     mutable std::mutex mutex_;
-    mutable std::map<std::string, std::unique_ptr<Words>> words_;
+    mutable std::map<std::string, std::shared_ptr<Words>> words_;
     std::map<std::string, Field> fields_;
 };
 

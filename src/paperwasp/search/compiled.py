@@ -38,6 +38,10 @@ from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
+_KEPT_CHARACTERS: Final = 256
+"""The literals of filters whose bitmap is kept have no more."""
+_KEY_BYTES: Final = 1024
+"""About what such a bitmap takes beside its own bytes."""
 _MOST_LOOKUPS: Final = 2
 """How often words are asked for that a snapshot does not know: they may make room for each other."""
 
@@ -290,7 +294,8 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> Bitmap 
             found = found & operator.bitmap(found)
     except PaperwaspError:  # the general way will say so
         return None
-    if (len(known.filters) + 1) * found.nbytes > limits.VIEW_FILTER_BYTES:
-        known.filters.clear()
-    known.filters[template, query.literals] = found
+    if sum(map(len, query.literals)) <= _KEPT_CHARACTERS:
+        if (len(known.filters) + 1) * (found.nbytes + _KEY_BYTES) > limits.VIEW_FILTER_BYTES:
+            known.filters.clear()
+        known.filters[template, query.literals] = found
     return found

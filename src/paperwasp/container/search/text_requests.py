@@ -40,6 +40,8 @@ _PROBE: Final = ("pwprobea", "pwprobeb")
 """Words that no rewrite of a tree knows."""
 
 
+_WINDOWS, _WINDOW_CHARACTERS = 32, 256
+"""How many pages and times of the requests of one shape are kept, and of how long a text."""
 _TASKS: Final[set[asyncio.Task[None]]] = set()
 """Those that find an answer the general way."""
 
@@ -77,9 +79,10 @@ class TextRequests:
         window = self._windows.get(key, ...)
         if window is ...:
             window = self._window(shape)
-            if len(self._windows) >= limits.PREPARED_QUERIES:
+            if len(self._windows) >= _WINDOWS:
                 self._windows.clear()
-            self._windows[key] = window
+            if sum(map(len, key)) <= _WINDOW_CHARACTERS:
+                self._windows[key] = window
         if window is None:
             return None
         hits, offset, timeout_ns = window
