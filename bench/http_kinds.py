@@ -40,9 +40,9 @@ class Kind:
     is_same_ranking: bool = True
     """Whether the peers' first hits are ours, but for their rounding."""
     least: float | None = None
-    """Queries a second and server core: at least so many times Lucene's."""
+    """The target for queries a second and server core: at least this multiple of Lucene's."""
     most: float | None = None
-    """The server's CPU time: at most so many times Lucene's."""
+    """The target for the server's CPU time: at most this multiple of Lucene's."""
     most_us: float | None = None
     """The server's CPU time."""
 

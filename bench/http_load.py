@@ -35,7 +35,7 @@ LEAST_DOCUMENTS: Final = 60_000
 LARGE_DOCUMENTS: Final = 500_000
 SCALED_CORES: Final = 2
 LEAST_SCALING: Final = 1.85
-"""Queries a second on so many cores over those on one."""
+"""The ratio of queries a second on SCALED_CORES cores to those on one."""
 WARM_ROUNDS: Final = {"plain": 8, "other": 2}
 """How often a Java peer is asked everything beforehand: its virtual machine compiles what it finds to be hot."""
 COMPARED: Final = 50
@@ -281,7 +281,7 @@ def _has_more_cores() -> bool:
 
 
 def _rate_on(count: int, server: Running, paths: list[str], options: Options) -> float:
-    """Queries a second while the server has so many cores only, and the client the others, if there are any."""
+    """Queries a second while the server is bound to `count` cores, and the client to the others, if there are any."""
     cores = sorted(os.sched_getaffinity(0))
     with server.pinned(cores[:count]):
         return load(server.port, paths, options.connections, cores[count:]).rate

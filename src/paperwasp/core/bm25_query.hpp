@@ -13,7 +13,7 @@
 
 namespace paperwasp {
 
-// The documents that may be hits: a bitmap by lid, of so many words. nullptr: all.
+// The documents that may be hits: a bitmap by lid, and its size in words. nullptr: all documents.
 struct Accepted {
     const uint64_t* bitmap = nullptr;
     size_t words = 0;

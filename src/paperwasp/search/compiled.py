@@ -1,4 +1,4 @@
-"""Compiled plans of queries that are a user's text alone (`search.text_query`), run by the core in one call.
+"""Compiled plans of queries that are a user's text and filters (`search.text_query`), run by the core in one call.
 
     first query of a template → planned the general way → _core.Plan, kept      Plan + Snapshot + text → answer
 
@@ -31,7 +31,7 @@ from paperwasp.search.bind import indexed_types, known_words, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.page import PageStep, row_step
-from paperwasp.search.query import Deadline, Query
+from paperwasp.search.query import Query
 from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
@@ -129,7 +129,8 @@ class Filled(NamedTuple):
 
 def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Compiled | None:
     """The plan of a template. Errors: what planning its query fails with."""
-    query = _timeless(template.query)
+    deadline = template.query.deadline
+    query = replace(template.query, deadline=replace(deadline, at_ns=0))  # planning is not cut short
     types = indexed_types(view, query)
     if len(types) != 1 or streaming_types(view, query) or not _is_plain(query):
         return None
@@ -140,27 +141,13 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     if step is None or not _is_of_one_phase(bound) or not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}:
         return None
     fields = [profile.bm25_fields[name] for name in weights]
-    deadline = query.deadline
     return _Compiled(
         template,
         types[0],
-        _plan(template, query, fields, step),
+        _plan(template, fields, step),
         _words_name(template),
         tuple(weights),
-        template.query.deadline.soft_share if deadline.is_soft else HARD_FACTOR,
-    )
-
-
-def _timeless(query: Query) -> Query:
-    return Query(
-        query.match,
-        query.rank,
-        query.order,
-        query.show,
-        query.observe,
-        Deadline(0, query.deadline.is_soft, query.deadline.soft_share),
-        query.groupings,
-        query.memory_bytes,
+        deadline.soft_share if deadline.is_soft else HARD_FACTOR,
     )
 
 
@@ -181,7 +168,7 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     return not (phases or narrows or notes) and space.tuning is NO_TUNING
 
 
-def _plan(template: TextTemplate, query: Query, fields: list[Bm25Field], step: PageStep) -> _core.Plan:
+def _plan(template: TextTemplate, fields: list[Bm25Field], step: PageStep) -> _core.Plan:
     return _core.Plan(
         index=_words_name(template),
         composite=template.composite,

@@ -1,10 +1,10 @@
-"""Requests that are a user's text alone: from their parameters straight to a `TextQuery` for the content cluster.
+"""Requests that are a user's text and filters: from their parameters straight to a `TextQuery` for the content cluster.
 
     prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → TextQuery → answer
 
-Whether a prepared query is of this kind is tried: it is bound to a text of two words that nobody knows, and is if the
-tree is those two words and nothing else. A request whose values say more than its text, its page and its time goes the
-general way, as does every text that is not plain; the answer is the same.
+To see whether a prepared query is of this kind, it is bound to a text of two made-up words: its tree must be these two
+words and the filters of the statement, and nothing else. A request whose values say more than its text, its page and
+its time goes the general way, as does every text that is not plain; the answer is the same.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
         plan = prepared.bind(replace(values, query=" ".join(_PROBE)), 0)
     except (PaperwaspError, ValueError):
         return None
-    template = _template_of(prepared, plan, shape)
+    template = _template_of(prepared, plan, shape) if _says_a_text_alone(values) else None
     if template is None:
         return None
     others = [place for place, _ in form.setters if place != places[0]]
@@ -268,7 +268,7 @@ _FILTERS: Final = (RangeItem, WordItem, InItem)
 
 
 def _filter_of(item: Item, names_count: int) -> Filter:
-    """What makes the item of written literals, behind which the values of so many parameters stand."""
+    """What makes the item, given the literals as they are written and then the values of `names_count` parameters."""
     fill = template_of(item).fill
     if fill is None:
         return lambda written: item
