@@ -17,7 +17,7 @@ from bench import models
 from bench.ranking_node import beyond_matching, bound_row, least_seconds, node_of, ratio_row
 from bench.report import Report, Row
 from paperwasp.features.compile import compile_profiles
-from paperwasp.query import Item, OrItem, TrueItem, WordItem
+from paperwasp.operators.items import Item, OrItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Match, Query, Rank
 from paperwasp.search.search import search

@@ -18,7 +18,7 @@ from bench.ranking_node import node_of
 from bench.report import Report, Row
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
-from paperwasp.query import Item, OrItem, WeakAndItem, WordItem
+from paperwasp.operators.items import Item, OrItem, WeakAndItem, WordItem
 from paperwasp.search.query import Match, Order, Query, Rank, Show
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -14,7 +14,7 @@ from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.tensor_forms import DEFAULT_FORM, render_tensors
-from paperwasp.query.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
+from paperwasp.operators.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.types import TensorType

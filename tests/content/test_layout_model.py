@@ -43,7 +43,7 @@ from paperwasp.document.types import (
 )  # fmt: skip
 from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.operators import plan
-from paperwasp.query import WordItem
+from paperwasp.operators.items import WordItem
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match
 from paperwasp.search.bind import space_of
 from tests.content.nodes import doc_id, put, reindexed, remove, schema, start, update

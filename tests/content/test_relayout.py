@@ -34,7 +34,7 @@ from paperwasp.document.types import (
 )  # fmt: skip
 from paperwasp.errors import IllegalQuery, InvalidInput, NoSpace, Overload
 from paperwasp.operators import plan
-from paperwasp.query import Item, RangeItem, TrueItem, WordItem
+from paperwasp.operators.items import Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now

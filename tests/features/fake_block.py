@@ -17,7 +17,7 @@ from paperwasp.features.setting import QuerySetting
 from paperwasp.index import IndexSnapshot
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.query.items import DEFAULT_ANNOTATIONS
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paperwasp.query import (
+from paperwasp.operators.items import (
     AndItem,
     DotProductItem,
     EquivItem,

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paperwasp.query import (
+from paperwasp.operators.items import (
     AndItem,
     DotProductItem,
     EquivItem,

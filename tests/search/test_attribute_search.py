@@ -27,7 +27,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators import FieldMatch, Operator, SearchSpace, plan
-from paperwasp.query import (
+from paperwasp.operators.items import (
     DotProductItem,
     FuzzyItem,
     GeoBoundingBoxItem,

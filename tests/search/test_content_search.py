@@ -24,9 +24,8 @@ from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.operators import term
-from paperwasp.query import (
+from paperwasp.operators.items import (
     AndItem,
-    Annotations,
     FalseItem,
     Item,
     NotItem,
@@ -38,6 +37,7 @@ from paperwasp.query import (
     WeakAndItem,
     WordItem,
 )
+from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 from paperwasp.search.search import search

@@ -26,7 +26,18 @@ from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout, TooLarge
 from paperwasp.features.block import Block
-from paperwasp.query import AndItem, Item, NearItem, NotItem, OrItem, RangeItem, RankItem, RegexItem, TrueItem, WordItem
+from paperwasp.operators.items import (
+    AndItem,
+    Item,
+    NearItem,
+    NotItem,
+    OrItem,
+    RangeItem,
+    RankItem,
+    RegexItem,
+    TrueItem,
+    WordItem,
+)
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
 from paperwasp.search.diversity import Diversifier

@@ -19,7 +19,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.env import Environment
-from paperwasp.query import (
+from paperwasp.operators.items import (
     AndItem,
     EquivItem,
     Item,

@@ -15,7 +15,7 @@ import pytest
 
 from paperwasp.document.converters import GeoPosition
 from paperwasp.errors import InvalidQuery
-from paperwasp.query import AndItem, Item, NotItem, OrItem, RangeItem, SameElementItem, TrueItem, WordItem
+from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, RangeItem, SameElementItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import SearchResponse, SortKey
 from paperwasp.search.search import search

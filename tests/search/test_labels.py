@@ -9,7 +9,7 @@ import numpy as np
 from paperwasp.core import _core
 from paperwasp.document.operations import Put
 from paperwasp.operators import plan
-from paperwasp.query import AndItem, Item, LabeledItem, OrItem, WordItem
+from paperwasp.operators.items import AndItem, Item, LabeledItem, OrItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from tests.content.nodes import doc_id, started

@@ -16,7 +16,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.linguistics import TextProfile, index_terms, profile_of
 from paperwasp.linguistics.vocabulary import word_forms
-from paperwasp.query import Item, OrItem, PhraseItem, TrueItem, WordItem
+from paperwasp.operators.items import Item, OrItem, PhraseItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
 from paperwasp.search import summary

@@ -18,8 +18,21 @@ from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate, Index, Member
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators import plan
-from paperwasp.query import AndItem, InItem, Item, NotItem, OrItem, PrefixItem, RangeItem, RankItem, WordItem
-from paperwasp.query.items import EquivItem, NearItem, PhraseItem, SameElementItem
+from paperwasp.operators.items import (
+    AndItem,
+    EquivItem,
+    InItem,
+    Item,
+    NearItem,
+    NotItem,
+    OrItem,
+    PhraseItem,
+    PrefixItem,
+    RangeItem,
+    RankItem,
+    SameElementItem,
+    WordItem,
+)
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import space_of

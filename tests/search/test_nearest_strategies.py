@@ -23,10 +23,10 @@ from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidInput
 from paperwasp.operators import Operator, plan
+from paperwasp.operators.items import NearestNeighborItem
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.operators.nearest_strategy import EXACT, EXACT_FALLBACK, TOP_K, TOP_K_WITH_FILTER, choose
 from paperwasp.operators.tuning import NeighborTuning
-from paperwasp.query import NearestNeighborItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.search.query import Query, SearchResponse

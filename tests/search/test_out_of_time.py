@@ -17,8 +17,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.linguistics.collation import Collation
-from paperwasp.query import Item, PhraseItem, WordItem
-from paperwasp.query.items import AndItem, EquivItem, NearItem, OrItem
+from paperwasp.operators.items import AndItem, EquivItem, Item, NearItem, OrItem, PhraseItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

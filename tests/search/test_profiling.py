@@ -12,7 +12,7 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.env import Environment
-from paperwasp.query import AndItem, Item, RangeItem, TrueItem, WordItem
+from paperwasp.operators.items import AndItem, Item, RangeItem, TrueItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.profiling import Profiler
 from paperwasp.search.query import Profiling

@@ -19,8 +19,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery
-from paperwasp.query import Item, NearItem, TermItem
-from paperwasp.query.items import EquivItem
+from paperwasp.operators.items import EquivItem, Item, NearItem, TermItem
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Streaming
 from paperwasp.search.search import search

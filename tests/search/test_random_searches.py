@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Remove
-from paperwasp.query import Item
+from paperwasp.operators.items import Item
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

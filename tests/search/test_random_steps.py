@@ -20,7 +20,7 @@ import pytest
 from paperwasp.features import native_query
 from paperwasp.http.messages import Response
 from paperwasp.index import segments
-from paperwasp.query import AndItem, Item, NotItem, OrItem, WeakAndItem, WordItem
+from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, WeakAndItem, WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import first_phase, page, pruning, search
 from paperwasp.yql import to_yql

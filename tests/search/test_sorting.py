@@ -19,7 +19,7 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
-from paperwasp.query import Item, RangeItem, TrueItem
+from paperwasp.operators.items import Item, RangeItem, TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import RankingOverride, SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import search

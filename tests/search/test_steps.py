@@ -15,8 +15,16 @@ from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.query import FuzzyItem, Item, NearestNeighborItem, OrItem, PhraseItem, TrueItem, WordItem
-from paperwasp.query.items import WordAlternativesItem
+from paperwasp.operators.items import (
+    FuzzyItem,
+    Item,
+    NearestNeighborItem,
+    OrItem,
+    PhraseItem,
+    TrueItem,
+    WordAlternativesItem,
+    WordItem,
+)
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module

@@ -25,9 +25,8 @@ from paperwasp.errors import IllegalQuery, LanguageError, Timeout
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
 from paperwasp.grouping.result.ids import values_of
-from paperwasp.query import (
+from paperwasp.operators.items import (
     AndItem,
-    Annotations,
     Item,
     NotItem,
     OrItem,
@@ -39,6 +38,7 @@ from paperwasp.query import (
     TrueItem,
     WordItem,
 )
+from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search import served as served_schemas

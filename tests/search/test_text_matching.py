@@ -25,8 +25,23 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators import TermOperator, plan
-from paperwasp.query import AndItem, Annotations, Item, NotItem, OrItem, PhraseItem, PrefixItem, TrueItem, WordItem
-from paperwasp.query.items import EquivItem, NearItem, RegexItem, SameElementItem, UriItem, WordAlternativesItem
+from paperwasp.operators.items import (
+    AndItem,
+    EquivItem,
+    Item,
+    NearItem,
+    NotItem,
+    OrItem,
+    PhraseItem,
+    PrefixItem,
+    RegexItem,
+    SameElementItem,
+    TrueItem,
+    UriItem,
+    WordAlternativesItem,
+    WordItem,
+)
+from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.search.search import search

@@ -12,17 +12,8 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.query.items import (
-    AndItem,
-    Annotations,
-    Item,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    RankItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, PhraseItem, RankItem, WeakAndItem, WordItem
+from paperwasp.query.annotations import Annotations
 from paperwasp.semantics import Rewriting, RuleBases, load_rules, rewrite
 from paperwasp.semantics.tree import described, item_of, leaves_of, root_of
 from paperwasp.yql.canonical import canonical

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
-from paperwasp.query.items import Item, WordItem
-from paperwasp.yql.lifting import Slot, outline_of, value_of
+from paperwasp.operators.items import Item, WordItem
+from paperwasp.query.slots import Slot
+from paperwasp.yql.lifting import outline_of, value_of
 from paperwasp.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values
 
 WHERE = "select * from music where "

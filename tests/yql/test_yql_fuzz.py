@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import IllegalQuery, LanguageError, PaperwaspError
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     AndItem,
-    Annotations,
     DotProductItem,
     EquivItem,
     FalseItem,
@@ -45,6 +44,7 @@ from paperwasp.query.items import (
     WordAlternativesItem,
     WordItem,
 )
+from paperwasp.query.annotations import Annotations
 from paperwasp.yql import UserText, complete, parse_simple, parse_yql, to_yql
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import Indexes, Reading

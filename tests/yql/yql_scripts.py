@@ -11,9 +11,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
-    Annotations,
+from paperwasp.operators.items import (
     EquivItem,
     Item,
     LabeledItem,
@@ -25,6 +23,7 @@ from paperwasp.query.items import (
     WeakAndItem,
     WordItem,
 )
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.yql.user_items import UserQueryItem, UserTextItem
 
 SCRIPTS = Path(__file__).parent / "scripts"

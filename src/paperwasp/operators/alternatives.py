@@ -10,10 +10,9 @@ from dataclasses import replace
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import UnionMatch
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.items import WordAlternativesItem, WordItem
 from paperwasp.operators.text import match_in, text_matcher
 from paperwasp.operators.word import fields_of, term_operator
-from paperwasp.query import WordItem
-from paperwasp.query.items import WordAlternativesItem
 from paperwasp.schema.model import Field
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.constants import TrueOperator
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.query import AndItem
+from paperwasp.operators.items import AndItem
 from paperwasp.records import dataclass
 
 

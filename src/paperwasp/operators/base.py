@@ -24,10 +24,10 @@ from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
 from paperwasp.operators.field_match import Bitmap, FieldMatch
+from paperwasp.operators.items import Item, TermItem
+from paperwasp.operators.map_entries import within_entry
 from paperwasp.operators.tuning import NO_TUNING, Tuning
-from paperwasp.query import Item
-from paperwasp.query.items import Annotations, TermItem
-from paperwasp.query.map_entries import within_entry
+from paperwasp.query.annotations import Annotations
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.query import FalseItem, TrueItem
+from paperwasp.operators.items import FalseItem, TrueItem
 
 
 class TrueOperator(Operator):

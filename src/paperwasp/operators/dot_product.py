@@ -6,8 +6,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#dotproduct
 from __future__ import annotations
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
+from paperwasp.operators.items import DotProductItem
 from paperwasp.operators.weighted_match import DotProductMatch, tokens_matches
-from paperwasp.query import DotProductItem
 
 
 @planner(DotProductItem)

@@ -10,10 +10,9 @@ from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import UnionMatch
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.items import EquivItem, Item, TermItem
 from paperwasp.operators.text import match_in, text_matcher
 from paperwasp.operators.word import fields_of, term_operator
-from paperwasp.query import Item, TermItem
-from paperwasp.query.items import EquivItem
 from paperwasp.schema.model import Field
 
 

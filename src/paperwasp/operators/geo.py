@@ -19,9 +19,9 @@ from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.items import GeoBoundingBoxItem, GeoLocationItem, TermItem
 from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
-from paperwasp.query import GeoBoundingBoxItem, GeoLocationItem, TermItem
 
 
 class PositionMatch(FieldMatch):

@@ -13,7 +13,7 @@ from typing import Final
 
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.base import Operator, SearchSpace, plan
-from paperwasp.query import AndItem, Item, NearItem, OrItem, PhraseItem, WeakAndItem, WordItem
+from paperwasp.operators.items import AndItem, Item, NearItem, OrItem, PhraseItem, WeakAndItem, WordItem
 from paperwasp.schema.model import Field
 
 ALL: Final = "all"

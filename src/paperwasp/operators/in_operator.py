@@ -11,10 +11,10 @@ from paperwasp.linguistics import query_terms
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.composed import TokensMatch
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.items import InItem
 from paperwasp.operators.term import AttributeMatch
 from paperwasp.operators.text import tokens_match
 from paperwasp.operators.word import fields_of, term_operator
-from paperwasp.query import InItem
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 

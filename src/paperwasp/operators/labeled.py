@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
+from paperwasp.operators.items import LabeledItem
 from paperwasp.operators.term import bits_of
-from paperwasp.query import Annotations, LabeledItem
+from paperwasp.query.annotations import Annotations
 from paperwasp.records import dataclass
 
 

@@ -25,11 +25,11 @@ from paperwasp.operators.composed import UnionMatch, blocks_of, documents_with_a
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.equiv import index_of
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.items import EquivItem, Item, NearItem, PhraseItem, TermItem
 from paperwasp.operators.term import PositionalMatch
 from paperwasp.operators.text import match_in
 from paperwasp.operators.word import fields_of, term_operator
-from paperwasp.query import Item
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, NearItem, PhraseItem, TermItem
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 

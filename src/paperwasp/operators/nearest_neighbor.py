@@ -28,10 +28,10 @@ from paperwasp.errors import IllegalQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
+from paperwasp.operators.items import NearestNeighborItem
 from paperwasp.operators.nearest_strategy import EXACT, Strategy, choose, tuning_of
 from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
-from paperwasp.query import NearestNeighborItem
 from paperwasp.schema.model import Field
 from paperwasp.tensor.value import Tensor
 

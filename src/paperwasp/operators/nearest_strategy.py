@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from paperwasp.operators.items import NearestNeighborItem
 from paperwasp.operators.tuning import NeighborTuning
-from paperwasp.query import NearestNeighborItem
 from paperwasp.records import dataclass
 
 EXACT: Final = "exact"

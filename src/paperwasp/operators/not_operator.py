@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.query import NotItem
+from paperwasp.operators.items import NotItem
 from paperwasp.records import dataclass
 
 

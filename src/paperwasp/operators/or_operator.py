@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap
+from paperwasp.operators.items import OrItem
 from paperwasp.operators.masked import terms_where_matched
-from paperwasp.query import OrItem
 from paperwasp.records import dataclass
 
 

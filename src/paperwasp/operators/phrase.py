@@ -11,10 +11,10 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.operators.attribute_terms import word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.items import EquivItem, Item, PhraseItem, WordAlternativesItem, WordItem
 from paperwasp.operators.text import match_in, sequence, text_matcher, token_match, tokens_in
 from paperwasp.operators.word import fields_of, term_operator
-from paperwasp.query import Annotations, Item, PhraseItem, WordItem
-from paperwasp.query.items import EquivItem, WordAlternativesItem
+from paperwasp.query.annotations import Annotations
 from paperwasp.schema.model import Field
 
 

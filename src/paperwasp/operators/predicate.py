@@ -17,7 +17,7 @@ from paperwasp.errors import IllegalQuery
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
-from paperwasp.query import PredicateItem
+from paperwasp.operators.items import PredicateItem
 from paperwasp.schema.model import Field
 
 _LEAST, _MOST = -(2**63), 2**63 - 1

@@ -12,11 +12,11 @@ from paperwasp.document.float_text import double_text
 from paperwasp.operators.attribute_terms import range_match, word_match
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.items import RangeItem
 from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.text import NOWHERE, sequence
 from paperwasp.operators.word import fields_of, seen_match, term_operator
 from paperwasp.patterns import compile_later
-from paperwasp.query import RangeItem
 from paperwasp.schema.model import Field
 
 _WORDS: Final = compile_later(r"[0-9A-Za-z]+")

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.field_match import Bitmap
+from paperwasp.operators.items import RankItem
 from paperwasp.operators.masked import terms_where_matched
-from paperwasp.query import RankItem
 from paperwasp.records import dataclass
 
 

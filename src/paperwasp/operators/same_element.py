@@ -29,24 +29,26 @@ from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, 
 from paperwasp.operators.composed import element_keys
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.operators.not_operator import NotOperator
-from paperwasp.operators.or_operator import OrOperator
-from paperwasp.operators.rank_operator import RankOperator
-from paperwasp.operators.term import PositionalMatch, counts_of
-from paperwasp.query import Item, SameElementItem, TermItem
-from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
+from paperwasp.operators.items import (
     EquivItem,
     GeoBoundingBoxItem,
     GeoLocationItem,
+    Item,
     LabeledItem,
     NearestNeighborItem,
     NearItem,
     PhraseItem,
     PredicateItem,
+    SameElementItem,
+    TermItem,
     WandItem,
     WeakAndItem,
 )
+from paperwasp.operators.not_operator import NotOperator
+from paperwasp.operators.or_operator import OrOperator
+from paperwasp.operators.rank_operator import RankOperator
+from paperwasp.operators.term import PositionalMatch, counts_of
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.schema.model import Field
 
 _BLOCK_LIDS: Final = 65_536

@@ -21,8 +21,9 @@ from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import SequenceMatch, UnionMatch
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.items import Item
 from paperwasp.operators.term import IndexMatch, PhraseMatch
-from paperwasp.query import Annotations, Item
+from paperwasp.query.annotations import Annotations
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 

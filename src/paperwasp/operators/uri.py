@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.field_match import FieldMatch, Lids
+from paperwasp.operators.items import UriItem, WordItem
 from paperwasp.operators.term import FoundMatch
 from paperwasp.operators.text import text_matcher, tokens_in, tokens_match
 from paperwasp.operators.word import fields_of, match_word, term_operator
-from paperwasp.query import WordItem
-from paperwasp.query.items import UriItem
 from paperwasp.schema.model import Field
 
 

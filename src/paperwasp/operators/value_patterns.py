@@ -19,10 +19,7 @@ from paperwasp.attribute.patterns import (
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.field_match import FieldMatch
-from paperwasp.operators.term import AttributeMatch, IndexMatch
-from paperwasp.operators.text import NOWHERE, part_match, sequence, text_matcher, tokens_in
-from paperwasp.operators.word import fields_of, match_word, term_operator
-from paperwasp.query import (
+from paperwasp.operators.items import (
     FuzzyItem,
     PrefixItem,
     RegexItem,
@@ -32,6 +29,9 @@ from paperwasp.query import (
     TextRangeItem,
     WordItem,
 )
+from paperwasp.operators.term import AttributeMatch, IndexMatch
+from paperwasp.operators.text import NOWHERE, part_match, sequence, text_matcher, tokens_in
+from paperwasp.operators.word import fields_of, match_word, term_operator
 from paperwasp.schema.model import Field
 
 WordPartItem = PrefixItem | SuffixItem | SubstringItem

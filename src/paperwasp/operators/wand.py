@@ -17,9 +17,9 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.operators.base import Operator, SearchSpace, planner
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
+from paperwasp.operators.items import WandItem
 from paperwasp.operators.term import counts_of
 from paperwasp.operators.weighted_match import TokensOfField, tokens_matches
-from paperwasp.query import WandItem
 
 DEFAULT_TARGET_HITS = 10
 _BLOCK_LIDS: Final = 65_536

@@ -27,13 +27,13 @@ from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import NOT_COUNTED, Operator, SearchSpace, TermOperator, plan, planner
 from paperwasp.operators.composed import unwrapped
 from paperwasp.operators.field_match import Bitmap
+from paperwasp.operators.items import EquivItem, Item, OrItem, SameElementItem, TermItem, WeakAndItem, WordItem
 from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.or_operator import any_of
 from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.tuning import Tuning
 from paperwasp.operators.word import DOCUMENT_TYPE
-from paperwasp.query import Item, WeakAndItem
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, OrItem, SameElementItem, TermItem, WordItem
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000

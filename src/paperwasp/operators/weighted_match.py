@@ -16,9 +16,9 @@ from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import TokensMatch, WithoutPositions, element_keys
 from paperwasp.operators.field_match import Lids
 from paperwasp.operators.in_operator import token_of
+from paperwasp.operators.items import TermItem
 from paperwasp.operators.term import AttributeMatch, first_weights
 from paperwasp.operators.word import fields_of
-from paperwasp.query.items import TermItem
 from paperwasp.schema.model import Field
 
 TokenWeights = Sequence[tuple[str | int, int]]

@@ -6,8 +6,8 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#weightedset
 from __future__ import annotations
 
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
+from paperwasp.operators.items import WeightedSetItem
 from paperwasp.operators.weighted_match import WeightedSetMatch, tokens_matches
-from paperwasp.query import WeightedSetItem
 
 
 @planner(WeightedSetItem)

@@ -20,12 +20,12 @@ from paperwasp.operators.composed import UnionMatch, WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.grams import ALL, grams_together
+from paperwasp.operators.items import WordItem
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
 from paperwasp.operators.tuning import NO_TUNING
-from paperwasp.query import Annotations, WordItem
-from paperwasp.query.items import DEFAULT_ANNOTATIONS
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 

@@ -21,11 +21,12 @@ from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator, plan
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
+from paperwasp.operators.items import WordItem
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.operators.word import fields_of
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, WordItem
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.search.bind import indexed_types, known_words, streaming_types
 from paperwasp.search.bound import BoundQuery

@@ -13,11 +13,7 @@ from paperwasp.grouping.cutting import most_groups
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.constants import FalseOperator, TrueOperator
-from paperwasp.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
-from paperwasp.operators.not_operator import NotOperator
-from paperwasp.operators.rank_operator import RankOperator
-from paperwasp.operators.term import PhraseMatch
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     AndItem,
     EquivItem,
     FalseItem,
@@ -33,6 +29,10 @@ from paperwasp.query.items import (
     WordAlternativesItem,
     WordItem,
 )
+from paperwasp.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
+from paperwasp.operators.not_operator import NotOperator
+from paperwasp.operators.rank_operator import RankOperator
+from paperwasp.operators.term import PhraseMatch
 from paperwasp.search.bound import BoundQuery
 
 PLAIN_ITEMS: Final = frozenset(

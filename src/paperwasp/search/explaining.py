@@ -16,7 +16,7 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.features.block import Block
 from paperwasp.features.parts import Part
-from paperwasp.query.items import Item, NotItem, TermItem
+from paperwasp.operators.items import Item, NotItem, TermItem
 from paperwasp.ranking.evaluation import batch, column
 from paperwasp.ranking.explanation import (
     Columns,

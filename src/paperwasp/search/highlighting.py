@@ -22,9 +22,7 @@ from paperwasp.linguistics import TextProfile, document_language, index_terms, n
 from paperwasp.linguistics.grams import gram_spans
 from paperwasp.linguistics.vocabulary import WORD_CHARACTERS, Forms
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.text import tokens_in
-from paperwasp.patterns import compile_later
-from paperwasp.query import (
+from paperwasp.operators.items import (
     EquivItem,
     Item,
     NearItem,
@@ -38,6 +36,8 @@ from paperwasp.query import (
     WordAlternativesItem,
     WordItem,
 )
+from paperwasp.operators.text import tokens_in
+from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings

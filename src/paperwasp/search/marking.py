@@ -18,7 +18,7 @@ from paperwasp.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, docum
 from paperwasp.linguistics.detection import FOREIGN
 from paperwasp.linguistics.vocabulary import vocabulary_of
 from paperwasp.operators import SearchSpace
-from paperwasp.query import Item
+from paperwasp.operators.items import Item
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.summary_model import SummaryField

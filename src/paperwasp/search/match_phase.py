@@ -22,7 +22,7 @@ from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators import SearchSpace, plan
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.query import AndItem, Item, RangeItem
+from paperwasp.operators.items import AndItem, Item, RangeItem
 from paperwasp.records import dataclass
 from paperwasp.schema.model import MatchPhase, RankProfile
 from paperwasp.search.diversity import Diversifier, diversifier_of

@@ -23,7 +23,7 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
 from paperwasp.grouping.facets import is_facet
-from paperwasp.query.items import RegexItem
+from paperwasp.operators.items import RegexItem
 from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from paperwasp.query.items import Annotations, RangeItem, TrueItem
+from paperwasp.operators.items import RangeItem, TrueItem
+from paperwasp.query.annotations import Annotations
 from paperwasp.semantics.checking import alternatives_of, words_of
 from paperwasp.semantics.conditions import Condition, Match
 from paperwasp.semantics.rules import (

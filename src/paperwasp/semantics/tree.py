@@ -13,10 +13,8 @@ from typing import Final
 
 import regex
 
-from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
+from paperwasp.operators.items import (
     AndItem,
-    Annotations,
     DotProductItem,
     EquivItem,
     GeoBoundingBoxItem,
@@ -40,6 +38,7 @@ from paperwasp.query.items import (
     WeightedSetItem,
     WordItem,
 )
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 
 DEFAULT_INDEX: Final = "default"
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}_]+|\p{So}")

@@ -15,9 +15,19 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
+from paperwasp.operators.items import (
+    AndItem,
+    EquivItem,
+    Item,
+    NearItem,
+    NotItem,
+    OrItem,
+    RankItem,
+    WeakAndItem,
+    WordItem,
+)
 from paperwasp.parsing.tokens import position_of
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import AndItem, EquivItem, Item, NearItem, NotItem, OrItem, RankItem, WeakAndItem, WordItem
 from paperwasp.records import dataclass
 from paperwasp.yql.simple_terms import Reader
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     AndItem,
     DotProductItem,
     EquivItem,

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
-from paperwasp.parsing.tokens import Token
-from paperwasp.query.items import (
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import (
     AndItem,
     FalseItem,
     InItem,
@@ -26,9 +26,8 @@ from paperwasp.query.items import (
     TrueItem,
     WordItem,
 )
-from paperwasp.yql.annotations import NO_SCOPE, Scope, Value
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.lexicon import (
+from paperwasp.parsing.tokens import Token
+from paperwasp.query.lexicon import (
     NUMBERS,
     Number,
     accept_keyword,
@@ -36,10 +35,11 @@ from paperwasp.yql.lexicon import (
     parse_number,
     string_value,
 )
+from paperwasp.query.parameter_lists import string_values
+from paperwasp.query.scope import NO_SCOPE, Scope, Value
 from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.operators.elements import element_number
 from paperwasp.yql.operators.ranges import text_range
-from paperwasp.yql.parameter_lists import string_values
 from paperwasp.yql.range_texts import NumberRange, parse_range
 
 Compared = Number | NumberRange | str

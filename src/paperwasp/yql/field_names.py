@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from paperwasp.query.items import Item, PhraseItem, SameElementItem, TermItem
+from paperwasp.operators.items import Item, PhraseItem, SameElementItem, TermItem
 from paperwasp.yql.user_items import UserTextItem
 
 

@@ -7,7 +7,7 @@ Vespa: `model.filter` and `recall` in https://docs.vespa.ai/en/reference/api/que
 from __future__ import annotations
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.query.items import AndItem, Item, NotItem, RankItem
+from paperwasp.operators.items import AndItem, Item, NotItem, RankItem
 from paperwasp.records import dataclass
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes

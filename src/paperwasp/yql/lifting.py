@@ -17,11 +17,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from operator import itemgetter
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from paperwasp.patterns import compile_later
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     FuzzyItem,
     Item,
     NearItem,
@@ -35,8 +33,10 @@ from paperwasp.query.items import (
     UriItem,
     WordItem,
 )
+from paperwasp.patterns import compile_later
+from paperwasp.query.lexicon import unescaped
+from paperwasp.query.slots import Slot, SlotText, slot_of
 from paperwasp.records import dataclass
-from paperwasp.yql.lexicon import unescaped
 from paperwasp.yql.user_items import UserTextItem
 
 _NUMBER: Final = r"(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
@@ -58,26 +58,6 @@ none, a comment, all that follows a `|`. As the tokens of YQL are."""
 _GAP: Final = "\0"
 
 
-class SlotText(str):
-    """A text that knows which literal, or which parameter, it is the value of."""
-
-    slot: int
-
-
-class SlotInteger(int):
-    """As SlotText, an integer."""
-
-    slot: int
-
-
-class SlotFraction(float):
-    """As SlotText, a number with a fraction."""
-
-    slot: int
-
-
-Slot = SlotText | SlotInteger | SlotFraction
-NO_SLOTS: Final[Mapping[int | str, Slot]] = MappingProxyType({})
 Values = Sequence[str | int | float]
 """The values of a statement's slots: of its literals, then of its parameters."""
 Fill = Callable[[Values], Item]
@@ -131,17 +111,6 @@ def slots_of(statement: str) -> dict[int | str, Slot]:
     starts = [match.start() for match in _TOKEN.finditer(statement) if match[1] is not None]
     found = enumerate(zip(starts, literals, strict=True))
     return {start: slot_of(value_of(literal), number) for number, (start, literal) in found}
-
-
-def slot_of(value: str | int | float, number: int) -> Slot:
-    """The value as one that knows its number."""
-    made: Slot
-    if isinstance(value, str):
-        made = SlotText(value)
-    else:
-        made = SlotInteger(value) if isinstance(value, int) else SlotFraction(value)
-    made.slot = number
-    return made
 
 
 _FILLED: Final[Mapping[type[Item], tuple[str, ...]]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from paperwasp.query.items import EquivItem, Item, PhraseItem, TermItem
+from paperwasp.operators.items import EquivItem, Item, PhraseItem, TermItem
 
 
 def marked(item: Item, given: Mapping[str, object]) -> Item:

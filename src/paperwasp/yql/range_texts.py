@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from paperwasp.patterns import compile_later
-from paperwasp.yql.lexicon import Number, parse_number
+from paperwasp.query.lexicon import Number, parse_number
 
 _HIT_LIMIT: Final = compile_later(r"[+-]?\d{1,9}")
 

@@ -10,10 +10,8 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
+from paperwasp.operators.items import (
     AndItem,
-    Annotations,
     DotProductItem,
     EquivItem,
     FalseItem,
@@ -46,7 +44,8 @@ from paperwasp.query.items import (
     WordAlternativesItem,
     WordItem,
 )
-from paperwasp.yql.annotations import OF_GROUP
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.query.scope import OF_GROUP
 from paperwasp.yql.user_items import NonEmptyItem, UserQueryItem, UserTextItem
 
 _NAMES: Final = {

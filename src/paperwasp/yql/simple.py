@@ -13,8 +13,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery
-from paperwasp.parsing.text_memory import TextMemory
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     AndItem,
     Item,
     NearItem,
@@ -25,6 +24,7 @@ from paperwasp.query.items import (
     WeakAndItem,
     WordItem,
 )
+from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.yql.advanced import advanced_terms
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
-from paperwasp.query.items import AndItem, Item, NotItem, OrItem, PhraseItem, RankItem, TrueItem
+from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, PhraseItem, RankItem, TrueItem
 from paperwasp.records import dataclass
 from paperwasp.yql.simple_terms import Reader
 

@@ -17,10 +17,8 @@ import regex
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
-from paperwasp.patterns import compile_later
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     AndItem,
-    Annotations,
     Item,
     PhraseItem,
     PrefixItem,
@@ -32,6 +30,8 @@ from paperwasp.query.items import (
     UriItem,
     WordItem,
 )
+from paperwasp.patterns import compile_later
+from paperwasp.query.annotations import Annotations
 from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.whole_words import terminated, whole_word
 

@@ -14,14 +14,12 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
+from paperwasp.operators.items import EquivItem, Item, TermItem
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import TokenStream, position_of
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, EquivItem, Item, TermItem
-from paperwasp.records import dataclass
-from paperwasp.yql.annotations import NO_SCOPE
-from paperwasp.yql.conditions import ConditionParser
-from paperwasp.yql.lexicon import (
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.query.lexicon import (
     YQL,
     accept_keyword,
     at_keyword,
@@ -30,17 +28,11 @@ from paperwasp.yql.lexicon import (
     parse_number,
     string_value,
 )
-from paperwasp.yql.lifting import (
-    NO_SLOTS,
-    Fill,
-    Slot,
-    Values,
-    outline_of,
-    slot_of,
-    slots_of,
-    template_of,
-    value_of,
-)
+from paperwasp.query.scope import NO_SCOPE
+from paperwasp.query.slots import NO_SLOTS, Slot, slot_of
+from paperwasp.records import dataclass
+from paperwasp.yql.conditions import ConditionParser
+from paperwasp.yql.lifting import Fill, Values, outline_of, slots_of, template_of, value_of
 
 DEFAULT_HITS: Final = 10
 SORT_FUNCTIONS: Final = ("lowercase", "raw", "uca", "feature")

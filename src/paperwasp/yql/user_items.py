@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import field
 
 from paperwasp.errors import Position
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations, Item
+from paperwasp.operators.items import Item
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.records import dataclass
 
 

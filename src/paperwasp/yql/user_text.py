@@ -14,16 +14,8 @@ from unicodedata import normalize
 
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery, LanguageError
-from paperwasp.query.items import (
-    DEFAULT_ANNOTATIONS,
-    Item,
-    NearItem,
-    NotItem,
-    PhraseItem,
-    TrueItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.operators.items import Item, NearItem, NotItem, PhraseItem, TrueItem, WeakAndItem, WordItem
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.yql.canonical import canonical
 from paperwasp.yql.filters import filtered
 from paperwasp.yql.indexes import NO_INDEXES, Indexes

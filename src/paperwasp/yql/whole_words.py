@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from paperwasp.operators.items import Item, PrefixItem, SubstringItem, SuffixItem, WordItem
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import Item, PrefixItem, SubstringItem, SuffixItem, WordItem
 
 _RUN: Final = compile_later(r"\S+")
 _STARS: Final = "*\uff0a"

@@ -13,19 +13,11 @@ from typing import Final
 from paperwasp.container.search.settings import PredicateParameters, WandParameters
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.operators.items import DotProductItem, Item, OrItem, PredicateItem, WandItem, WeakAndItem, WordItem
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import (
-    Annotations,
-    DotProductItem,
-    Item,
-    OrItem,
-    PredicateItem,
-    WandItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.query.annotations import Annotations
+from paperwasp.query.parameter_lists import Tokens, weighted_tokens
 from paperwasp.yql.indexes import Indexes
-from paperwasp.yql.parameter_lists import Tokens, weighted_tokens
 
 _KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,\s][^:,]*|)):\s*""")
 _VALUE: Final = compile_later(r"[^,}\[]*(?:\[[^\]]*\][^,}\[]*)*")

@@ -16,10 +16,10 @@ from paperwasp.container.search.config import Target
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, DataType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.query.items import FuzzyItem, InItem, Item, PhraseItem, SameElementItem, WordItem
+from paperwasp.operators.items import FuzzyItem, InItem, Item, PhraseItem, SameElementItem, WordItem
+from paperwasp.query.lexicon import parse_number
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.model import Field, Schema
-from paperwasp.yql.lexicon import parse_number
 from paperwasp.yql.simple_terms import TOKEN
 
 _IN_A_ROW: Final = 5

@@ -26,11 +26,11 @@ from paperwasp.grouping.request import Filter, GroupingRequest, Layout
 from paperwasp.grouping.requests import DEFAULTS, Defaults, converted, layout_of
 from paperwasp.parsing.nearest import did_you_mean, did_you_mean_sentence
 from paperwasp.patterns import compile_later
+from paperwasp.query.lexicon import YQL
+from paperwasp.query.scope import accept_annotations
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.yql import parse_select_grouping
-from paperwasp.yql.annotations import accept_annotations
-from paperwasp.yql.lexicon import YQL
 from paperwasp.yql.statement import YqlQuery
 
 _PIECE: Final = compile_later(

@@ -9,8 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paperwasp.query import Item, NotItem, RankItem, WordItem
-from paperwasp.query.items import PhraseItem, PrefixItem, SameElementItem, SubstringItem, SuffixItem
+from paperwasp.operators.items import (
+    Item,
+    NotItem,
+    PhraseItem,
+    PrefixItem,
+    RankItem,
+    SameElementItem,
+    SubstringItem,
+    SuffixItem,
+    WordItem,
+)
 from paperwasp.yql.indexes import Indexes
 
 

@@ -15,11 +15,11 @@ from typing import Final
 from paperwasp.container.search.settings import PositionParameters
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
+from paperwasp.operators.items import AndItem, GeoBoundingBoxItem, GeoLocationItem, Item, RankItem
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import AndItem, GeoBoundingBoxItem, GeoLocationItem, Item, RankItem
+from paperwasp.query.degrees import DEGREES, read_degrees
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
-from paperwasp.yql.degrees import DEGREES, read_degrees
 
 _NUMBER: Final = r"\s*(-?\d{1,10})\s*"
 _CIRCLE: Final = compile_later(

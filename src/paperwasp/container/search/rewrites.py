@@ -23,7 +23,7 @@ from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.significance import significances, uses_model, with_model, with_significances
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.linguistics.languages import CJK, language_of
-from paperwasp.query.items import AndItem, Item, OrItem, PhraseItem, TermItem, TrueItem, WeakAndItem, WordItem
+from paperwasp.operators.items import AndItem, Item, OrItem, PhraseItem, TermItem, TrueItem, WeakAndItem, WordItem
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.yql import parse_recall

@@ -16,7 +16,7 @@ from paperwasp.container.search.parameter_table import PARAMETERS, full_name, se
 from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.query.items import Item, TermItem
+from paperwasp.operators.items import Item, TermItem
 from paperwasp.records import dataclass
 from paperwasp.semantics import Rewriting, RuleBase, rewrite
 from paperwasp.yql.canonical import canonical

@@ -12,8 +12,7 @@ from typing import Final
 
 from paperwasp.errors import IllegalQuery
 from paperwasp.linguistics.significance import SignificanceModel, SignificanceModels
-from paperwasp.patterns import compile_later
-from paperwasp.query.items import (
+from paperwasp.operators.items import (
     EquivItem,
     Item,
     NearItem,
@@ -24,6 +23,7 @@ from paperwasp.query.items import (
     WordAlternativesItem,
     WordItem,
 )
+from paperwasp.patterns import compile_later
 from paperwasp.schema.model import Schema
 
 

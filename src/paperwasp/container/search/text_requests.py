@@ -25,7 +25,7 @@ from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
-from paperwasp.query.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WordItem
+from paperwasp.operators.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WordItem
 from paperwasp.search.text_query import Filter, TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.lifting import template_of, value_of

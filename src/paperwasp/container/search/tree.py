@@ -10,8 +10,8 @@ from typing import Final
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
+from paperwasp.operators.items import Item, TermItem
 from paperwasp.parsing.nearest import did_you_mean_sentence
-from paperwasp.query.items import Item, TermItem
 from paperwasp.records import dataclass
 from paperwasp.yql import QueryType, UserText, YqlQuery
 from paperwasp.yql.field_names import renamed

@@ -13,7 +13,7 @@ from paperwasp.grouping.language.expressions import ExpressionParser
 from paperwasp.grouping.language.functions import is_aggregator
 from paperwasp.grouping.language.reader import Reader
 from paperwasp.grouping.request import Filter
-from paperwasp.yql.parameter_lists import string_values
+from paperwasp.query.parameter_lists import string_values
 
 _UNFIT = {"predefined": "a predefined function", "fixedwidth": "a fixed width function"}
 

@@ -3,6 +3,7 @@
 An operator registers itself under its name in `registry`; importing this package registers all of them.
 """
 
+from paperwasp.operators.registry import CONDITIONS, LEAVES
 from paperwasp.yql.operators import (
     composite,
     elements,
@@ -15,7 +16,6 @@ from paperwasp.yql.operators import (
     vectors,
     weighted,
 )
-from paperwasp.yql.operators.registry import CONDITIONS, LEAVES
 
 __all__ = [
     "CONDITIONS",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paperwasp.query.items import Item, LabeledItem, RankItem, WeakAndItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import condition
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item, LabeledItem, RankItem, WeakAndItem
+from paperwasp.operators.registry import condition
+from paperwasp.query.scope import Scope
 from paperwasp.yql.user_items import NonEmptyItem
 
 

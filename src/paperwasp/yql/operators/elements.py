@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item, SameElementItem
+from paperwasp.operators.registry import leaf
 from paperwasp.parsing.tokens import TokenStream
-from paperwasp.query.items import Item, SameElementItem
-from paperwasp.yql.annotations import Scope, Value
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import leaf
+from paperwasp.query.scope import Scope, Value
 
 
 @leaf("sameElement")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paperwasp.query.items import FuzzyItem, Item, UriItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import leaf
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import FuzzyItem, Item, UriItem
+from paperwasp.operators.registry import leaf
+from paperwasp.query.scope import Scope
 
 
 @leaf("fuzzy")

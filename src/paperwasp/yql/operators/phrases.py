@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.query.items import EquivItem, Item, NearItem, PhraseItem, WordAlternativesItem, WordItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import leaf
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import EquivItem, Item, NearItem, PhraseItem, WordAlternativesItem, WordItem
+from paperwasp.operators.registry import leaf
+from paperwasp.query.scope import Scope
 
 _IN_PHRASE: Final = ("phrase", "alternatives")
 _IN_EQUIV: Final = ("phrase", "alternatives")

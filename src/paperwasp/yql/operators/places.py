@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import isfinite
 from typing import Final
 
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import GeoBoundingBoxItem, GeoLocationItem, Item
+from paperwasp.operators.registry import condition
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import GeoBoundingBoxItem, GeoLocationItem, Item
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.degrees import DEGREES, read_degrees
-from paperwasp.yql.operators.registry import condition
+from paperwasp.query.degrees import DEGREES, read_degrees
+from paperwasp.query.scope import Scope
 
 _DISTANCE: Final = compile_later(
     r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,4})?) ?(km|miles|mi|m|deg|d)"

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item, PredicateItem
+from paperwasp.operators.registry import condition
 from paperwasp.parsing.tokens import Token
 from paperwasp.patterns import compile_later
-from paperwasp.query.items import Item, PredicateItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import condition
+from paperwasp.query.scope import Scope
 
 _ALL_SUBQUERIES: Final = 2**64 - 1
 _BITS: Final = compile_later(r"\[\s*[0-9]{1,2}\s*(?:,\s*[0-9]{1,2}\s*)*\]")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
-from paperwasp.query.items import Item, RangeItem, TextRangeItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.lexicon import NUMBERS, number_value
-from paperwasp.yql.operators.registry import condition
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item, RangeItem, TextRangeItem
+from paperwasp.operators.registry import condition
+from paperwasp.query.lexicon import NUMBERS, number_value
+from paperwasp.query.scope import Scope
 
 _BOUNDS: Final = {
     None: (True, True),

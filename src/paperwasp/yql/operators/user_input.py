@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from paperwasp.errors import IllegalQuery
-from paperwasp.query.items import Item
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import condition, leaf
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item
+from paperwasp.operators.registry import condition, leaf
+from paperwasp.query.scope import Scope
 from paperwasp.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.yql.user_items import NO_GRAMMAR, Grammar, UserQueryItem, UserTextItem
 

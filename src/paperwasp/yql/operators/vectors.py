@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.query.items import Item, NearestNeighborItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.lexicon import dotted_name
-from paperwasp.yql.operators.registry import condition
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item, NearestNeighborItem
+from paperwasp.operators.registry import condition
+from paperwasp.query.lexicon import dotted_name
+from paperwasp.query.scope import Scope
 
 _MIN_TARGET_HITS: Final = 100
 _TUNING: Final = (

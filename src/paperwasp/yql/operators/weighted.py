@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from paperwasp.query.items import DotProductItem, Item, WandItem, WeightedSetItem
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
-from paperwasp.yql.operators.registry import condition
-from paperwasp.yql.parameter_lists import Tokens, highest, weighted_tokens
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import DotProductItem, Item, WandItem, WeightedSetItem
+from paperwasp.operators.registry import condition
+from paperwasp.query.parameter_lists import Tokens, highest, weighted_tokens
+from paperwasp.query.scope import Scope
 
 
 @condition("weightedSet")

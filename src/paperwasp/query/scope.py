@@ -15,9 +15,9 @@ from typing import Any, Final, NoReturn
 from unicodedata import normalize
 
 from paperwasp.parsing.tokens import Token, TokenStream
-from paperwasp.query.items import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.query.lexicon import NUMBERS, accept_keyword, dotted_name, number_value, string_value
 from paperwasp.records import dataclass
-from paperwasp.yql.lexicon import NUMBERS, accept_keyword, dotted_name, number_value, string_value
 
 Value = Any
 """str, int, float, bool, a list of values, or a dict of them."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from paperwasp.query.items import Item
-from paperwasp.yql.annotations import Scope
-from paperwasp.yql.arguments import ArgumentReader
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.items import Item
+from paperwasp.query.scope import Scope
 
 
 class Condition(Protocol):

@@ -9,7 +9,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from paperwasp.query.items import Item, SameElementItem, TermItem, WordItem
+from paperwasp.operators.items import Item, SameElementItem, TermItem, WordItem
 
 _ENTRY: Final = re.compile(r'([^{}]+)\{(?:([a-zA-Z0-9]+)|"([^"]*)")\}((?:\.[^{}]+)?)')
 

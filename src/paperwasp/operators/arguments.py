@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from typing import Final, cast
 
 from paperwasp.errors import Position
+from paperwasp.operators.items import Item, PrefixItem, SubstringItem, SuffixItem, TermItem, WordItem
 from paperwasp.parsing.tokens import Token, TokenStream
-from paperwasp.query.items import Item, PrefixItem, SubstringItem, SuffixItem, TermItem, WordItem
-from paperwasp.yql.annotations import NO_SCOPE, Scope, Value, accept_annotations, read_value
-from paperwasp.yql.lexicon import dotted_name, string_value
-from paperwasp.yql.lifting import NO_SLOTS, Slot
+from paperwasp.query.lexicon import dotted_name, string_value
+from paperwasp.query.scope import NO_SCOPE, Scope, Value, accept_annotations, read_value
+from paperwasp.query.slots import NO_SLOTS, Slot
 
 _PART_OF_WORD: Final[Mapping[str, Callable[..., TermItem]]] = {
     "prefix": PrefixItem,
