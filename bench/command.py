@@ -1,9 +1,12 @@
-"""The command of the benchmarks: runs what is asked for and prints one table."""
+"""The command of the benchmarks: prints each row of what is asked for when it is measured, and one table at the end."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import time
+from collections.abc import Callable
+from typing import Any, Final
 
 from rich.console import Console
 
@@ -42,140 +45,122 @@ from bench import (
 from bench.java_program import NotInstalled
 from bench.report import Report
 
-BENCHMARKS = (
-    "top_k",
-    "sorting",
-    "filters",
-    "grouping",
-    "grouping_http",
-    "ranking",
-    "recall",
-    "relevance",
-    "vectors",
-    "own_vectors",
-    "embedding",
-    "model_evaluation",
-    "feed",
-    "feed_client",
-    "feed_clients",
-    "update",
-    "documents",
-    "front",
-    "http_query",
-    "http_load",
-    "http_load_large",
-    "warm_query",
-    "large_query",
-    "access",
-    "hybrid",
-    "in_process",
-    "beside_feed",
-    "start",
-    "start_full",
-    "memory",
-    "deploy",
-    "hostile",
-)
-ON_REQUEST = ("soak", "crashes")
+_Arguments = argparse.Namespace
+_Run = Callable[[Report, _Arguments], None]
+
+
+def _count(arguments: _Arguments) -> dict[str, Any]:
+    """How many documents are fed, if that was said."""
+    return {} if arguments.documents is None else {"documents_count": arguments.documents}
+
+
+def _run_grouping_http(report: Report, arguments: _Arguments) -> None:
+    engines = _grouping_options(arguments).engines
+    grouping_http.run(report, grouping_http.Options(engines=engines, **_count(arguments)))
+
+
+def _run_http_load(report: Report, arguments: _Arguments) -> None:
+    options = http_load.Options(rounds=arguments.passes, works=arguments.works, **_count(arguments))
+    http_load.run(report, options)
+
+
+def _run_http_load_large(report: Report, arguments: _Arguments) -> None:
+    documents_count = arguments.documents or http_load.LARGE_DOCUMENTS
+    http_load.run_large(report, http_load.Options(documents_count, rounds=arguments.passes))
+
+
+def _run_in_process(report: Report, arguments: _Arguments) -> None:
+    fed = {} if arguments.documents is None else {"fed_count": arguments.documents}
+    in_process.run(report, in_process.Options(**_count(arguments), **fed))
+
+
+BENCHMARKS: Final[dict[str, _Run]] = {
+    "top_k": lambda report, asked: top_k.run(report, _top_k_options(asked)),
+    "sorting": lambda report, asked: sorting.run(report, sorting.Options(**_count(asked))),
+    "filters": lambda report, _: filters.run(report, filters.Options()),
+    "grouping": lambda report, asked: grouping.run(report, _grouping_options(asked)),
+    "grouping_http": _run_grouping_http,
+    "ranking": lambda report, _: ranking.run(report, ranking.Options()),
+    "recall": lambda report, asked: recall.run(report, recall.Options(**_count(asked))),
+    "relevance": lambda report, asked: relevance.run(
+        report, relevance.Options(has_lucene="lucene" in asked.engines.split(","))
+    ),
+    "vectors": lambda report, asked: vectors.run(
+        report, vectors.Options(passes=asked.passes, works=asked.works, **_count(asked))
+    ),
+    "own_vectors": lambda report, asked: own_vectors.run(report, own_vectors.Options(**_count(asked))),
+    "embedding": lambda report, asked: embedding.run(report, asked.documents or embedding.TEXTS, asked.passes),
+    "model_evaluation": lambda report, asked: model_evaluation.run(
+        report, model_evaluation.Options(rounds=asked.passes)
+    ),
+    "feed": lambda report, asked: feed.run(report, feed.Options(**_count(asked))),
+    "feed_client": lambda report, asked: feed_client.run(report, feed_client.Options(**_count(asked))),
+    "feed_clients": lambda report, asked: feed_clients.run(report, feed_clients.Options(**_count(asked))),
+    "update": lambda report, asked: documents.run_update(report, documents.Options(**_count(asked))),
+    "documents": lambda report, asked: documents.run_read(report, documents.Options(**_count(asked))),
+    "front": lambda report, _: front.run(report, front.Options()),
+    "http_query": lambda report, asked: http_query.run(report, http_query.Options(**_count(asked))),
+    "http_load": _run_http_load,
+    "http_load_large": _run_http_load_large,
+    "warm_query": lambda report, asked: warm_query.run(
+        report, warm_query.Options(rounds=asked.passes, **_count(asked))
+    ),
+    "large_query": lambda report, asked: large_query.run(
+        report, large_query.Options(rounds=asked.passes, **_count(asked))
+    ),
+    "access": lambda report, asked: access.run(report, access.Options(**_count(asked))),
+    "hybrid": lambda report, asked: hybrid.run(report, hybrid.Options(passes=asked.passes, **_count(asked))),
+    "in_process": _run_in_process,
+    "beside_feed": lambda report, asked: beside_feed.run(report, beside_feed.Options(**_count(asked))),
+    "start": lambda report, _: start.run_empty(report, start.Options()),
+    "start_full": lambda report, asked: start.run_full(report, start.Options(**_count(asked))),
+    "memory": lambda report, _: start.run_demo(report),
+    "deploy": lambda report, _: deploy.run(report, deploy.Options()),
+    "hostile": lambda report, asked: hostile.run(report, hostile.Options(works=asked.works)),
+}
+"""What is run by default, in this order."""
+ON_REQUEST: Final[dict[str, _Run]] = {
+    "soak": lambda report, asked: soak.run(
+        report, soak.Options(minutes=asked.minutes, rate=asked.rate, kills=asked.kills)
+    ),
+    "crashes": lambda report, asked: crashes.run(report, crashes.Options(asked.works, asked.passes, asked.seed)),
+}
 """What takes too long to be run by default, or needs more than others."""
+_ALL: Final = BENCHMARKS | ON_REQUEST
 
 
 def main() -> None:
     arguments = _parser().parse_args()
-    report, console = Report(), Console(width=arguments.width)
-    for name in arguments.only.split(",") if arguments.only else BENCHMARKS:
-        if name not in BENCHMARKS + ON_REQUEST:
-            sys.exit(f"no benchmark {name!r}; there are {', '.join(BENCHMARKS + ON_REQUEST)}")
-        console.print(f"[dim]{name} …[/]")
-        try:
+    names = arguments.only.split(",") if arguments.only else BENCHMARKS
+    for name in names:
+        if name not in _ALL:
+            sys.exit(f"no benchmark {name!r}; there are {', '.join(_ALL)}")
+    console = Console(width=arguments.width)
+    report = Report(console=console)
+    try:
+        for name in names:
             _run(name, report, arguments)
-        except NotInstalled as error:
-            report.remark(f"{name} is left out: {error}")
-        except Exception as error:  # the others still count
-            report.fail(f"{name}: {type(error).__name__}: {error}")
-    report.show(console)
+    except KeyboardInterrupt:
+        report.fail("the run was ended before all was measured")
+    report.show()
     sys.exit(1 if report.failures else 0)
 
 
-def _run(name: str, report: Report, arguments: argparse.Namespace) -> None:
-    count = {} if arguments.documents is None else {"documents_count": arguments.documents}
-    if name == "top_k":
-        top_k.run(report, _top_k_options(arguments))
-    elif name == "filters":
-        filters.run(report, filters.Options())
-    elif name == "grouping":
-        grouping.run(report, _grouping_options(arguments))
-    elif name == "grouping_http":
-        grouping_http.run(report, grouping_http.Options(engines=_grouping_options(arguments).engines, **count))
-    elif name == "sorting":
-        sorting.run(report, sorting.Options(**count))
-    elif name == "ranking":
-        ranking.run(report, ranking.Options())
-    elif name == "recall":
-        recall.run(report, recall.Options(**count))
-    elif name == "relevance":
-        relevance.run(report, relevance.Options(has_lucene="lucene" in arguments.engines.split(",")))
-    elif name == "vectors":
-        vectors.run(report, vectors.Options(passes=arguments.passes, works=arguments.works, **count))
-    elif name == "own_vectors":
-        own_vectors.run(report, own_vectors.Options(**count))
-    elif name == "embedding":
-        embedding.run(report, arguments.documents or embedding.TEXTS, arguments.passes)
-    elif name == "model_evaluation":
-        model_evaluation.run(report, model_evaluation.Options(rounds=arguments.passes))
-    elif name == "feed":
-        feed.run(report, feed.Options(**count))
-    elif name == "feed_client":
-        feed_client.run(report, feed_client.Options(**count))
-    elif name == "feed_clients":
-        feed_clients.run(report, feed_clients.Options(**count))
-    elif name == "update":
-        documents.run_update(report, documents.Options(**count))
-    elif name == "documents":
-        documents.run_read(report, documents.Options(**count))
-    elif name == "front":
-        front.run(report, front.Options())
-    elif name == "http_query":
-        http_query.run(report, http_query.Options(**count))
-    elif name == "http_load":
-        http_load.run(report, http_load.Options(rounds=arguments.passes, works=arguments.works, **count))
-    elif name == "http_load_large":
-        large = arguments.documents or http_load.LARGE_DOCUMENTS
-        http_load.run_large(report, http_load.Options(large, rounds=arguments.passes))
-    elif name == "large_query":
-        large_query.run(report, large_query.Options(rounds=arguments.passes, **count))
-    elif name == "warm_query":
-        warm_query.run(report, warm_query.Options(rounds=arguments.passes, **count))
-    elif name == "access":
-        access.run(report, access.Options(**count))
-    elif name == "hybrid":
-        hybrid.run(report, hybrid.Options(passes=arguments.passes, **count))
-    elif name == "in_process":
-        fed = {} if arguments.documents is None else {"fed_count": arguments.documents}
-        in_process.run(report, in_process.Options(**count, **fed))
-    elif name == "beside_feed":
-        beside_feed.run(report, beside_feed.Options(**count))
-    elif name == "soak":
-        soak.run(report, soak.Options(minutes=arguments.minutes, rate=arguments.rate, kills=arguments.kills))
-    elif name == "crashes":
-        crashes.run(report, crashes.Options(arguments.works, arguments.passes, arguments.seed))
-    elif name == "deploy":
-        deploy.run(report, deploy.Options())
-    elif name == "hostile":
-        hostile.run(report, hostile.Options(works=arguments.works))
-    elif name == "start":
-        start.run_empty(report, start.Options())
-    elif name == "start_full":
-        start.run_full(report, start.Options(**count))
-    else:
-        start.run_demo(report)
+def _run(name: str, report: Report, arguments: _Arguments) -> None:
+    began = time.monotonic()
+    report.say(f"{name} …")
+    try:
+        _ALL[name](report, arguments)
+    except NotInstalled as error:
+        report.remark(f"{name} is left out: {error}")
+    except Exception as error:  # the others still count
+        report.fail(f"{name}: {type(error).__name__}: {error}")
+    report.say(f"{name}: {time.monotonic() - began:.0f} s")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--only", default="", help=f"names separated by commas, of {', '.join(BENCHMARKS + ON_REQUEST)}"
-    )
+    parser.add_argument("--only", default="", help=f"names separated by commas, of {', '.join(_ALL)}")
     parser.add_argument("--engines", default="pisa,tantivy,lucene", help="peers to run beside ours, or none")
     parser.add_argument("--copies", type=int, default=1, help="repeat the corpus, with a rotated vocabulary")
     parser.add_argument(
@@ -197,7 +182,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _grouping_options(arguments: argparse.Namespace) -> grouping.Options:
+def _grouping_options(arguments: _Arguments) -> grouping.Options:
     usual = grouping.Options()
     return grouping.Options(
         rows_count=usual.rows_count if arguments.documents is None else arguments.documents,
@@ -207,7 +192,7 @@ def _grouping_options(arguments: argparse.Namespace) -> grouping.Options:
     )
 
 
-def _top_k_options(arguments: argparse.Namespace) -> top_k.Options:
+def _top_k_options(arguments: _Arguments) -> top_k.Options:
     return top_k.Options(
         engines=tuple(arguments.engines.split(",")),
         copies=arguments.copies,

@@ -21,6 +21,10 @@ class Row:
     target: str = ""
     met: bool | None = None
 
+    def __str__(self) -> str:
+        said = "" if self.met is None else "met" if self.met else "missed"
+        return " · ".join(part for part in (self.work, self.ours, self.peers, self.ratio, self.target, said) if part)
+
 
 @dataclass(frozen=True)
 class Times:
@@ -42,14 +46,25 @@ class Times:
 
 @dataclass
 class Report:
-    """Everything one run found, in order, with remarks that belong beside it."""
+    """Everything one run found, in order, with remarks that belong beside it.
+
+    Where there is a console, each row is printed when it comes: a run of all benchmarks takes long, and one that is cut
+    off has shown what it measured.
+    """
 
     rows: list[Row] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
+    console: Console | None = None
 
     def add(self, row: Row) -> None:
         self.rows.append(row)
+        self.say(str(row))
+
+    def say(self, text: str) -> None:
+        """Print what happens."""
+        if self.console is not None:
+            self.console.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
 
     def remark(self, text: str) -> None:
         self.remarks.append(text)
@@ -57,8 +72,11 @@ class Report:
     def fail(self, text: str) -> None:
         """A benchmark that could not be finished, or whose results were wrong."""
         self.failures.append(text)
+        self.say(f"failed · {text}")
 
-    def show(self, console: Console) -> None:
+    def show(self) -> None:
+        """Print the table, the remarks and the failures."""
+        console = self.console or Console()
         table = Table("work", "ours", "peers", "ratio", "target", "met?", title="paperwasp beside its peers")
         for row in self.rows:
             table.add_row(row.work, row.ours, row.peers, row.ratio, row.target, _verdict(row.met))

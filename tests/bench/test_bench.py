@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 import vespacli
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from bench import (
     beside_feed,
@@ -145,13 +147,21 @@ def test_the_page_of_the_benchmarks_names_each() -> None:
     page = (Path(command.__file__).parent / "README.md").read_text()
     line = next(line for line in page.splitlines() if "# one of " in line)
     assert line.partition("# one of ")[2].split(", ") == list(command.BENCHMARKS)
-    assert [name for name in command.BENCHMARKS + command.ON_REQUEST if f"**{name}**" not in page] == []
+    assert [name for name in command.BENCHMARKS | command.ON_REQUEST if f"**{name}**" not in page] == []
 
 
-def test_a_failure_is_told() -> None:
-    report = Report()
-    report.add(Row("work", "1 µs"))
+def test_rows_and_failures_are_told_when_they_come_and_in_the_table() -> None:
+    said = StringIO()
+    report = Report(console=Console(file=said, width=100))
+    report.add(Row("work", "1 µs", "Lucene 2 µs", "0.5", "≤ 1", met=True))
     report.fail("feed: no server")
+    assert said.getvalue().splitlines() == [
+        "work · 1 µs · Lucene 2 µs · 0.5 · ≤ 1 · met",
+        "failed · feed: no server",
+    ]
+    said.truncate(0)
+    report.show()
+    assert said.getvalue().count("Lucene 2 µs") == said.getvalue().count("failed · feed: no server") == 1
     assert report.failures == ["feed: no server"]
 
 
