@@ -58,7 +58,8 @@ class Options:
 @dataclass(frozen=True)
 class Measured:
     """Queries a second, a second of the server's CPU time, and a second on one core and on two; microseconds of half
-    and of 99 % of the queries, from all connections and from one; the server's context switches a query."""
+    and of 99 % of the queries, from all connections and from one; the server's context switches a query; microseconds
+    of the client's CPU time a query, which is part of what all cores can do together."""
 
     rate: float
     core_rate: float
@@ -69,6 +70,12 @@ class Measured:
     two_rate: float = 0
     alone_p50_us: float = 0
     alone_p99_us: float = 0
+    client_us: float = 0
+
+    @property
+    def used_cores(self) -> float:
+        """How many cores the server and the client kept busy where the server had all."""
+        return self.rate * (self.cpu_us + self.client_us) / 1e6
 
     @property
     def cpu_us(self) -> float:
@@ -146,6 +153,8 @@ def _plain_figures(documents_count: int) -> list[Figure]:
         Figure(f"a second, server on all {cores} cores", "rate", least=kinds.LEAST),
         Figure("two cores over one", "two_over_one", " times", least_own=LEAST_SCALING),
         *(more if _has_more_cores() else ()),
+        Figure("client CPU a query", "client_us", " µs"),
+        Figure("cores that server and client used together", "used_cores"),
         Figure("p50", "p50_us", " µs"),
         Figure("p99", "p99_us", " µs", most=1),
         Figure("p50 of one connection", "alone_p50_us", " µs"),
@@ -269,6 +278,7 @@ def _measure(server: Running, paths: list[str], options: Options, wholly: bool) 
     alone = load(server.port, paths[: options.other_queries_count], 1)
     return replace(
         measured,
+        client_us=1e6 * taken.client_seconds / len(paths),
         pinned_rate=_rate_on(1, server, paths, options),
         two_rate=_rate_on(SCALED_CORES, server, paths, options) if _has_more_cores() else taken.rate,
         alone_p50_us=alone.quantile_us(0.5),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import struct
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -22,10 +23,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Load:
-    """What a load took: microseconds of each answer, in the order in which they came, and seconds of the whole."""
+    """What a load took: microseconds of each answer, in the order in which they came, seconds of the whole, and seconds
+    of the client's CPU time."""
 
     times_us: Sequence[float]
     seconds: float
+    client_seconds: float = 0
 
     @property
     def rate(self) -> float:
@@ -43,11 +46,12 @@ def load(port: int, paths: Sequence[str | bytes], connections_count: int, cores:
     What is no path is a whole request. `cores`: where the client runs; without any, where this process does.
     Errors: AssertionError for another status than 200.
     """
+    before = _seconds_of_children()
     with _client(port, connections_count) as client:
         if cores:
             os.sched_setaffinity(client.pid, cores)
         output, error = client.communicate(_input(paths))
-    return _taken(client, output, error)
+    return replace(_taken(client, output, error), client_seconds=_seconds_of_children() - before)
 
 
 def load_beside(
@@ -63,6 +67,12 @@ def load_beside(
         finally:
             output, error = client.communicate()
     return result, _taken(client, output, error)
+
+
+def _seconds_of_children() -> float:
+    """CPU time of all children that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _client(port: int, *arguments: object) -> subprocess.Popen[bytes]:

@@ -94,6 +94,7 @@ def test_a_load_asks_for_every_path_once(echo: Echo, connections_count: int) -> 
     assert sorted(echo.paths) == sorted(paths)
     assert len(found.times_us) == len(paths)
     assert 0 < min(found.times_us) <= max(found.times_us) <= found.seconds * 1e6
+    assert 0 < found.client_seconds
     assert os.sched_getaffinity(0) >= {max(os.sched_getaffinity(0))}
 
 
@@ -293,6 +294,7 @@ def test_the_median_of_rounds_counts_by_figure() -> None:
     rounds = [Measured(rate, 1000, p50, 9, 4) for rate, p50 in ((1, 30), (2, 10), (3, 20))]
     assert http_load._median(rounds) == Measured(2, 1000, 20, 9, 4)
     assert rounds[0].cpu_us == 1000
+    assert Measured(1900, 1000, 1, 1, 1, client_us=50).used_cores == pytest.approx(1.995)
 
 
 def test_each_peer_has_its_ratio() -> None:
