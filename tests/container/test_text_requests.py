@@ -63,6 +63,7 @@ schema music {
   rank-profile dropping inherits body { first-phase { rank-score-drop-limit: 0.5 } }
   rank-profile again inherits body { second-phase { expression: attribute(year) } }
   rank-profile native { first-phase { expression: nativeRank } }
+  rank-profile matching { first-phase { expression: nativeFieldMatch(body) } }
   document-summary short { summary title {} }
   document-summary bold { summary body { bolding: on } }
 }
@@ -228,8 +229,11 @@ def word(choice: random.Random) -> str:
 
 
 INDEXES = ("body", "title", "parts", "default", "label", "mixed", "name")
-PROFILES = ("body", "both", "tuned", "parts", "weighed", "dropping", "again", "native")
-PLAIN = (("body", "body"), ("body", "tuned"), ("default", "both"), ("parts", "parts"), ("default", "body"))
+PROFILES = ("body", "both", "tuned", "parts", "weighed", "dropping", "again", "native", "matching")
+PLAIN = (
+    *(("body", "body"), ("body", "tuned"), ("default", "both"), ("parts", "parts"), ("default", "body")),
+    *(("default", "native"), ("default", "native"), ("body", "native"), ("title", "matching"), ("default", "matching")),
+)
 """Indexes, and profiles that rank by their fields."""
 MORE: Mapping[str, tuple[object, ...]] = {
     "hits": (0, 1, 3, 50),
@@ -253,7 +257,7 @@ def query(choice: random.Random) -> dict[str, object]:
         "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where "
         + " and ".join(["userQuery()", *filters]),
         "query": text(choice, 5) if choice.random() < 0.8 else odd,
-        "type": choice.choice(("any", "any", "all", "phrase", "weakAnd", "web")),
+        "type": choice.choice(("any", "all", "phrase", "weakAnd", "weakAnd", "web")),
         "ranking": ranking,
         "default-index": index,
         "nocache": choice.choice(("true", "false")),

@@ -270,9 +270,13 @@ class Snapshot:
         most_words: int,
     ) -> None: ...
     def add_word(
-        self, index: str, text: str, parts: Sequence[tuple[float, Sequence[tuple[int, Sequence[int], int]]]]
+        self,
+        index: str,
+        text: str,
+        weak_score: int,
+        parts: Sequence[tuple[float, float, int, Sequence[tuple[int, Sequence[int], int]]]],
     ) -> None: ...
-    def add_field(self, name: str, number: int, average_length: float) -> None: ...
+    def add_field(self, name: str, number: int, average_length: float | None) -> None: ...
 
 # plan.cpp
 class Plan:
@@ -280,7 +284,9 @@ class Plan:
         self,
         index: str,
         composite: str,
+        target_hits: int,
         fields: Sequence[tuple[str, float, float, float]],
+        native: tuple[Sequence[str], _F64, list[_F64], Sequence[bool], int, tuple[float, float, float, float]] | None,
         form: PageForm,
         most_words: int,
         most_characters: int,

@@ -21,34 +21,12 @@ enum FieldNumber : size_t {
 };
 constexpr size_t FIELD_TABLES = 4;
 
-std::vector<NativeField> fields_of(const Reader& reader, const In<double>& numbers, const nb::list& tables) {
-    const size_t count = numbers.size() / FIELD_NUMBERS;
-    if (numbers.size() != count * FIELD_NUMBERS || tables.size() != count * FIELD_TABLES)
-        throw nb::value_error("the numbers and tables do not match the number of fields");
-    std::vector<NativeField> fields;
-    for (size_t f = 0; f < count; ++f) {
-        const double* n = numbers.data() + f * FIELD_NUMBERS;
-        const auto table = [&](size_t which) {
-            const auto values = as_given<double>(tables[f * FIELD_TABLES + which]);
-            if (values.size() == 0) throw nb::value_error("a table has no values");
-            return NativeTable(values);
-        };
-        for (const size_t length : {FIXED_LENGTH, LEAST_LENGTH})
-            if (!(n[length] >= -1 && n[length] <= 0x7FFFFFFF)) throw nb::value_error("a length is not to be counted");
-        if (!(n[INDEX] >= 0 && n[INDEX] < reader.fields)) throw std::invalid_argument("no such field");
-        fields.push_back({static_cast<uint32_t>(n[INDEX]), n[WEIGHT], n[FIRST_IMPORTANCE], n[HIGHEST], n[FORWARD_IMPORTANCE],
-                          n[NEAR_HIGHEST], n[PAIRS_WEIGHT], static_cast<int64_t>(n[FIXED_LENGTH]), static_cast<int64_t>(n[LEAST_LENGTH]),
-                          table(0), table(1), table(2), table(3)});
-    }
-    return fields;
-}
-
 }  // namespace
 
 bool NativeField::is_positive() const {
     const auto share = [](double value) { return value >= 0 && value <= 1; };
     return weight >= 0 && share(first_importance) && share(forward_importance) && highest > 0 && near_highest > 0 && pairs_weight >= 0 &&
-           first.is_positive() && count.is_positive() && forward.is_positive() && reverse.is_positive();
+           first.is_positive && count.is_positive && forward.is_positive && reverse.is_positive;
 }
 
 bool NativeQuery::is_positive() const {
@@ -82,11 +60,33 @@ uint32_t NativeNearness::distance(const Positions& first, uint32_t length, const
     return static_cast<uint32_t>(best);
 }
 
+std::vector<NativeField> read_native_fields(uint32_t count_of_index, const In<double>& numbers, const nb::list& tables) {
+    const size_t count = numbers.size() / FIELD_NUMBERS;
+    if (numbers.size() != count * FIELD_NUMBERS || tables.size() != count * FIELD_TABLES)
+        throw nb::value_error("the numbers and tables do not match the number of fields");
+    std::vector<NativeField> fields;
+    for (size_t f = 0; f < count; ++f) {
+        const double* n = numbers.data() + f * FIELD_NUMBERS;
+        const auto table = [&](size_t which) {
+            const auto values = as_given<double>(tables[f * FIELD_TABLES + which]);
+            if (values.size() == 0) throw nb::value_error("a table has no values");
+            return NativeTable(values);
+        };
+        for (const size_t length : {FIXED_LENGTH, LEAST_LENGTH})
+            if (!(n[length] >= -1 && n[length] <= 0x7FFFFFFF)) throw nb::value_error("a length is not to be counted");
+        if (!(n[INDEX] >= 0 && n[INDEX] < count_of_index)) throw std::invalid_argument("no such field");
+        fields.push_back({static_cast<uint32_t>(n[INDEX]), n[WEIGHT], n[FIRST_IMPORTANCE], n[HIGHEST], n[FORWARD_IMPORTANCE],
+                          n[NEAR_HIGHEST], n[PAIRS_WEIGHT], static_cast<int64_t>(n[FIXED_LENGTH]), static_cast<int64_t>(n[LEAST_LENGTH]),
+                          table(0), table(1), table(2), table(3)});
+    }
+    return fields;
+}
+
 NativeQuery read_native_query(const Reader& reader, const In<double>& numbers, const nb::list& tables, const In<uint32_t>& lists,
                               const In<double>& term_weights, const In<uint32_t>& pairs, const In<double>& pair_weights,
                               const In<double>& weights) {
     NativeQuery query;
-    query.fields = fields_of(reader, numbers, tables);
+    query.fields = read_native_fields(reader.fields, numbers, tables);
     if (lists.size() % 4 != 0 || lists.size() / 4 > MOST_NATIVE_LISTS || pairs.size() != 2 * pair_weights.size() || weights.size() != 6)
         throw nb::value_error("the arrays do not fit");
     for (size_t l = 0; l < lists.size() / 4; ++l) {
@@ -94,21 +94,21 @@ NativeQuery read_native_query(const Reader& reader, const In<double>& numbers, c
         if (n[0] >= query.fields.size() || n[2] >= term_weights.size() || n[3] == 0) throw nb::value_error("a list of no field or no term");
         query.lists.push_back({n[0], n[1], n[2], n[3]});
     }
-    uint32_t field_before = 0;
-    for (size_t p = 0; p < pair_weights.size(); ++p) {
-        const NativePair pair{pairs.data()[2 * p], pairs.data()[2 * p + 1], pair_weights.data()[p]};
-        if (pair.first >= query.lists.size() || pair.second >= query.lists.size()) throw nb::value_error("no such list");
-        const uint32_t f = query.lists[pair.first].field;
-        if (f != query.lists[pair.second].field || f < field_before)
-            throw nb::value_error("a pair is of one field, and fields are in order");
-        if (query.fields[f].pairs++ == 0) query.fields[f].first_pair = p;
-        field_before = f;
-        query.pairs.push_back(pair);
-    }
+    for (size_t p = 0; p < pair_weights.size(); ++p)
+        add_native_pair(query, {pairs.data()[2 * p], pairs.data()[2 * p + 1], pair_weights.data()[p]});
     query.term_weights.assign(term_weights.data(), term_weights.data() + term_weights.size());
     const double* w = weights.data();
     query.weights = {w[0], w[1], w[2], w[3], w[4], w[5]};
     return query;
+}
+
+void add_native_pair(NativeQuery& query, const NativePair& pair) {
+    if (pair.first >= query.lists.size() || pair.second >= query.lists.size()) throw nb::value_error("no such list");
+    const uint32_t f = query.lists[pair.first].field;
+    const uint32_t before = query.pairs.empty() ? 0 : query.lists[query.pairs.back().first].field;
+    if (f != query.lists[pair.second].field || f < before) throw nb::value_error("a pair is of one field, and fields are in order");
+    if (query.fields[f].pairs++ == 0) query.fields[f].first_pair = query.pairs.size();
+    query.pairs.push_back(pair);
 }
 
 void give_positions(NativeList& list, const In<uint32_t>& offsets, const In<uint32_t>& positions, size_t hits) {

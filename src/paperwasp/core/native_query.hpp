@@ -21,16 +21,15 @@ struct NativeTable {
     const double* values;
     size_t last;
     double most, least;
+    bool is_positive;  // whether no value is negative, and all are finite
 
     explicit NativeTable(const In<double>& given) : values(given.data()), last(given.size() - 1) {
         const auto [low, high] = std::minmax_element(values, values + given.size());
         least = *low;
         most = *high;
+        is_positive = std::all_of(values, values + last + 1, [](double value) { return value >= 0 && std::isfinite(value); });
     }
     double operator[](uint64_t place) const { return values[std::min<uint64_t>(place, last)]; }
-    bool is_positive() const {
-        return std::all_of(values, values + last + 1, [](double value) { return value >= 0 && std::isfinite(value); });
-    }
 };
 
 struct NativeField {
@@ -174,6 +173,17 @@ class NativeNearness {
 NativeQuery read_native_query(const Reader& reader, const In<double>& numbers, const nb::list& tables, const In<uint32_t>& lists,
                               const In<double>& term_weights, const In<uint32_t>& pairs, const In<double>& pair_weights,
                               const In<double>& weights);
+
+// The fields alone, as `numbers` and `tables` say. `fields`: how many the index has.
+std::vector<NativeField> read_native_fields(uint32_t fields, const In<double>& numbers, const nb::list& tables);
+
+// Adds a pair to a query. Pairs are of one field, and fields come in their order. Throws ValueError where they do not.
+void add_native_pair(NativeQuery& query, const NativePair& pair);
+
+// Scores hits, whose lids rise; of lists that have positions, there is one for each hit. `floor`: those that do not score more score
+// -infinity. The attribute's part is 0. Throws OutOfTime.
+void score_natively(const Reader& reader, const NativeQuery& query, const uint32_t* lids, size_t hits, double floor, double* results,
+                    Clock& clock);
 
 // Checks what is given for a list in place of postings: offsets of `hits` documents that rise, within the positions.
 void give_positions(NativeList& list, const In<uint32_t>& offsets, const In<uint32_t>& positions, size_t hits);

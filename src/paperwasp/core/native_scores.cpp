@@ -270,6 +270,11 @@ void native_scores(const Reader& reader, In<uint32_t> lids, In<double> numbers, 
 
 }  // namespace
 
+void score_natively(const Reader& reader, const NativeQuery& query, const uint32_t* lids, size_t hits, double floor, double* results,
+                    Clock& clock) {
+    if (hits > 0) NativeScores(query, nullptr, nullptr, floor).run(reader, lids, hits, results, clock);
+}
+
 void bind_native_scores(nb::module_& m) {
     m.def("native_scores", &native_scores, nb::arg("reader"), nb::arg("lids").noconvert(), nb::arg("numbers").noconvert(),
           nb::arg("tables"), nb::arg("lists").noconvert(), nb::arg("given"), nb::arg("term_weights").noconvert(),

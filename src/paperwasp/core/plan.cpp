@@ -4,21 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
-
 #include "clock.hpp"
 #include "json_number.hpp"
-#include "phrase.hpp"
 
 namespace paperwasp {
 namespace {
@@ -28,11 +19,23 @@ constexpr uint64_t ROOM_OF_HIT = 1024;  // bytes, about
 constexpr size_t MOST_PHRASE_WORDS = 5;    // in longer ones, words that repeat are looked at
 constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
 
+constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
+
+// About how many nanoseconds a posting takes, of those that are matched and of those that are ranked by nativeRank.
+constexpr uint64_t MATCH_STEPS = 1, NATIVE_STEPS = 3;
+
 // As features/bm25.py has it.
 double inverse_document_frequency(uint64_t documents, uint64_t frequency) {
     const double total = std::max(1.0, static_cast<double>(documents));
     const double within = std::min(std::max(1.0, static_cast<double>(frequency)), total);
     return std::log(1.0 + ((total - within + 0.5) / (within + 0.5)));
+}
+
+// As features/query_terms.py has it.
+double significance(uint64_t documents, uint64_t frequency) {
+    if (documents == 0) return 0.5;
+    const double share = std::min(std::max(static_cast<double>(frequency) / static_cast<double>(documents), LEAST_SHARE), 1.0);
+    return 0.5 + 0.5 * std::log(share) / std::log(LEAST_SHARE);
 }
 
 // Bounds the work of a thread while one query is answered.
@@ -45,62 +48,6 @@ class Until {
 
     static void set(int64_t end_ns) { time_of_thread() = {end_ns, LOOK_STEPS}; }
 };
-
-// The documents that a term of a query is found in.
-struct Finds {
-    std::vector<uint32_t> lids, offsets;
-    Found found;
-};
-
-// The documents with all parts of a word, and of each part the offsets of its occurrences.
-struct WholeFinds {
-    std::vector<uint32_t> lids;
-    std::vector<std::vector<uint32_t>> offsets;
-};
-
-// Each part is one term of one field.
-WholeFinds find_whole(const Reader& reader, const Word& word, const uint64_t* live) {
-    const size_t parts = word.parts.size();
-    WholeFinds found;
-    found.offsets.assign(parts, {0});
-    Clock clock;
-    std::vector<uint32_t> frequencies(parts);
-    for (const Segment& segment : reader.segments) {
-        std::vector<Cursor> cursors;
-        for (const WordPart& part : word.parts) {
-            const WordMatch& match = part.matches[0];
-            const FieldIndex& field_index = segment.field_indexes[match.field];
-            const uint32_t place = field_index.header == nullptr ? NO_INDEX : field_index.find(match.terms[0]);
-            if (place == NO_INDEX) break;
-            cursors.emplace_back(field_index, place);
-        }
-        if (cursors.size() < parts) continue;
-        size_t lead = 0;
-        for (size_t i = 1; i < parts; ++i)
-            if (cursors[i].frequency() < cursors[lead].frequency()) lead = i;
-        for (Cursor& rarest = cursors[lead]; !rarest.exhausted(); rarest.next_block()) {
-            clock.spend(static_cast<int64_t>(8 * BLOCK * parts));
-            const uint32_t* documents = rarest.documents();
-            for (uint32_t i = 0, n = rarest.count(); i < n; ++i) {
-                if (!accepts(live, segment.base + documents[i])) continue;
-                frequencies[lead] = rarest.frequencies()[i];
-                size_t part = 0;
-                for (; part < parts; ++part) {
-                    if (part == lead) continue;
-                    Cursor& other = cursors[part];
-                    other.shallow_seek(documents[i]);
-                    const uint32_t at = other.exhausted() ? NO_INDEX : other.find(documents[i]);
-                    if (at == NO_INDEX) break;
-                    frequencies[part] = other.frequencies()[at];
-                }
-                if (part < parts) continue;
-                found.lids.push_back(segment.base + documents[i]);
-                for (size_t j = 0; j < parts; ++j) found.offsets[j].push_back(found.offsets[j].back() + frequencies[j]);
-            }
-        }
-    }
-    return found;
-}
 
 void append_count(const char* form, uint64_t count, std::string& to) {
     char written[160];
@@ -123,7 +70,9 @@ PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vec
     }
     if (!unknown.empty()) return Fill::UNKNOWN;
     if (plan_.composite == Plan::Composite::PHRASE && !join_phrase()) return Fill::OTHER_WAY;
-    return add_terms() ? Fill::READY : Fill::OTHER_WAY;
+    all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
+    const bool is_filled = plan_.native ? add_native() : add_terms();
+    return is_filled ? Fill::READY : Fill::OTHER_WAY;
 }
 
 // Makes one word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
@@ -145,23 +94,67 @@ bool PlanRun::join_phrase() {
     uint64_t frequency = 0;
     for (WordMatch& match : joined.matches) {
         frequency += match.frequency;
+        joined.length = std::max({joined.length, static_cast<uint32_t>(words_.size()), static_cast<uint32_t>(match.terms.size())});
         if (std::find(match.terms.begin(), match.terms.end(), NOWHERE) != match.terms.end()) match.terms = {NOWHERE};
     }
     joined.idf = inverse_document_frequency(snapshot_.documents, std::min(frequency, snapshot_.documents));
-    words_ = {std::make_shared<const Word>(Word{{}, {std::move(joined)}})};
+    joined.significance = significance(snapshot_.documents, std::min(frequency, snapshot_.documents));
+    words_ = {std::make_shared<const Word>(Word{{}, 1, {std::move(joined)}})};
     return true;
 }
 
 bool PlanRun::is_ranked(const WordMatch& match) const { return std::find(ranked_.begin(), ranked_.end(), match.field) != ranked_.end(); }
 
-// Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query.
-bool PlanRun::add_terms() {
-    all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
-    for (const PlanField& field : plan_.fields) {
-        const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
+// Adds what documents match: where all must, each part of each word. False: it is more than this.
+bool PlanRun::add_children() {
+    const bool is_weak = plan_.composite == Plan::Composite::WEAK;
+    const Reader& reader = *snapshot_.reader;
+    for (const auto& word : words_) {
+        if (!all_ && word->parts.size() > 1) {
+            children_.push_back({is_weak ? word->weak_score : 1, {}, word.get()});
+            continue;
+        }
+        for (const WordPart& part : word->parts) {
+            Child child{is_weak ? word->weak_score : 1, {}};
+            for (const WordMatch& match : part.matches) {
+                child.matches.push_back(&match);
+                steps_ += match.terms.size() > 1 ? steps_of_phrase(reader, match.field, match.terms.data(), match.terms.size())
+                                                 : MATCH_STEPS * reader.steps_of(match.field, match.terms[0]);
+            }
+            children_.push_back(std::move(child));
+        }
+    }
+    return true;
+}
+
+// Puts the query to the kernels of nativeRank. False: they cannot run it.
+bool PlanRun::add_native() {
+    std::vector<NativeTerm> terms;
+    for (const auto& word : words_) {
+        if (!all_ && word->parts.size() > 1) return false;
+        for (const WordPart& part : word->parts) terms.push_back({part.significance, part.length, &part.matches});
+    }
+    for (const std::string& name : plan_.native->names) {
+        const std::optional<Snapshot::Field> found = snapshot_.field(name);
         if (!found) return false;
         ranked_.push_back(found->number);
-        double average_length = field.average_length > 0 ? field.average_length : found->average_length;
+    }
+    native_ = native_query_of(*plan_.native, ranked_, terms, native_phrases_);
+    if (!native_ || accept_) return false;
+    const Reader& reader = *snapshot_.reader;
+    for (const NativeList& list : native_->lists) steps_ += NATIVE_STEPS * reader.frequency(native_->fields[list.field].index, list.term);
+    steps_ += static_cast<uint64_t>(HIT_STEPS) * hits_;
+    return add_children();
+}
+
+// Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query.
+bool PlanRun::add_terms() {
+    if (plan_.composite == Plan::Composite::WEAK && !add_children()) return false;
+    for (const PlanField& field : plan_.fields) {
+        const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
+        if (!found || !found->average_length) return false;
+        ranked_.push_back(found->number);
+        double average_length = field.average_length > 0 ? field.average_length : *found->average_length;
         if (!(average_length > 0)) average_length = 1;
         for (const auto& word : words_)
             if (!add_ranked(*word, field, found->number, average_length)) return false;
@@ -185,12 +178,12 @@ bool PlanRun::add_terms() {
 bool PlanRun::add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length) {
     const bool is_whole = word.parts.size() > 1;
     for (size_t part = 0; part < word.parts.size(); ++part) {
-        const auto& [idf, matches] = word.parts[part];
+        const std::vector<WordMatch>& matches = word.parts[part].matches;
         if ((all_ || is_whole) && (matches.size() != 1 || matches[0].terms.size() > 1)) return false;
         for (const WordMatch& match : matches) {
             if (match.field != number) continue;
             Term term;
-            term.term = {match.field, match.terms[0], idf, field.k1, field.b, average_length};
+            term.term = {match.field, match.terms[0], word.parts[part].idf, field.k1, field.b, average_length};
             if (match.terms.size() > 1) term.phrase = &match;
             if (is_whole && !all_) {
                 term.whole = &word;
@@ -224,44 +217,99 @@ void PlanRun::run() noexcept {
     }
 }
 
-void PlanRun::search() {
+// How many of the accepted documents match; their bits are set in `selected`, unless that is nullptr.
+uint64_t PlanRun::find_matches(PlanFinds& finds, uint64_t* selected) const {
     const Reader& reader = *snapshot_.reader;
-    std::map<const Word*, WholeFinds> wholes;
-    std::vector<std::unique_ptr<Finds>> all_finds;  // the query keeps pointers to them
+    std::vector<WeakChild> children;
+    for (const Child& child : children_) {
+        WeakChild& to = children.emplace_back();
+        to.score = all_ ? 1 : child.score;
+        if (child.whole != nullptr) to.bitmaps.push_back(finds.bitmap_of(finds.whole(*child.whole).lids));
+        for (const WordMatch* match : child.matches) {
+            if (match->terms.size() == 1)
+                to.words.emplace_back(match->field, match->terms[0]);
+            else
+                to.bitmaps.push_back(finds.bitmap_of(finds.phrase(*match).lids));
+        }
+    }
+    Clock clock;
+    const bool skips = plan_.composite == Plan::Composite::WEAK && children.size() > 1 && plan_.target_hits < snapshot_.documents;
+    const uint32_t target = skips ? std::min(plan_.target_hits, reader.limit() + 1) : reader.limit() + 1;
+    const int64_t least = all_ ? static_cast<int64_t>(children.size()) : 1;
+    return find_weakly(reader, children, accepted().data(), accepted().size(), target, least, selected, clock);
+}
+
+// The best by BM25, as `search.pruning.pruned_hits` finds them. False: it is not done.
+bool PlanRun::find_best_hits(std::vector<Scored>& hits) {
+    const Reader& reader = *snapshot_.reader;
+    PlanFinds finds(snapshot_);
+    std::vector<std::unique_ptr<Found>> found_terms;  // the query keeps pointers to them
     Query query;
     for (const Term& term : terms_) {
         if (term.phrase == nullptr && term.whole == nullptr) {
             query.add(term.term, nullptr);
             continue;
         }
-        auto finds = std::make_unique<Finds>();
+        auto found = std::make_unique<Found>();
         if (term.phrase != nullptr) {
-            std::vector<uint32_t> starts;
-            finds->offsets.push_back(0);
-            find_phrase(reader, term.phrase->field, term.phrase->terms.data(), term.phrase->terms.size(), snapshot_.live->data(),
-                        {finds->lids, finds->offsets, starts});
-            finds->found = {finds->lids.data(), finds->offsets.data(), finds->lids.size()};
+            const PhraseDocuments& phrase = finds.phrase(*term.phrase);
+            *found = {phrase.lids.data(), phrase.offsets.data(), phrase.lids.size()};
         } else {
-            const auto [whole, is_new] = wholes.try_emplace(term.whole);
-            if (is_new) whole->second = find_whole(reader, *term.whole, snapshot_.live->data());
-            finds->found = {whole->second.lids.data(), whole->second.offsets[term.part].data(), whole->second.lids.size()};
+            const WholeDocuments& whole = finds.whole(*term.whole);
+            *found = {whole.lids.data(), whole.offsets[term.part].data(), whole.lids.size()};
         }
-        query.add(term.term, &finds->found);
-        all_finds.push_back(std::move(finds));
+        query.add(term.term, found.get());
+        found_terms.push_back(std::move(found));
     }
     const uint32_t wanted = offset_ + hits_;
+    const bool is_weak = plan_.composite == Plan::Composite::WEAK;
     Accepted accept;
-    if (accept_)
-        accept = {accept_->data(), accept_->size()};
-    else if (snapshot_.has_dead)
-        accept = {snapshot_.live->data(), snapshot_.live->size()};
-    const BestHits found = find_best(reader, query, wanted, all_, true, accept);
-    if (found.searched < reader.limit()) return;
-    if (found.hits.size() < std::min<uint64_t>(wanted, found.matches)) return;  // documents that match but score nothing are hits too
-    total_ = found.matches;
+    if (accept_ || snapshot_.has_dead) accept = {accepted().data(), accepted().size()};
+    BestHits found = find_best(reader, query, wanted, all_, !is_weak, accept);
+    if (found.searched < reader.limit()) return false;
+    total_ = is_weak ? find_matches(finds, nullptr) : found.matches;
+    if (found.hits.size() < std::min<uint64_t>(wanted, total_)) return false;  // documents that match but score nothing are hits too
+    hits = std::move(found.hits);
+    if (hits.size() > total_) hits.resize(total_);  // a weakAnd finds fewer than match
+    return true;
+}
+
+// The best by nativeRank, as `search.first_phase.exhaustive` finds them. False: it is not done.
+bool PlanRun::find_native_hits(std::vector<Scored>& hits) {
+    const Reader& reader = *snapshot_.reader;
+    PlanFinds finds(snapshot_);
+    const size_t words = accepted().size();
+    std::vector<uint64_t> matches(words, 0);
+    total_ = find_matches(finds, matches.data());
+    NativeQuery& query = *native_;
+    std::vector<NativeFound> found_phrases;
+    found_phrases.reserve(query.lists.size());
+    std::vector<const NativeFound*> found(query.lists.size(), nullptr);
+    for (size_t l = 0; l < query.lists.size(); ++l) {
+        if (native_phrases_[l] == nullptr) continue;
+        const PhraseDocuments& phrase = finds.phrase(*native_phrases_[l]);
+        found_phrases.push_back({phrase.lids.data(), phrase.offsets.data(), phrase.positions.data(), phrase.lids.size()});
+        found[l] = &found_phrases.back();
+        query.lists[l].offsets = phrase.offsets.data();
+        query.lists[l].positions = phrase.positions.data();
+    }
+    const uint32_t wanted = offset_ + hits_;
+    Clock clock;
+    const std::optional<NativeHits> best = total_ <= wanted
+                                               ? all_by_native_rank(reader, query, found, matches.data(), words, clock)
+                                               : best_by_native_rank(reader, query, found, matches.data(), words, wanted, clock);
+    if (!best || best->searched < total_) return false;
+    for (size_t i = 0; i < best->lids.size(); ++i) hits.push_back({best->scores[i], best->lids[i]});
+    return true;
+}
+
+void PlanRun::search() {
+    std::vector<Scored> hits;
+    if (!(native_ ? find_native_hits(hits) : find_best_hits(hits))) return;
+    if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
     const int64_t begun_ns = monotonic_ns();
-    is_whole_ = write(found.hits);
+    is_whole_ = write(hits);
     writing_ns_ = monotonic_ns() - begun_ns;
 }
 
@@ -289,121 +337,6 @@ bool PlanRun::write(const std::vector<Scored>& hits) {
     }
     answer_ += "}}";
     return true;
-}
-
-namespace {
-
-// What a character is in a text of a user.
-enum Kind : uint8_t { OTHER, SPACE, WITHIN, ALPHANUMERIC };
-
-struct Kinds {
-    uint8_t of[256];
-    constexpr Kinds() : of() {
-        for (int c = '0'; c <= '9'; ++c) of[c] = ALPHANUMERIC;
-        for (int c = 'a'; c <= 'z'; ++c) of[c] = ALPHANUMERIC;
-        for (int c = 'A'; c <= 'Z'; ++c) of[c] = ALPHANUMERIC;
-        for (const char c : {'-', '_', '.', ',', '\'', '/', '=', '&', '@', '#', '%', '$', '~', '?', '|', '^', '\\', '`'})
-            of[static_cast<uint8_t>(c)] = WITHIN;
-        of[' '] = SPACE;
-    }
-};
-constexpr Kinds KINDS;
-
-// The words of a text in which nothing but spaces has a meaning: each begins with an ASCII letter or digit, and has no character with which
-// the simple query language says something. `least`: what else a word may have in it. Empty: there is more in the text. What such a word
-// is, the general steps say.
-std::vector<std::string_view> plain_words(std::string_view text, Kind least) {
-    std::vector<std::string_view> words;
-    for (size_t at = 0; at < text.size();) {
-        const size_t start = at;
-        while (at < text.size() && KINDS.of[static_cast<uint8_t>(text[at])] >= least) ++at;
-        if (at > start) {
-            if (KINDS.of[static_cast<uint8_t>(text[start])] != ALPHANUMERIC) return {};
-            words.push_back(text.substr(start, at - start));
-        }
-        if (at < text.size() && KINDS.of[static_cast<uint8_t>(text[at])] != SPACE) return {};
-        ++at;
-    }
-    return words;
-}
-
-using FieldTuple = std::tuple<std::string, double, double, double>;  // name, k1, b, average length
-
-Plan::Composite composite_of(const std::string& name) {
-    if (name == "or") return Plan::Composite::ANY;
-    if (name == "and") return Plan::Composite::ALL;
-    if (name == "phrase") return Plan::Composite::PHRASE;
-    throw nb::value_error("words belong together by or, and, or phrase");
-}
-
-void make_plan(Plan* self, std::string index, const std::string& composite, const std::vector<FieldTuple>& fields, const PageForm& form,
-               size_t most_words, size_t most_characters) {
-    new (self) Plan();
-    self->index = std::move(index);
-    self->composite = composite_of(composite);
-    for (const auto& [name, k1, b, average_length] : fields) {
-        if (!(k1 >= 0) || !(b >= 0 && b <= 1)) throw nb::value_error("k1 must not be negative, and b be from 0 to 1");
-        self->fields.push_back({name, k1, b, average_length});
-    }
-    self->form = form;
-    self->most_words = most_words;
-    self->most_characters = most_characters;
-}
-
-// A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
-nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, std::string_view text, uint32_t hits,
-                     uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept) {
-    const Plan& plan = nb::cast<const Plan&>(plan_object);
-    const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
-    const std::vector<std::string_view> words = plain_words(text, is_phrase ? ALPHANUMERIC : WITHIN);
-    if (words.empty() || words.size() > plan.most_words || hits == 0) return nb::none();
-    auto run =
-        std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
-    run->end_at(match_end_ns, end_ns);
-    if (accept) {
-        if (accept->size() * 64 < nb::cast<const Snapshot&>(snapshot_object).reader->limit())
-            throw nb::value_error("the bitmap does not cover all documents");
-        run->look_within(*accept);
-    }
-    std::vector<std::string> unknown;
-    switch (run->fill(words, unknown)) {
-        case PlanRun::Fill::UNKNOWN:
-            return nb::cast(unknown);
-        case PlanRun::Fill::OTHER_WAY:
-            return nb::none();
-        case PlanRun::Fill::READY:
-            break;
-    }
-    for (const nb::handle owner : {plan_object, snapshot_object, rows_object}) run->owners.push_back(nb::borrow(owner));
-    return nb::cast(run.release(), nb::rv_policy::take_ownership);
-}
-
-nb::object answer_of(PlanRun& self) {
-    if (!self.is_whole()) return nb::none();
-    return nb::bytes(self.answer().data(), self.answer().size());
-}
-
-}  // namespace
-
-void bind_plan(nb::module_& m) {
-    nb::class_<Plan>(m, "Plan")
-        .def("__init__", &make_plan, nb::arg("index"), nb::arg("composite"), nb::arg("fields"), nb::arg("form"), nb::arg("most_words"),
-             nb::arg("most_characters"))
-        .def("fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
-             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(),
-             "A run of the plan for a text among accepted documents; a list of its words that the snapshot does not know yet; None: it\n"
-             "goes the general way.");
-    nb::class_<PlanRun>(m, "PlanRun")
-        .def("run",
-             [](PlanRun& self) {
-                 const GilRelease unlocked(is_much(self.steps()));
-                 self.run();
-             })
-        .def_prop_ro("steps", &PlanRun::steps, "About how many nanoseconds it takes.")
-        .def_prop_ro("answer", &answer_of, "The JSON of the answer; None: it has to be found the general way.")
-        .def_prop_ro("total", &PlanRun::total)
-        .def_prop_ro("shown", &PlanRun::shown)
-        .def_prop_ro("writing_ns", &PlanRun::writing_ns);
 }
 
 }  // namespace paperwasp

@@ -2,10 +2,10 @@
 //
 //     Plan (immutable, shared)  +  Snapshot  +  slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's JSON
 //
-// A plan is of the class of queries that are words of a user's text in one index: any, all, or next to each other. Other conditions only
-// narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of weight 1 and shown as documents are stored. What is not
-// of this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py is
-// the specification.
+// A plan is of the class of queries that are words of a user's text in one index: any, all, the best of any (weakAnd), or next to each
+// other. Other conditions only narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of weight 1, or by nativeRank,
+// and shown as documents are stored. What is not of this class, or turns out to need more when its words are known, goes the general way,
+// whose answer is the same: search/search.py is the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.
@@ -19,8 +19,11 @@
 #include <vector>
 
 #include "page.hpp"
+#include "plan_finds.hpp"
+#include "plan_native.hpp"
 #include "snapshot.hpp"
 #include "top_k.hpp"
+#include "weak_and.hpp"
 
 namespace paperwasp {
 
@@ -32,11 +35,13 @@ struct PlanField {
 };
 
 struct Plan {
-    enum class Composite { ANY, ALL, PHRASE };
+    enum class Composite { ANY, ALL, WEAK, PHRASE };
 
     std::string index;  // of the words, with the language of the text
     Composite composite = Composite::ANY;
+    uint32_t target_hits = 0;  // of a weakAnd
     std::vector<PlanField> fields;
+    std::optional<NativeRank> native;  // in place of BM25
     size_t most_words = 0;
     size_t most_characters = 0;  // of a word
     PageForm form;
@@ -84,11 +89,24 @@ class PlanRun {
         size_t part = 0;
     };
 
+    // What documents match, one by one or as a weakAnd has it.
+    struct Child {
+        int64_t score;
+        std::vector<const WordMatch*> matches;  // any of them
+        const Word* whole = nullptr;            // in place of these: a word of several parts
+    };
+
     bool join_phrase();
+    bool add_children();
+    bool add_native();
     bool add_terms();
     bool add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
     bool add_unranked(const Word& word);
     bool is_ranked(const WordMatch& match) const;
+    const In<uint64_t>& accepted() const { return accept_ ? *accept_ : *snapshot_.live; }
+    uint64_t find_matches(PlanFinds& finds, uint64_t* selected) const;
+    bool find_best_hits(std::vector<Scored>& hits);
+    bool find_native_hits(std::vector<Scored>& hits);
     void search();
     bool write(const std::vector<Scored>& hits);
 
@@ -101,7 +119,10 @@ class PlanRun {
     std::vector<std::shared_ptr<const Word>> words_;
     std::vector<uint32_t> ranked_;  // the numbers of the plan's fields
     std::vector<Term> terms_;
-    bool all_ = false;  // whether documents must have all terms
+    std::vector<Child> children_;
+    std::optional<NativeQuery> native_;
+    std::vector<const WordMatch*> native_phrases_;  // by list
+    bool all_ = false;                              // whether documents must have all terms
     uint64_t steps_ = 0;
 
     bool is_whole_ = false;

@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "page.hpp"
+#include "weak_and.hpp"
 
 namespace paperwasp {
 
@@ -42,7 +43,8 @@ std::optional<Snapshot::Field> Snapshot::field(const std::string& name) const {
 
 void Snapshot::add_field(const std::string& name, Field field) {
     const std::lock_guard lock(mutex_);
-    fields_.emplace(name, field);
+    const auto [known, is_new] = fields_.try_emplace(name, field);
+    if (!is_new && field.average_length) known->second = field;
 }
 
 namespace {
@@ -65,12 +67,14 @@ void make_snapshot(Snapshot* self, nb::object reader, const In<uint64_t>& live, 
 }
 
 using Match = std::tuple<uint32_t, std::vector<uint32_t>, uint64_t>;
-using Part = std::tuple<double, std::vector<Match>>;
+using Part = std::tuple<double, double, uint32_t, std::vector<Match>>;
 
-void add_word(Snapshot& snapshot, const std::string& index, std::string text, const std::vector<Part>& parts) {
-    Word word{std::move(text), {}};
-    for (const auto& [idf, matches] : parts) {
-        word.parts.push_back({idf, {}});
+void add_word(Snapshot& snapshot, const std::string& index, std::string text, int64_t weak_score, const std::vector<Part>& parts) {
+    if (weak_score < 0 || weak_score > MOST_WEAK_SCORE) throw nb::value_error("a score is below zero or too large");
+    Word word{std::move(text), weak_score, {}};
+    for (const auto& [idf, significance, length, matches] : parts) {
+        if (length == 0) throw nb::value_error("a part of a word is a word at least");
+        word.parts.push_back({idf, significance, length, {}});
         for (const auto& [field, terms, frequency] : matches) {
             check_field(*snapshot.reader, field);
             if (terms.empty()) throw nb::value_error("a match has a term");
@@ -86,17 +90,18 @@ void bind_snapshot(nb::module_& m) {
     nb::class_<Snapshot>(m, "Snapshot")
         .def("__init__", &make_snapshot, nb::arg("reader"), nb::arg("live"), nb::arg("has_dead"), nb::arg("documents"), nb::arg("changed"),
              nb::arg("gids"), nb::arg("first_lid"), nb::arg("most_words"))
-        .def("add_word", &add_word, nb::arg("index"), nb::arg("text"), nb::arg("parts"),
-             "Says what a word of an index is: its tokens, all of which must match: (idf, [(field, terms, frequency)]) of each, with one\n"
-             "term or those of a phrase for each field. No tokens: it matches in another way.")
+        .def("add_word", &add_word, nb::arg("index"), nb::arg("text"), nb::arg("weak_score"), nb::arg("parts"),
+             "Says what a word of an index is: what it scores in a weakAnd, and its tokens, all of which must match: (idf, significance,\n"
+             "length in words, [(field, terms, frequency)]) of each, with one term or those of a phrase for each field. No tokens: it\n"
+             "matches in another way.")
         .def(
             "add_field",
-            [](Snapshot& self, const std::string& name, uint32_t number, double average_length) {
+            [](Snapshot& self, const std::string& name, uint32_t number, std::optional<double> average_length) {
                 check_field(*self.reader, number);
                 self.add_field(name, {number, average_length});
             },
-            nb::arg("name"), nb::arg("number"), nb::arg("average_length"),
-            "Says which number a field has in the index, and its average length in tokens.");
+            nb::arg("name"), nb::arg("number"), nb::arg("average_length").none(),
+            "Says which number a field has in the index, and its average length in tokens, for plans that need it.");
 }
 
 }  // namespace paperwasp

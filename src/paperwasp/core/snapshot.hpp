@@ -34,12 +34,15 @@ struct WordMatch {
 // A token of a word: it matches in any of these ways.
 struct WordPart {
     double idf;
+    double significance;  // for nativeRank
+    uint32_t length;      // in words
     std::vector<WordMatch> matches;
 };
 
 // What a word of a query is in one view. It matches where all of its parts do, and its parts count only there.
 struct Word {
     std::string text;
+    int64_t weak_score;           // in a weakAnd
     std::vector<WordPart> parts;  // empty: it matches in another way
 };
 
@@ -75,10 +78,10 @@ class Snapshot {
 
     std::shared_ptr<Words> words(const std::string& index) const;
 
-    // A field's number, and its average length in tokens.
+    // A field's number, and its average length in tokens, where a plan has asked for it.
     struct Field {
         uint32_t number;
-        double average_length;
+        std::optional<double> average_length;
     };
     std::optional<Field> field(const std::string& name) const;
     void add_field(const std::string& name, Field field);

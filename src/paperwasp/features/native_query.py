@@ -7,7 +7,7 @@ kernel cannot run the query, and the features compute their parts in sequence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -55,6 +55,11 @@ def word_lists(block: Block, field: str) -> WordLists | None:
     return WordLists(block.setting.space.index.reader, block.setting.number_of(field), words)
 
 
+NativePlan = tuple[list[str], Floats, list[Floats], list[bool], int, tuple[float, float, float, float]]
+"""Fields, their numbers and tables, which have elements, how many terms in a row are compared, and the weights of the
+parts with their sum."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class NativeSetup:
     """What a rank profile says: fields, and how much of the parts counts."""
@@ -67,6 +72,18 @@ class NativeSetup:
     """Of nativeFieldMatch, nativeProximity and nativeAttributeMatch."""
     key: object
     """What the query is remembered by."""
+
+    @property
+    def plan(self) -> NativePlan:
+        """What compiled plans take of it (`core/plan_native.hpp`)."""
+        return (
+            list(self.match),
+            np.array([_numbers(self, 0, field, 0.0) for field in self.match], np.float64).reshape(-1),
+            [table for field in self.match for table in _tables(self, field)],
+            [self.near[field].has_elements for field in self.match],
+            self.window,
+            (*self.weights, sum(self.weights)),
+        )
 
     @classmethod
     def of(cls, setup: RankSetup, arguments: tuple[str, ...], weights: tuple[float, float, float]) -> NativeSetup:
@@ -174,8 +191,8 @@ class _NativeQuery:
             pairs += [(places[pair.first, field], places[pair.second, field]) for pair in found]
             pair_weights += [pair.weight for pair in found]
             if found:
-                pair_fields[field] = sum(pair.weight for pair in found)
-        numbers = [_numbers(setup, known, field, pair_fields) for field in known]
+                pair_fields[field] = _added(pair.weight for pair in found)
+        numbers = [_numbers(setup, lists.number, field, pair_fields.get(field, 0.0)) for field, lists in known.items()]
         return cls(
             next(iter(known.values())).reader,
             np.array(numbers, np.float64).reshape(-1),
@@ -187,7 +204,7 @@ class _NativeQuery:
             np.array(pair_weights, np.float64),
             np.array(
                 [
-                    sum(_divisor(setup, term) for term in block.terms),
+                    _added(_divisor(setup, term) for term in block.terms),
                     sum(setup.near[field].weight for field in pair_fields),
                     *setup.weights,
                     sum(setup.weights),
@@ -253,6 +270,14 @@ def _found(match: FieldMatch, hits: Callable[[], Lids]) -> tuple[Lids, NDArray[n
     return lids, *match.positions(lids)
 
 
+def _added(numbers: Iterable[float]) -> float:
+    """The sum from the first to the last, as the core adds: `sum` of Python 3.12 rounds in another way."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
 def _divisor(setup: NativeSetup, term: RankTerm) -> float:
     fields = [field for field in term.fields if field in setup.match]
     if not fields or term.weight == 0:
@@ -271,13 +296,11 @@ def _lists(
     ]
 
 
-def _numbers(
-    setup: NativeSetup, known: Mapping[str, WordLists], field: str, pair_fields: Mapping[str, float]
-) -> tuple[float, ...]:
-    """`FIELD_NUMBERS` of `core.native_scores`."""
+def _numbers(setup: NativeSetup, number: int, field: str, pairs_weight: float) -> tuple[float, ...]:
+    """`FIELD_NUMBERS` of `core.native_scores`. `number`: of the field in the index."""
     match, near = setup.match[field], setup.near[field]
     return (
-        known[field].number,
+        number,
         match.weight,
         match.first_importance,
         match.highest,
@@ -285,7 +308,7 @@ def _numbers(
         max(match.least_length, -1),
         near.forward_importance,
         near.highest,
-        pair_fields.get(field, 0.0),
+        pairs_weight,
     )
 
 

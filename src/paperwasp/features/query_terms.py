@@ -46,7 +46,7 @@ def _rank_term(term: TermOperator, previous: TermOperator | None) -> RankTerm:
     return RankTerm(
         fields=tuple(match.field for match in term.matches),
         weight=notes.weight,
-        significance=_significance(term),
+        significance=significance_of(term),
         explicit_significance=notes.significance is not None,
         connectivity=_connectivity(term, previous),
         id=notes.id,
@@ -64,7 +64,7 @@ def leaves_of(operator: Operator) -> Iterator[TermOperator]:
         yield from leaves_of(child)
 
 
-def _significance(term: TermOperator) -> float:
+def significance_of(term: TermOperator) -> float:
     """0.5 for a term that all documents have, to 1 for one in a million; or what the query gives.
 
     Vespa: features/utils.cpp (`get_legacy_significance`): a document frequency that the query gives takes precedence.

@@ -158,7 +158,7 @@ def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
     skips = space.weak_and_skips and not space.streamed and target_hits < space.documents
     if not skips and tuning.adjust_target >= _OFF:
         return any_of(operators, space)
-    scores = tuple(_score(child, operator, space) for child, operator in left)
+    scores = tuple(score_of(child, operator, space) for child, operator in left)
     least = _EVERY_SCORE
     if tuning.adjust_target < _OFF:
         target = _absolute(tuning.adjust_target, space)
@@ -211,7 +211,8 @@ def _weight(child: Item, operator: Operator) -> int:
     return DEFAULT_ANNOTATIONS.weight if isinstance(child, SameElementItem) else 0
 
 
-def _score(child: Item, operator: Operator, space: SearchSpace) -> int:
+def score_of(child: Item, operator: Operator, space: SearchSpace) -> int:
+    """What a part scores in every document that it matches."""
     total = space.documents + 1
     frequency = max(_frequency(operator), 1)
     idf = math.log1p((total - frequency + 0.5) / (frequency + 0.5))

@@ -2,9 +2,10 @@
 
     first query of a template → planned the general way → _core.Plan, kept      Plan + Snapshot + text → answer
 
-A template has a plan if the general steps would go one way with every text: words, any or all of which match, ranked by
-a sum of bm25 features, and shown as documents are stored. What a word is in a view is found by the general planning,
-and kept in the view's snapshot. The general steps are the specification: the answers are the same bytes.
+A template has a plan if the general steps would go one way with every text: words, any, all or the best of which match,
+ranked by a sum of bm25 features or by nativeRank, and shown as documents are stored. What a word is in a view is found
+by the general planning, and kept in the view's snapshot. The general steps are the specification: the answers are the
+same bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.features.bm25 import idf_of
+from paperwasp.features.native_query import NativeFeature, NativeSetup
+from paperwasp.features.query_terms import significance_of
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator, plan
 from paperwasp.operators.field_match import Bitmap, FieldMatch
@@ -25,8 +28,10 @@ from paperwasp.operators.items import WordItem
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
+from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS, score_of
 from paperwasp.operators.word import fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.search.bind import indexed_types, known_words, streaming_types
 from paperwasp.search.bound import BoundQuery
@@ -57,6 +62,8 @@ class _Compiled(NamedTuple):
     """The name under which a snapshot has its words."""
     fields: tuple[str, ...]
     """Those that are ranked by."""
+    uses_lengths: bool
+    """Whether how long these are on average counts."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
 
@@ -138,18 +145,29 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     (bound,) = BoundSearch(view, query, served, small=True).bound
     profile = bound.profile
     weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
+    native = _native_of(profile)
     step = row_step(query, bound, served.pages, served.summaries)
-    if step is None or not _is_of_one_phase(bound) or not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}:
+    if step is None or not _is_of_one_phase(bound):
+        return None
+    if native is None and (not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}):
         return None
     fields = [profile.bm25_fields[name] for name in weights]
     return _Compiled(
         template,
         types[0],
-        _plan(template, fields, step),
+        _plan(template, fields, native, step),
         _words_name(template),
-        tuple(weights),
+        tuple(weights) if native is None else tuple(native.match),
+        native is None,
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
     )
+
+
+def _native_of(profile: CompiledProfile) -> NativeSetup | None:
+    """What the first phase is, if it is nativeRank or a part of it."""
+    feature = profile.first_phase.feature
+    compute = None if feature is None else feature.compute
+    return compute.native if isinstance(compute, NativeFeature) else None
 
 
 def _is_plain(query: Query) -> bool:
@@ -169,10 +187,12 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     return not (phases or narrows or notes) and space.tuning is NO_TUNING
 
 
-def _plan(template: TextTemplate, fields: list[Bm25Field], step: PageStep) -> _core.Plan:
+def _plan(template: TextTemplate, fields: list[Bm25Field], native: NativeSetup | None, step: PageStep) -> _core.Plan:
     return _core.Plan(
         index=_words_name(template),
         composite=template.composite,
+        target_hits=template.target_hits or DEFAULT_TARGET_HITS,
+        native=None if native is None else native.plan,
         fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
         form=step.form,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
@@ -209,53 +229,53 @@ def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, 
             if not space.index.has(key):
                 return False
             number = space.index.number_of(key)
-            snapshot.add_field(name, number, space.index.live_lengths(number, space.accept, space.dead)[0])
+            lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.uses_lengths else (None,)
+            snapshot.add_field(name, number, lengths[0])
         for word in words:
-            parts = (
-                _in_phrase(template, word, space) if template.composite == "phrase" else _alone(template, word, space)
-            )
-            snapshot.add_word(compiled.words, word, parts)
+            described = _in_phrase if template.composite == "phrase" else _alone
+            snapshot.add_word(compiled.words, word, *described(template, word, space))
     except PaperwaspError:  # the general way will say so
         return False
     return True
 
 
-_Parts = list[tuple[float, list[tuple[int, list[int], int]]]]
-"""(idf, [(field, terms, frequency)]) of each token of a word, all of which must match; none: it matches in another
-way."""
+_Parts = list[tuple[float, float, int, list[tuple[int, list[int], int]]]]
+"""(idf, significance, length in words, [(field, terms, frequency)]) of each token of a word, all of which must match;
+none: it matches in another way."""
 
 
-def _alone(template: TextTemplate, word: str, space: SearchSpace) -> _Parts:
-    """What a word is that matches by itself."""
+def _alone(template: TextTemplate, word: str, space: SearchSpace) -> tuple[int, _Parts]:
+    """What a word scores in a weakAnd, and what it is that matches by itself."""
     notes = DEFAULT_ANNOTATIONS if is_one_token(word) else IN_PIECES
-    operator = plan(WordItem(template.index, word, annotations=notes), space)
+    item = WordItem(template.index, word, annotations=notes)
+    operator = plan(item, space)
     parts: _Parts = []
     for term in operator.children if type(operator) is AndOperator else (operator,):
         if type(term) is not TermOperator:
-            return []
+            return 0, []
         found = [_terms_of(match) for match in term.matches]
         matches = [match for match in found if match is not None]
         if len(matches) < len(found):
-            return []
-        parts.append((idf_of(None, None, term.document_frequency), matches))
-    return parts
+            return 0, []
+        parts.append((idf_of(None, None, term.document_frequency), significance_of(term), term.length, matches))
+    return score_of(item, operator, space), parts
 
 
-def _in_phrase(template: TextTemplate, word: str, space: SearchSpace) -> _Parts:
-    """What a word is between others."""
+def _in_phrase(template: TextTemplate, word: str, space: SearchSpace) -> tuple[int, _Parts]:
+    """The same of a word between others: how rare these are together is not known yet."""
     matches = []
     for field in fields_of(template.index, space):
         if not space.has_index(field):
-            return []
+            return 0, []
         terms = [
             token_match(token, field, space)
             for token in tokens_in(word, DEFAULT_ANNOTATIONS, field, space, in_phrase=True)
         ]
         found = [term for term in terms if type(term) is IndexMatch]
         if len(found) < len(terms) or not found:
-            return []
+            return 0, []
         matches.append((found[0].number, [term.term for term in found], min(term.frequency() for term in found)))
-    return [(0.0, matches)] if matches else []
+    return 0, [(0.0, 0.0, 1, matches)] if matches else []
 
 
 def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:

@@ -26,9 +26,11 @@ class TextTemplate:
     index: str
     """The index that the words of the text are in."""
     composite: str
-    """How they belong together: `or`, `and`, or `phrase`."""
+    """How they belong together: `or`, `and`, `weakAnd`, or `phrase`."""
     filters: tuple[Filter, ...] = ()
     """What makes each of the items that documents must match besides."""
+    target_hits: int = 0
+    """Of a weakAnd; 0: the default."""
 
 
 class TextQuery(NamedTuple):

@@ -25,7 +25,7 @@ from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
-from paperwasp.operators.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WordItem
+from paperwasp.operators.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WeakAndItem, WordItem
 from paperwasp.search.text_query import Filter, TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.lifting import template_of, value_of
@@ -232,18 +232,25 @@ def _template_of(prepared: PreparedQuery, plan: SearchPlan, shape: Shape) -> Tex
     if len(left) != 1:
         return None
     (text,) = left
+    index = _index_of(text)
+    target_hits = text.target_hits if isinstance(text, WeakAndItem) else 0
     for composite, make in _COMPOSITES.items():
-        if text == make(index := _index_of(text)):
-            return TextTemplate(query, index, composite, filters)
+        if text == make(index, target_hits):
+            return TextTemplate(query, index, composite, filters, target_hits)
     return None
 
 
-_COMPOSITES: Final[Mapping[str, Callable[[str], Item]]] = {
-    "or": lambda index: OrItem(tuple([WordItem(index, word) for word in _PROBE])),
-    "and": lambda index: AndItem(tuple([WordItem(index, word) for word in _PROBE])),
-    "phrase": lambda index: PhraseItem(index, _PROBE),
+_COMPOSITES: Final[Mapping[str, Callable[[str, int], Item]]] = {
+    "or": lambda index, target_hits: OrItem(_words_of_probe(index)),
+    "and": lambda index, target_hits: AndItem(_words_of_probe(index)),
+    "weakAnd": lambda index, target_hits: WeakAndItem(_words_of_probe(index), target_hits),
+    "phrase": lambda index, target_hits: PhraseItem(index, _PROBE),
 }
 """How the words of the probe may belong together."""
+
+
+def _words_of_probe(index: str) -> tuple[Item, ...]:
+    return tuple([WordItem(index, word) for word in _PROBE])
 
 
 def _index_of(item: Item) -> str:

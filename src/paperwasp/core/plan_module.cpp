@@ -1,0 +1,123 @@
+// Compiled queries as Python knows them: see plan.hpp.
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "plan.hpp"
+#include "plan_text.hpp"
+
+namespace paperwasp {
+namespace {
+
+using FieldTuple = std::tuple<std::string, double, double, double>;  // name, k1, b, average length
+
+Plan::Composite composite_of(const std::string& name) {
+    if (name == "or") return Plan::Composite::ANY;
+    if (name == "and") return Plan::Composite::ALL;
+    if (name == "weakAnd") return Plan::Composite::WEAK;
+    if (name == "phrase") return Plan::Composite::PHRASE;
+    throw nb::value_error("words belong together by or, and, weakAnd, or phrase");
+}
+
+// names, numbers (as native_scores takes them) and tables of the fields; which have elements; the window; the weights of nativeFieldMatch,
+// nativeProximity and nativeAttributeMatch, and what their sum is divided by.
+using NativeTuple =
+    std::tuple<std::vector<std::string>, In<double>, nb::list, std::vector<bool>, uint32_t, std::tuple<double, double, double, double>>;
+
+NativeRank native_of(const NativeTuple& given) {
+    const auto& [names, numbers, tables, has_elements, window, weights] = given;
+    NativeRank native;
+    native.names = names;
+    native.fields = read_native_fields(1, numbers, tables);
+    native.has_elements = has_elements;
+    if (native.fields.size() != names.size() || has_elements.size() != names.size())
+        throw nb::value_error("the numbers do not match the number of fields");
+    native.window = window;
+    std::tie(native.weights.match, native.weights.proximity, native.weights.attribute, native.weights.divisor) = weights;
+    native.tables = tables;
+    return native;
+}
+
+void make_plan(Plan* self, std::string index, const std::string& composite, uint32_t target_hits, const std::vector<FieldTuple>& fields,
+               const std::optional<NativeTuple>& native, const PageForm& form, size_t most_words, size_t most_characters) {
+    new (self) Plan();
+    self->index = std::move(index);
+    self->composite = composite_of(composite);
+    self->target_hits = target_hits;
+    if (native) self->native = native_of(*native);
+    for (const auto& [name, k1, b, average_length] : fields) {
+        if (!(k1 >= 0) || !(b >= 0 && b <= 1)) throw nb::value_error("k1 must not be negative, and b be from 0 to 1");
+        self->fields.push_back({name, k1, b, average_length});
+    }
+    self->form = form;
+    self->most_words = most_words;
+    self->most_characters = most_characters;
+}
+
+// A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
+nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, std::string_view text, uint32_t hits,
+                     uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept) {
+    const Plan& plan = nb::cast<const Plan&>(plan_object);
+    const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
+    const std::vector<std::string_view> words = plain_words(text, is_phrase);
+    if (words.empty() || words.size() > plan.most_words || hits == 0) return nb::none();
+    auto run =
+        std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
+    run->end_at(match_end_ns, end_ns);
+    if (accept) {
+        if (accept->size() * 64 < nb::cast<const Snapshot&>(snapshot_object).reader->limit())
+            throw nb::value_error("the bitmap does not cover all documents");
+        run->look_within(*accept);
+    }
+    std::vector<std::string> unknown;
+    switch (run->fill(words, unknown)) {
+        case PlanRun::Fill::UNKNOWN:
+            return nb::cast(unknown);
+        case PlanRun::Fill::OTHER_WAY:
+            return nb::none();
+        case PlanRun::Fill::READY:
+            break;
+    }
+    for (const nb::handle owner : {plan_object, snapshot_object, rows_object}) run->owners.push_back(nb::borrow(owner));
+    return nb::cast(run.release(), nb::rv_policy::take_ownership);
+}
+
+nb::object answer_of(PlanRun& self) {
+    if (!self.is_whole()) return nb::none();
+    return nb::bytes(self.answer().data(), self.answer().size());
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& m) {
+    nb::class_<Plan>(m, "Plan")
+        .def("__init__", &make_plan, nb::arg("index"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
+             nb::arg("native").none(), nb::arg("form"), nb::arg("most_words"), nb::arg("most_characters"))
+        .def("fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
+             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(),
+             "A run of the plan for a text among accepted documents; a list of its words that the snapshot does not know yet; None: it\n"
+             "goes the general way.");
+    nb::class_<PlanRun>(m, "PlanRun")
+        .def("run",
+             [](PlanRun& self) {
+                 const GilRelease unlocked(is_much(self.steps()));
+                 self.run();
+             })
+        .def_prop_ro("steps", &PlanRun::steps, "About how many nanoseconds it takes.")
+        .def_prop_ro("answer", &answer_of, "The JSON of the answer; None: it has to be found the general way.")
+        .def_prop_ro("total", &PlanRun::total)
+        .def_prop_ro("shown", &PlanRun::shown)
+        .def_prop_ro("writing_ns", &PlanRun::writing_ns);
+}
+
+}  // namespace paperwasp

@@ -1,0 +1,42 @@
+// nativeRank, or a part of it, as plans rank by it: what a rank profile says, and the query of some words. What is worked out here for a
+// query is what features/native_query.py works out, number by number.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "native_best.hpp"
+#include "native_query.hpp"
+#include "snapshot.hpp"
+
+namespace paperwasp {
+
+struct NativeRank {
+    std::vector<std::string> names;  // of the fields
+    std::vector<NativeField> fields;
+    std::vector<bool> has_elements;  // by field: nearness in it is not known here
+    uint32_t window = 1;             // terms in a row that are compared
+    NativeWeights weights{};         // without what depends on the query
+    nb::list tables;                 // which the fields point into
+};
+
+// A term of a query.
+struct NativeTerm {
+    double significance;
+    uint32_t length;  // in words
+    const std::vector<WordMatch>* matches;
+};
+
+// The query of some terms. numbers: of the fields, in the index. phrases: by list, what is to be given in place of postings, or nullptr.
+// Nothing where the kernels cannot run it.
+std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::vector<uint32_t>& numbers,
+                                           const std::vector<NativeTerm>& terms, std::vector<const WordMatch*>& phrases);
+
+// All hits of a bitmap of so many words, which is as many as documents have, best first; of equal scores the lower lid first; none
+// where a score is not finite. `found`: by list, nullptr of a word. Throws OutOfTime.
+NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
+                              size_t words, Clock& clock);
+
+}  // namespace paperwasp
