@@ -109,6 +109,19 @@ def test_the_first_of_many_groups(most: int, parents_count: int) -> None:
     assert_same(_core.first_groups(parents, keys, most), plain.first_groups(parents, keys, most))
 
 
+@pytest.mark.parametrize("order", [-1, 0, 1])
+@pytest.mark.parametrize("dtype", [np.uint32, np.int64])
+@given(st.lists(st.tuples(st.integers(1, 3), DOUBLES), max_size=20), FEW | st.just(2**40), st.randoms())
+def test_the_first_of_counted_values(
+    dtype: Any, order: int, given: list[tuple[int, float]], most: int, chance: Any
+) -> None:
+    values, rows = (chance.sample(range(100), len(given)) for _ in range(2))
+    counts, relevances = np.array([each[0] for each in given], np.int64), np.array([each[1] for each in given], float)
+    columns = np.array(values, dtype), counts, relevances, np.array(rows, np.uint32)
+    assert_same(_core.first_counted(*columns, order, most)[0], plain.first_counted(*columns, order, most)[0])
+    assert _core.first_counted(*columns, order, most)[1] == plain.first_counted(*columns, order, most)[1]
+
+
 ROWS, LONG, DOUBLE = np.zeros(3, np.uint32), np.zeros(2, np.int64), np.zeros(2)
 
 
@@ -130,6 +143,8 @@ ROWS, LONG, DOUBLE = np.zeros(3, np.uint32), np.zeros(2, np.int64), np.zeros(2)
         lambda: _core.first_groups(ROWS, [DOUBLE], 1),
         lambda: _core.first_groups(ROWS, [np.zeros(3, np.uint32)], 1),  # type: ignore[list-item]
         lambda: _core.first_groups(ROWS, [np.zeros(6)[::2]], 1),
+        lambda: _core.first_counted(LONG, LONG, DOUBLE, ROWS, 1, 1),
+        lambda: _core.first_counted(ROWS, LONG, DOUBLE, ROWS, 1, 1),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Callable[[], object]) -> None:
@@ -146,6 +161,7 @@ def test_what_does_not_fit_is_refused(call: Callable[[], object]) -> None:
         lambda rows, values: _core.group_counts(rows, 1),
         lambda rows, values: _core.group_sums(values, rows, 1),
         lambda rows, values: _core.first_groups(rows, [values], 5),
+        lambda rows, values: _core.first_counted(values, values, values.astype(np.float64), rows, 1, 5),
         lambda rows, values: _core.first_groups(values.astype(np.uint32), [values], 5),
     ],
 )

@@ -659,6 +659,9 @@ def group_best(values: _F64, groups: _U32, count: int) -> tuple[_F64, _U32]: ...
 
 # group_order.cpp
 def first_groups(parents: _U32, keys: list[_F64 | NDArray[np.int64]], most: int) -> NDArray[np.int64]: ...
+def first_counted(
+    values: _U32 | NDArray[np.int64], counts: NDArray[np.int64], relevances: _F64, rows: _U32, order: int, most: int
+) -> tuple[NDArray[np.int64], bool]: ...
 
 # http2_module.cpp
 class HpackDecoder:

@@ -11,6 +11,8 @@
 #include <memory>
 #include <numeric>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace paperwasp {
@@ -30,6 +32,8 @@ int64_t rising(double number) {
 
 class Keys {
   public:
+    Keys() = default;
+
     Keys(nb::list columns, size_t groups) {
         for (nb::handle column : columns) {
             In<double> doubles;
@@ -48,7 +52,19 @@ class Keys {
         }
     }
 
+    // A column of as many integers as there are groups, behind those that are there.
+    void add(std::vector<int64_t> column) {
+        made_.push_back(std::move(column));
+        columns_.push_back(made_.back().data());
+    }
+
+    void pop() { columns_.pop_back(); }
+
     size_t count() const { return columns_.size(); }
+
+    bool are_equal(uint32_t one, uint32_t other) const {
+        return std::all_of(columns_.begin(), columns_.end(), [=](const int64_t* column) { return column[one] == column[other]; });
+    }
 
     bool before(uint32_t one, uint32_t other) const {
         for (const int64_t* column : columns_) {
@@ -159,9 +175,63 @@ nb::object first_groups(In<uint32_t> parents, nb::list columns, size_t most) {
     return own(std::move(found));
 }
 
+// What all groups of one parent are ordered by: how many rows they have, and their best relevance, falling.
+Keys counted_keys(In<int64_t> counts, In<double> relevances, int order) {
+    const size_t groups = counts.shape(0);
+    Keys keys;
+    if (order != 0) {
+        std::vector<int64_t> column(counts.data(), counts.data() + groups);
+        if (order < 0) std::transform(column.begin(), column.end(), column.begin(), [](int64_t count) { return ~count; });
+        keys.add(std::move(column));
+    }
+    std::vector<int64_t> falling(groups);
+    std::transform(relevances.data(), relevances.data() + groups, falling.begin(), [](double relevance) { return rising(-relevance); });
+    keys.add(std::move(falling));
+    return keys;
+}
+
+// Of groups that `count_values` made: the first `most`, and whether two of these are equal in all but their values, which are no numbers.
+template <typename Value>
+nb::tuple first_counted(In<Value> values, In<int64_t> counts, In<double> relevances, In<uint32_t> rows, int order, size_t most) {
+    const size_t groups = values.shape(0);
+    if (counts.shape(0) != groups || relevances.shape(0) != groups || rows.shape(0) != groups)
+        throw std::invalid_argument("a count, a relevance and a row for each value");
+    auto found = std::make_unique<std::vector<int64_t>>();
+    bool has_equal = false;
+    {
+        const GilRelease release(is_much(8 * groups));
+        Clock clock;
+        clock.spend(static_cast<int64_t>(4 * groups));
+        Keys keys = counted_keys(counts, relevances, order);
+        Numbers numbers(groups);
+        if (most < groups) {
+            keys.add({rows.data(), rows.data() + groups});
+            numbers = most > 0 ? first_of_all(groups, most, keys, clock) : Numbers();
+            keys.pop();
+        } else {
+            std::iota(numbers.begin(), numbers.end(), 0);
+        }
+        if constexpr (std::is_same_v<Value, int64_t>) keys.add({values.data(), values.data() + groups});
+        sort_first(numbers.data(), numbers.data() + numbers.size(), numbers.size(), keys, clock);
+        if constexpr (!std::is_same_v<Value, int64_t>)
+            has_equal = std::adjacent_find(numbers.begin(), numbers.end(),
+                                           [&](uint32_t one, uint32_t other) { return keys.are_equal(one, other); }) != numbers.end();
+        found->assign(numbers.begin(), numbers.end());
+    }
+    return nb::make_tuple(own(std::move(found)), has_equal);
+}
+
+template <typename Value>
+void bind_first_counted(nb::module_& m) {
+    m.def("first_counted", &first_counted<Value>, nb::arg("values").noconvert(), nb::arg("counts").noconvert(),
+          nb::arg("relevances").noconvert(), nb::arg("rows").noconvert(), nb::arg("order"), nb::arg("most"));
+}
+
 }  // namespace
 
 void bind_group_order(nb::module_& m) {
+    bind_first_counted<uint32_t>(m);
+    bind_first_counted<int64_t>(m);
     m.def("first_groups", &first_groups, nb::arg("parents").noconvert(), nb::arg("keys"), nb::arg("most"));
 }
 

@@ -93,3 +93,29 @@ def first_groups(parents: Groups, keys: Sequence[NDArray[Any]], most: int) -> Nu
     order = np.lexsort((*reversed(keys), parents)).astype(np.int64)
     starts = np.searchsorted(parents[order], parents[order])
     return order[np.arange(len(order)) - starts < most]
+
+
+def first_counted(
+    values: NDArray[Any],
+    counts: Numbers,
+    relevances: NDArray[np.float64],
+    rows: NDArray[np.uint32],
+    order: int,
+    most: int,
+) -> tuple[Numbers, bool]:
+    """The numbers of the first `most` groups that `count_values` made, by their counts, if `order` is 1 (rising) or -1
+    (falling), then by their relevances, falling; and whether two of them are equal in both, and their values are codes.
+
+    Where there are more than `most`, those with lower rows are taken of equal ones. Those that are taken are in the
+    order of their values, if these are numbers, and else of their own numbers.
+    """
+    keys = [*([counts * order] if order else []), -relevances]
+    parents = np.zeros(len(values), np.uint32)
+    taken = np.arange(len(values)) if len(values) <= most else first_groups(parents, [*keys, rows], most)
+    own = [key[taken] for key in keys]
+    is_coded = values.dtype == np.uint32
+    last = taken if is_coded else values[taken]
+    taken = taken[first_groups(parents[: len(taken)], [*own, last], most)]
+    own = [key[taken] for key in keys]
+    equal = np.all([(key[1:] == key[:-1]) | (np.isnan(key[1:]) & np.isnan(key[:-1])) for key in own], axis=0)
+    return taken, is_coded and bool(equal.any())

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import lru_cache
 from typing import Final
 
 from paperwasp.errors import InvalidQuery
@@ -27,6 +28,8 @@ UNSTABLE: Final = 1
 _INTEGER_BITS: Final = 32
 _LONGEST_PATH: Final = 100
 _SHOWN_CHARACTERS: Final = 100
+_KEPT_INTEGERS: Final = 1024
+"""The texts of so many integers are kept: most are places in short lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ def _encode_position(position: PagePosition) -> str:
 _LETTERS: Final = str.maketrans("0123456789abcdef", "ABCDEFGHIJKLMNOP")
 
 
+@lru_cache(maxsize=_KEPT_INTEGERS)
 def _encode_integer(integer: int) -> str:
     """An integer of 32 bits with a sign."""
     interleaved = 2 * integer if integer >= 0 else -2 * integer - 1

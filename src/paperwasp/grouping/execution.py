@@ -45,6 +45,11 @@ class Hits:
     """The place of each in the order of a sorting; None: by falling relevance, of equal ones the lower lid first."""
 
     @cached_property
+    def highest(self) -> float:
+        """The relevance of the best; 0 where there are none."""
+        return highest_of(self.relevances)
+
+    @cached_property
     def relevance(self) -> float | None:
         """The relevance that all hits have; None where they differ."""
         least = float(self.relevances.min(initial=np.inf))
@@ -100,7 +105,7 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     if request.top_n is not None:
         found = found.at(_first_hits(hits, request.top_n))
     states = tuple(aggregator.collect(found.rows, found.groups, 1) for aggregator in bound.aggregators)
-    levels = [root_groups(request, found.rows.relevances, states)]
+    levels = [root_groups(request, highest_of(found.rows.relevances), states)]
     held = held_bytes(levels[0])
     for level in bound.levels:
         check_time()
@@ -111,15 +116,15 @@ def execute(bound: BoundRequest, hits: Hits, *, cuts: bool = True) -> PartialRes
     return PartialResult(request.number, tuple(levels))
 
 
-def root_groups(request: GroupingRequest, relevances: NDArray[np.float64], states: tuple[State, ...] = ()) -> Groups:
-    """The root: one group of all hits."""
-    return Groups(
-        request.root_tag,
-        np.zeros(1, np.uint32),
-        Values(Kind.NULL, np.zeros(1, np.uint32)),
-        np.array([relevances.max(initial=-np.inf) if len(relevances) else 0.0]),
-        states,
-    )
+def highest_of(relevances: NDArray[np.float64]) -> float:
+    """The relevance of the best hit; 0 where there are none."""
+    return float(relevances.max()) if len(relevances) else 0.0
+
+
+def root_groups(request: GroupingRequest, highest: float, states: tuple[State, ...] = ()) -> Groups:
+    """The root: one group of all hits, the best of which has the relevance `highest`."""
+    root = np.zeros(1, np.uint32)
+    return Groups(request.root_tag, root, Values(Kind.NULL, root), np.array([highest]), states)
 
 
 def best_of_groups(

@@ -21,7 +21,6 @@ from paperwasp.grouping.aggregators.count import CountState
 from paperwasp.grouping.columns import plain_column
 from paperwasp.grouping.cutting import first_groups, most_groups
 from paperwasp.grouping.execution import Hits, check_count, root_groups
-from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.ragged import Numbers
 from paperwasp.grouping.request import GroupingRequest, Level
@@ -60,9 +59,14 @@ def facet(
         counted: _Counted = _core.count_values(codes, hits.lids, hits.relevances)
     else:
         counted = _counted_together(codes, hits, threads, together)
-    return PartialResult(
-        request.number, (root_groups(request, hits.relevances), _of(level, kind, table, hits, counted))
-    )
+    return PartialResult(request.number, (root_groups(request, hits.highest), _of(level, kind, table, counted)))
+
+
+def facet_bytes(result: PartialResult) -> int:
+    """What the groups of a facet take in memory: `memory.held_bytes` without those of the root."""
+    groups = result.levels[1]
+    each = groups.parents.itemsize + groups.ids.data.itemsize + 8 * (1 + len(groups.states))
+    return len(groups.parents) * each
 
 
 _Counted = tuple[NDArray[Any], Numbers, NDArray[np.float64], NDArray[np.uint32]]
@@ -103,26 +107,20 @@ def is_facet(request: GroupingRequest) -> bool:
     """Return whether a request counts the hits of the values of an attribute, and does nothing else."""
     if request.top_n is not None or request.aggregations or len(request.levels) != 1:
         return False
-    (level,) = request.levels
-    if level.filter is not None or len(level.order) > 1:
-        return False
+    level = request.levels[0]
     by = level.expression
-    if by.function != "attribute" or not isinstance(by.arguments[0], str):
+    if by.function != "attribute" or level.filter is not None or len(level.order) > 1:
         return False
-    counted = (*(each.expression for each in level.aggregations), *(key.expression for key in level.order))
-    return all(_is_count(expression) for expression in counted)
+    for expression in [each.expression for each in level.aggregations] + [key.expression for key in level.order]:
+        if expression.function != "count" or expression.arguments:
+            return False
+    return isinstance(by.arguments[0], str)
 
 
-def _is_count(expression: Expression) -> bool:
-    return expression.function == "count" and not expression.arguments
-
-
-def _of(level: Level, kind: Kind, table: Table | None, hits: Hits, counted: _Counted) -> Groups:
+def _of(level: Level, kind: Kind, table: Table | None, counted: _Counted) -> Groups:
     """The groups of the level."""
     ids, counts, relevances, best_rows = counted
     check_count(len(ids))
-    if hits.relevance is not None:
-        relevances = np.full(len(ids), hits.relevance)
     kept = _first(level, Values(kind, ids, table), counts, relevances, best_rows)
     chosen = CountState(counts[kept])
     states = (chosen,) * max(len(level.aggregations), len(level.order))
@@ -134,14 +132,13 @@ def _first(
 ) -> Numbers:
     """The numbers of the groups that are left, in their order, which `cutting` has: those whose best hits come first
     are taken, and shown by their ids."""
-    keys: list[NDArray[Any]] = [-relevances]
-    if level.order:
-        (key,) = level.order
-        keys = [counts if key.is_ascending else ~counts, *keys]
-    parents = np.zeros(len(counts), np.uint32)
     most = most_groups(level)
-    if most is None or len(counts) <= most:
-        return first_groups(parents, [*keys, ranks_of_distinct(ids)], None)
-    kept = first_groups(parents, [*keys, best_rows.astype(np.int64)], most)
-    ranks = ranks_of_distinct(Values(ids.kind, ids.data[kept], ids.table))
-    return kept[first_groups(parents[: len(kept)], [*(key[kept] for key in keys), ranks], None)]
+    order = 0 if not level.order else 1 if level.order[0].is_ascending else -1
+    limit = len(counts) if most is None else max(0, most)
+    kept, has_equal = _core.first_counted(ids.data, counts, relevances, best_rows, order, limit)
+    if not has_equal:
+        return kept
+    keys: list[NDArray[Any]] = [-relevances[kept], ranks_of_distinct(Values(ids.kind, ids.data[kept], ids.table))]
+    if order:
+        keys.insert(0, counts[kept] * order)
+    return kept[first_groups(np.zeros(len(kept), np.uint32), keys, None)]

@@ -57,11 +57,11 @@ WORD_CHARACTERS: Final = 100
 """A text of more counts as several words."""
 POSTING_NS: Final = 1
 """Of one posting that is read, or one row of a column that is looked at."""
-FACET_NS: Final = 50_000
+FACET_NS: Final = 30_000
 """Of a facet, whatever it counts."""
 FACET_HIT_NS: Final = 10
 """Of one hit that it counts."""
-FACET_GROUP_NS: Final = 3_000
+FACET_GROUP_NS: Final = 1_500
 """Of one group that is shown."""
 POSITION_NS: Final = 20
 """Of one document of a phrase's rarest word."""

@@ -23,7 +23,7 @@ from paperwasp.grouping.binding import Binding, BoundRequest, bound_request
 from paperwasp.grouping.columns import MissingAttribute
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.facets import PART_ROWS, facet
+from paperwasp.grouping.facets import PART_ROWS, facet, facet_bytes
 from paperwasp.grouping.filters import bind_filter
 from paperwasp.grouping.memory import TextMemory, check_memory, held_bytes
 from paperwasp.grouping.merging import merged
@@ -70,11 +70,14 @@ class HitGroups:
             grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
                 result = self._facet(request, bound, grouped) if self._is_one else None
-                if result is None:
+                if result is not None:
+                    self._held_bytes += facet_bytes(result)
+                else:
                     columns = bound.setting.space.columns if view.grouped is None else view.grouped
                     result = execute(_bound(request, bound, columns, ids, texts), grouped, cuts=self._is_one)
-                found.append(self._written(result, view, ranked))
-                self._held_bytes += held_bytes(found[-1])
+                    result = self._written(result, view, ranked)
+                    self._held_bytes += held_bytes(result)
+                found.append(result)
                 check_memory(self._held_bytes)
         if bound.observer.is_tracing:
             bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])

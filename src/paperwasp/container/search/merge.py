@@ -18,6 +18,7 @@ from paperwasp.container.search.rendering import Coverage, SearchError, SearchRe
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.result.shown import ShownRoot, shown
+from paperwasp.grouping.result.shown_facets import shown_facets
 from paperwasp.search.grouping import merged_results
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 
@@ -107,7 +108,8 @@ def _groups(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> li
     roots = []
     for layout in plan.layouts:
         for cluster, of_cluster in results:
-            root = shown(layout, {result.number: result for result in of_cluster})
+            found_by_number = {result.number: result for result in of_cluster}
+            root = shown_facets(layout, found_by_number) or shown(layout, found_by_number)
             if root is not None:
                 roots.append((cluster, root))
     return roots
