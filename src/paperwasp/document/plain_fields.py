@@ -8,8 +8,7 @@ gives the same values for what the kernel takes.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.core import _core
@@ -68,30 +67,27 @@ class PlainFields:
 
     def read_put(self, body: bytes) -> PlainPut | None:
         """The fields of a put that has nothing else; None where it goes the general way."""
-        read = self._read(body, self._kernel.put)
-        return None if read is None else PlainPut(*read)
+        if len(body) > limits.JSON_PIECE_BYTES or (found := self._kernel.put(body)) is None:
+            return None
+        return PlainPut(*found) if self._set_tensors(found[0]) else None
 
     def read_update(self, body: bytes) -> PlainUpdate | None:
         """The assignments of an update that has nothing else; None where it goes the general way."""
-        read = self._read(body, self._kernel.assigned)
-        if read is None:
+        if len(body) > limits.JSON_PIECE_BYTES or (found := self._kernel.assigned(body)) is None:
             return None
-        values, json = read
+        values, json = found
+        if not self._set_tensors(values):
+            return None
         return PlainUpdate(tuple([FieldUpdate(name, Assign(value)) for name, value in values.items()]), json)
 
-    def _read(
-        self, body: bytes, read: Callable[[bytes], tuple[dict[str, Value], bytes] | None]
-    ) -> tuple[dict[str, Value], bytes] | None:
-        if len(body) > limits.JSON_PIECE_BYTES or (found := read(body)) is None:
-            return None
-        if self._tensors:
-            values = found[0]
-            try:
-                for name in self._tensors.keys() & values.keys():
-                    values[name] = dense_tensor(values[name], self._tensors[name])
-            except ValueError:
-                return None
-        return found
+    def _set_tensors(self, values: dict[str, Any]) -> bool:
+        """Makes tensors of the cells that were read; whether they are what the general way takes."""
+        try:
+            for name in self._tensors.keys() & values.keys() if self._tensors else ():
+                values[name] = dense_tensor(values[name], self._tensors[name])
+        except ValueError:
+            return False
+        return True
 
 
 def _kind_of(data_type: DataType) -> tuple[int, int, int] | None:

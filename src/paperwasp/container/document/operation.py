@@ -56,7 +56,7 @@ def _get(request: Request, document_id: DocumentId, options: Options, routes: Ro
 
 
 def _put(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
-    route = _route_of_change(document_id, options, routes)
+    route = route_of_change(document_id.document_type, options, routes)
     if (plain := route.plain.read_put(request.body)) is not None:
         condition = _condition_of(options, routes)
         fields, json = route.finish_plain_put(document_id, plain, options.time_left)
@@ -69,7 +69,7 @@ def _put(request: Request, document_id: DocumentId, options: Options, routes: Ro
 
 
 def _update(request: Request, document_id: DocumentId, options: Options, routes: Routes) -> Call:
-    route = _route_of_change(document_id, options, routes)
+    route = route_of_change(document_id.document_type, options, routes)
     if (plain := route.plain.read_update(request.body)) is not None:
         condition = _condition_of(options, routes)
         updates, json = route.finish_plain_update(document_id, plain, options.time_left)
@@ -96,8 +96,9 @@ _Read = Callable[[Request, DocumentId, Options, Routes], Call]
 _READERS: Final[Mapping[str, _Read]] = {"GET": _get, "POST": _put, "PUT": _update, "DELETE": _remove}
 
 
-def _route_of_change(document_id: DocumentId, options: Options, routes: Routes) -> Route:
-    return routes.route(document_id.document_type, _cluster_of_change(options, routes))
+def route_of_change(document_type: str, options: Options, routes: Routes) -> Route:
+    """The route of a change of a document. Errors: InvalidInput."""
+    return routes.route(document_type, _cluster_of_change(options, routes))
 
 
 def _cluster_of_change(options: Options, routes: Routes) -> str | None:

@@ -23,7 +23,7 @@ ROOT: Final = "/document/v1/"
 _MAX_NUMBER: Final = 2**64 - 1
 _OPTIONS_CACHED: Final = 256
 _STARTS_CACHED: Final = 64
-_DOCID: Final = "/docid/"
+DOCID: Final = "/docid/"
 _COLONS: Final = 4
 """Between the parts of an id."""
 _PATHS: Final = """Available paths are:
@@ -41,8 +41,8 @@ def read_path(raw_path: str) -> DocumentId | None:
 
     Slashes in the last part need not be encoded. Errors: NotFound for a path that is none of ours; InvalidInput.
     """
-    start, _, rest = raw_path.partition(_DOCID)
-    if rest and "%" not in raw_path and "+" not in raw_path and (names := _plain_names(start)) is not None:
+    start, _, rest = raw_path.partition(DOCID)
+    if rest and "%" not in raw_path and "+" not in raw_path and (names := plain_names(start)) is not None:
         document_id = DocumentId(*names, rest)
         if not (rest.isascii() and rest.isprintable()):
             _check_text(document_id)
@@ -59,7 +59,7 @@ def read_path(raw_path: str) -> DocumentId | None:
 
 
 @lru_cache(maxsize=_STARTS_CACHED)
-def _plain_names(start: str) -> tuple[str, str] | None:
+def plain_names(start: str) -> tuple[str, str] | None:
     """The namespace and the document type in the start of a path, behind which an id follows, where no character of
     either needs a closer look; None for any other start. A feed has one, or few."""
     names = start.removeprefix(ROOT).split("/")

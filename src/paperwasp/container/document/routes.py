@@ -74,6 +74,11 @@ class Route:
         return self.processor is not None and self.processor.is_slow
 
     @property
+    def is_direct(self) -> bool:
+        """Whether every change goes to one content cluster, with the fields as they were sent."""
+        return len(self.targets) == 1 and not self.is_selective and self.processor is None
+
+    @property
     def derived(self) -> frozenset[str]:
         """The fields that indexing makes of the document's."""
         return frozenset() if self.processor is None else self.processor.fields

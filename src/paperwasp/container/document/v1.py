@@ -36,6 +36,7 @@ from paperwasp.container.document.answer import (
 from paperwasp.container.document.decoded import DecodedPuts
 from paperwasp.container.document.many import ManyDocuments
 from paperwasp.container.document.operation import METHODS, Call, read_call
+from paperwasp.container.document.plain_changes import PlainChanges
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
@@ -77,6 +78,7 @@ class DocumentApi:
         self._turns = Turns()
         self.embedding: Final = EmbeddingThreads("document-embedding", limits.embedding.DOCUMENT_THREADS)
         self._routes: Routes | None = None
+        self._plain_changes: PlainChanges | None = None
         self._many: ManyDocuments | None = None
         self.decoded_puts: DecodedPuts | None = None
         """What takes puts that have no JSON; None: there is no application."""
@@ -84,11 +86,12 @@ class DocumentApi:
     def configure(self, model: ApplicationModel | None, container: Container | None = None) -> None:
         """Serves the documents of `model` from now on, as the container says; None: there is no application."""
         if model is None:
-            self._routes = self._many = self.decoded_puts = None
+            self._routes = self._plain_changes = self._many = self.decoded_puts = None
             return
         routes = Routes(model, self._address_of, container)
         self._many = ManyDocuments(self._messenger, model, self._address_of, routes, self.embedding, self._environment)
         self.decoded_puts = DecodedPuts(routes, self.queue)
+        self._plain_changes = PlainChanges(routes)
         self._routes = routes
 
     @property
@@ -102,6 +105,8 @@ class DocumentApi:
 
     def begin(self, request: Request) -> Begun:
         """As `handle`; where one content cluster is asked for one document, no task waits for the answer."""
+        if self._plain_changes is not None and (call := self._plain_changes.read(request)) is not None:
+            return self._ask_one(request, call)
         if self._routes is not None and self._routes.slow_types and (slow := _slow_id(request, self._routes)):
             return self._begin_beside(request, slow)
         if is_large(request):
@@ -121,12 +126,15 @@ class DocumentApi:
     def _begin(self, request: Request, call: Call | ManyDocuments | Response, since: float | None = None) -> Begun:
         """`since`: when the request's time began, by the monotonic clock; None: now."""
         if isinstance(call, Call):
-            asking = _Asking(request, call)
             if len(call.targets) != 1:
-                return self._ask_several(asking, call, since)
-            self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
-            return asking.answer
+                return self._ask_several(_Asking(request, call), call, since)
+            return self._ask_one(request, call, since)
         return call if isinstance(call, Response) else _answer_many(request, call)
+
+    def _ask_one(self, request: Request, call: Call, since: float | None = None) -> PendingAnswer:
+        asking = _Asking(request, call)
+        self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
+        return asking
 
     async def _begin_beside(self, request: Request, document_id: str) -> Answer | PendingAnswer:
         """Reads the request on a thread, and sends it behind the changes of the same document that came before."""
@@ -196,26 +204,26 @@ class DocumentApi:
         return self.queue.ask(target.address, call.message, call.options.timeout_ms, since)
 
 
-class _Asking:
-    """A request that content clusters have been asked for, and its answer."""
+class _Asking(PendingAnswer):
+    """The answer to a request that content clusters have been asked for."""
 
-    __slots__ = ("_call", "_request", "_since_ns", "answer")
+    __slots__ = ("_call", "_request", "_since_ns")
 
     def __init__(self, request: Request, call: Call) -> None:
+        super().__init__()
         self._request = request
         self._call = call
         self._since_ns = monotonic_ns() if call.options.trace_level > 0 else 0
-        self.answer = PendingAnswer()
 
     def take(self, found: Any) -> None:
-        """Makes the answer of what the one content cluster has answered, or of an error."""
+        """Gives the answer by what the one content cluster has answered, or by an error."""
         try:
             if isinstance(found, Exception) and not isinstance(found, PaperwaspError):
                 raise found
             answer: Response | Exception = self.response_to(found)
         except Exception as error:  # a defect
             answer = error
-        self.answer.give(answer)
+        self.give(answer)
 
     def response_to(self, found: Found | PaperwaspError) -> Response:
         """The response to what was found, or to an error."""

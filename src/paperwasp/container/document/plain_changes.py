@@ -1,0 +1,97 @@
+"""Puts and updates of plain fields, read in few steps: nearly all that a feed sends.
+
+Requests with one method, one start of the path and one query string are alike: where they lead and what they ask for is
+looked up once, and of each request only the document's name and its fields are read. Whatever is otherwise goes the
+general way (`document.operation`), which gives the same for what is taken here, and says what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.container.document.operation import Call, route_of_change
+from paperwasp.container.document.request import DOCID, Options, plain_names, read_options
+from paperwasp.container.document.routes import Route, Routes
+from paperwasp.content.messages import ApplyRequest
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put, Update
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.messages import Request
+
+
+class PlainChanges:
+    """Reads the plain changes of an application. One event loop."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+        self._known: Final[dict[tuple[str, str, str], _Alike | None]] = {}
+        """By method, start of the path and query string; None: those go the general way."""
+
+    def read(self, request: Request) -> Call | None:
+        """As `operation.read_call` reads the request; None where it is for the general way."""
+        start, _, name = request.raw_path.partition(DOCID)
+        key = (request.method, start, request.query)
+        alike = self._known[key] if key in self._known else self._look_up(*key)
+        if alike is None or not name or "%" in name or "+" in name or not (name.isascii() and name.isprintable()):
+            return None
+        return alike.read(name, request.body)
+
+    def _look_up(self, method: str, start: str, query: str) -> _Alike | None:
+        if method not in ("POST", "PUT"):
+            return None
+        if len(self._known) >= limits.ALIKE_CHANGES:
+            self._known.clear()
+        found = self._known[method, start, query] = self._alike(method, start, query)
+        return found
+
+    def _alike(self, method: str, start: str, query: str) -> _Alike | None:
+        if len(query) > limits.DOCUMENT_INLINE_QUERY_CHARACTERS or (names := plain_names(start)) is None:
+            return None
+        try:
+            options = read_options(query, method)
+            route = route_of_change(names[1], options, self._routes)
+        except PaperwaspError:
+            return None
+        asks_more = options.dry_run or options.trace_level or options.condition
+        if asks_more or not route.is_direct:
+            return None
+        return (_Puts if method == "POST" else _Updates)(names, options, route)
+
+
+class _Alike:
+    """Requests that are alike."""
+
+    __slots__ = ("_create", "_names", "_options", "_plain", "_targets")
+
+    def __init__(self, names: tuple[str, str], options: Options, route: Route) -> None:
+        self._names = names
+        self._options = options
+        self._create = bool(options.create)
+        self._plain = route.plain
+        self._targets = route.targets
+
+    def read(self, name: str, body: bytes) -> Call | None:
+        raise NotImplementedError
+
+
+class _Puts(_Alike):
+    __slots__ = ()
+
+    def read(self, name: str, body: bytes) -> Call | None:
+        if (plain := self._plain.read_put(body)) is None:
+            return None
+        document_id = DocumentId(*self._names, name)
+        put = Put(document_id, plain.fields, None, self._create, plain.json)
+        return Call(document_id, self._targets, ApplyRequest(put, len(body)), self._options)
+
+
+class _Updates(_Alike):
+    __slots__ = ()
+
+    def read(self, name: str, body: bytes) -> Call | None:
+        if (plain := self._plain.read_update(body)) is None:
+            return None
+        document_id = DocumentId(*self._names, name)
+        update = Update(document_id, plain.updates, self._create, json=plain.json)
+        return Call(document_id, self._targets, ApplyRequest(update, len(body)), self._options)
