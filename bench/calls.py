@@ -196,6 +196,7 @@ def opened(directory: Path, application: Path, *, counts_calls: bool = True) -> 
         closing.callback(clusters.stop)
         clusters.extend(NAME, 1, model.content_clusters)
         for running in clusters._running.values():
+            running._housekeeping.stop()  # two may not fill the rows of one node
             _fill_rows(running._node)
         app = ContainerApp(messenger, NAME)
         app.configure(Running(1, model, model.containers[0], NAME))
@@ -203,7 +204,7 @@ def opened(directory: Path, application: Path, *, counts_calls: bool = True) -> 
 
 
 def _fill_rows(node: ContentNode) -> None:
-    """Do at once what the node's chore does within a second, so that what is measured does not depend on when."""
+    """Do at once what the node's chore would do soon, so that what is measured does not depend on when it does."""
     filling = RowFilling(node.reader)
     while node.reader.view().rows.limit < node.reader.view().limit:
         filling()
