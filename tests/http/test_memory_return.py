@@ -85,6 +85,8 @@ REST = limits.MEMORY_RESTING_BYTES
         ([0, REST - 1, REST - 1], 3 * REST, 0),
         ([0, REST, 2 * REST, 3 * REST], 3 * REST, 0),  # it works still
         ([4 * REST, 2 * REST, 2 * REST], 3 * REST, 1),  # it has become smaller
+        ([4 * REST, 4 * REST, 4 * REST], 3 * REST, 1),  # what was freed before it began
+        ([4 * REST, 4 * REST, 4 * REST], REST - 1, 0),
     ],
 )
 def test_it_is_given_back_once_when_work_rests(resident: list[int], unused: int, releases: int) -> None:

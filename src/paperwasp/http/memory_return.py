@@ -35,8 +35,10 @@ class MemoryReturn:
         """Free bytes after the last release, or the fewest that were seen since."""
         self._least_resident = resident()
         """The same of the memory of the process."""
-        self._last_resident = self._rested = self._least_resident
-        """The same at the last look; and how large the process was when it was given back, or found to be at rest."""
+        self._last_resident = self._least_resident
+        """The same at the last look."""
+        self._rested = 0
+        """How large the process was when work last rested: not yet, so that what the start has freed is given back."""
         self._lock = Lock()
         """Of what is done on threads."""
 
