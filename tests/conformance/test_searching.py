@@ -189,7 +189,7 @@ def test_timeouts(served: Served, timeout: str) -> None:
 
 def test_the_default_timeout(served: Served) -> None:
     assert limits.QUERY_TIMEOUT_MS == 500
-    traced = web.get(f"{served.url}/search/", params={"yql": ALL, "tracelevel": 1}).text
+    traced = web.post(f"{served.url}/search/", json={"yql": ALL, "tracelevel": 1}).text
     assert "timeout=500ms" in traced
 
 

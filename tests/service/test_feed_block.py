@@ -88,6 +88,8 @@ def test_feeding_goes_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     def probe(self: SystemProbe) -> Usage:
         found = measure(self)
+        if not self._directory.is_relative_to(tmp_path):  # a service that other tests share measures, too
+            return found
         measured.release()
         free_bytes = 0 if is_full.is_set() else found.disk.free_bytes
         return replace(found, disk=replace(found.disk, free_bytes=free_bytes))
