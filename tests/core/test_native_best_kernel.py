@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,24 @@ def found_lists(plain: PlainIndex, query: Query, documents: int) -> dict[int, An
     return found
 
 
+def of_parts(
+    reader: Any, shared: dict[str, Any], listed: dict[int, Any], hits: Any, k: int, seed: int
+) -> tuple[list[int], list[float], int]:
+    """The best of some parts of the hits in any order, and how many were searched."""
+    chance = random.Random(seed)
+    bounds = sorted({0, *(64 * chance.randrange(len(hits) + 1) for _ in range(3))})
+    parts = list(pairwise([*bounds, 2**32 - 1]))
+    chance.shuffle(parts)
+    floor, best, searched = _core.NativeFloor(), list[tuple[float, int]](), 0
+    for first, last in parts:
+        found = _core.best_native(reader, **shared, given=listed, hits=hits, k=k, first=first, last=last, floor=floor)
+        assert found is not None
+        best += [(-score, lid) for lid, score in zip(found[0].tolist(), found[1].tolist(), strict=True)]
+        searched += found[2]
+    best = sorted(best)[:k]
+    return [lid for _, lid in best], [-score for score, _ in best], searched
+
+
 @settings(deadline=None, max_examples=150)
 @given(
     corpus=corpora,
@@ -74,6 +94,7 @@ def test_the_best_are_those_of_all_scores(
         assert found[0].tolist() == [lid for _, lid in best]
         assert found[1].tolist() == [score for score, _ in best]
         assert found[2] == len(lids)
+        assert of_parts(reader, shared, listed, hits, k, seed) == (found[0].tolist(), found[1].tolist(), len(lids))
     counts = all(weight > 0 for weight in (*shared["term_weights"], query.numbers[1], query.weights[2]))
     counts = counts and not 0 < query.numbers[8] < 0.1  # where nearness may be worth millions, bounds are not near
     enough = len(best) == k and best[-1][0] > score_in_no_list(query) * (1 + 1e-6) + 1e-6
@@ -120,6 +141,10 @@ def test_worths_are_kept_within_their_bytes() -> None:
         {"given": {0: (np.array([200], np.uint32), np.array([0, 1], np.uint32), np.zeros(1, np.uint32))}},
         {"given": {0: (np.array([2], np.uint32), np.array([0, 2], np.uint32), np.zeros(1, np.uint32))}},
         {"weights": np.ones(5)},
+        {"first": 64},
+        {"last": 64},
+        {"first": 1, "floor": _core.NativeFloor()},
+        {"last": 63, "floor": _core.NativeFloor()},
     ],
 )
 def test_arrays_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:

@@ -5,22 +5,27 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 from unittest.mock import patch
 
 import pytest
 
 from paperwasp.core import _core
+from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
 from paperwasp.features import native_query
 from paperwasp.schema import parse_schemas
+from paperwasp.search import scored_blocks
+from paperwasp.search.helpers import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of
+from tests.search.test_scored_blocks import Pool
 
 SCHEMA = """
 schema s {
@@ -129,6 +134,46 @@ def test_hits_are_those_of_the_features(node: TestNode, profile: str) -> None:
         assert [(hit.document_id, hit.relevance) for hit in found.hits] == [
             (hit.document_id, hit.relevance) for hit in whole.hits
         ], where
+
+
+@pytest.mark.parametrize("profile", ["default", "match"])
+def test_the_best_of_parts_are_those_of_all(node: TestNode, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scored_blocks, "THREAD_NS", 1)
+    chance, pool = random.Random(f"{SEED} parts {profile}"), Pool()
+    for _ in range(25):
+        tree = parse_yql(f"select * from s where {condition(chance)}").tree
+        request = query_of(tree, ("s",), profile, hits=chance.choice((1, 7, 40)))
+        one, several = (
+            search(node.node.reader.view(), request, served)
+            for served in (ServedSchemas(), ServedSchemas(Helpers(pool)))
+        )
+        assert (one.total_count, one.coverage) == (several.total_count, several.coverage), request
+        assert [(hit.document_id, hit.relevance) for hit in one.hits] == [
+            (hit.document_id, hit.relevance) for hit in several.hits
+        ], request
+    assert pool.offered > 25
+
+
+def test_what_parts_had_no_time_for_is_not_searched(node: TestNode, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part without time gives nothing, and the answer has what the others found; without any there is none."""
+    monkeypatch.setattr(scored_blocks, "THREAD_NS", 1)
+    request = query_of(WORDS_OR_PHRASE, ("s",), "default", hits=3)
+    best, late = _core.best_native, list[int]()
+
+    def second_is_late(*asked: Any) -> Any:
+        late.append(asked[-2])
+        if len(late) == 2:
+            raise OutOfTime
+        return best(*asked)
+
+    with patch.object(_core, "best_native", second_is_late):
+        found = search(node.node.reader.view(), request, ServedSchemas(Helpers(Pool())))
+    assert len(late) > 2
+    assert found.degraded == {"timeout"}
+    assert 0 < found.coverage < 1
+    with patch.object(_core, "best_native", side_effect=OutOfTime):
+        none = search(node.node.reader.view(), request, ServedSchemas(Helpers(Pool())))
+    assert (none.coverage, none.hits) == (0, ())
 
 
 @pytest.mark.parametrize("profile", ["default", "title_only", "match"])

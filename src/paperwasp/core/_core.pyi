@@ -396,6 +396,9 @@ def native_scores(
 ) -> None: ...
 
 # native_best.cpp
+class NativeFloor:
+    def __init__(self) -> None: ...
+
 def best_native(
     reader: Reader,
     numbers: _F64,
@@ -408,7 +411,10 @@ def best_native(
     weights: _F64,
     hits: _U64,
     k: int,
-) -> tuple[_U32, _F64, int] | None: ...
+    first: int = 0,
+    last: int = 0xFFFFFFFF,
+    floor: NativeFloor | None = None,
+) -> tuple[_U32, _F64, int, float] | None: ...
 
 # field_match.cpp
 def field_match(

@@ -100,7 +100,7 @@ void all_dots(Matrix<T> a, Matrix<T> b, OutMatrix<T> out) {
     T* to = out.data();
     const size_t step = rows_in_cache<T>(size);
     Clock clock;
-    const GilRelease release(is_much(n * m * (size / 16 + 1)));
+    const GilRelease release(is_much(n * m * (size / 4 + 1)));
     for (size_t from = 0; from < m; from += step) {
         const size_t count = std::min(step, m - from);
         for (size_t i = 0; i < n; ++i) {
@@ -119,7 +119,7 @@ void dots_at(In<T> vector, Matrix<T> rows, In<int64_t> at, Out<T> out) {
     for (size_t i = 0; i < m; ++i)
         if (row[i] >= 0 && static_cast<size_t>(row[i]) >= n) throw std::invalid_argument("no such row");
     Clock clock;
-    const GilRelease release(is_much(m * (size / 16 + 1)));
+    const GilRelease release(is_much(m * (size / 4 + 1)));
     for (size_t i = 0; i < m;) {
         size_t run = 1;  // rows that stand together are read as one matrix
         while (i + run < m && run < ROWS_IN_A_RUN && row[i + run] == row[i] + static_cast<int64_t>(run)) ++run;

@@ -69,8 +69,8 @@ struct Candidate {
 class NativeBest {
   public:
     NativeBest(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
-               size_t words, uint32_t k, Clock& clock)
-        : reader_(reader), query_(query), hits_(hits), words_(words), k_(k), clock_(clock), entries_(query.lists.size()) {
+               size_t words, uint32_t k, Clock& clock, const NativePart& part)
+        : reader_(reader), query_(query), hits_(hits), words_(words), k_(k), clock_(clock), part_(part), entries_(query.lists.size()) {
         std::fill(entries_.begin(), entries_.end(), NativeEntry{0, 0, nullptr});
         for (const NativeField& field : query.fields) numbers_.push_back(worths_number(field));
         for (size_t l = 0; l < query.lists.size(); ++l) add_list(static_cast<uint32_t>(l), found[l]);
@@ -83,19 +83,21 @@ class NativeBest {
             for (const Segment& segment : reader_.segments) search(segment);
         } catch (const OutOfTime&) {
             if (best_.empty()) throw;
-            return sorted();
+            return sorted(-std::numeric_limits<double>::infinity());
         }
-        for (size_t w = 0; w < words_; ++w) searched_ += static_cast<uint64_t>(__builtin_popcountll(hits_[w]));
+        const size_t end = std::min(words_, (size_t{part_.last} + 63) / 64);
+        for (size_t w = part_.first / 64; w < end; ++w) searched_ += static_cast<uint64_t>(__builtin_popcountll(hits_[w]));
         searched_ -= counted_;
-        if (best_.size() < k_ || best_.front().score <= least_ + slack_) return std::nullopt;
-        return sorted();
+        if (part_.floor == nullptr && (best_.size() < k_ || best_.front().score <= least_ + slack_)) return std::nullopt;
+        return sorted(least_ + slack_);
     }
 
   private:
-    NativeHits sorted() {
+    NativeHits sorted(double least) {
         std::sort(best_.begin(), best_.end());
         NativeHits found;
         found.searched = searched_;
+        found.least = least;
         for (const Scored& hit : best_) {
             found.lids.push_back(hit.lid);
             found.scores.push_back(hit.score);
@@ -163,23 +165,33 @@ class NativeBest {
 
     uint32_t fixed(double score) const { return static_cast<uint32_t>(score * scale_ * (1 + NATIVE_SLACK)) + 1; }
 
+    // What the best k score at least.
+    double reached() const {
+        const double own = best_.size() < k_ ? -std::numeric_limits<double>::infinity() : best_.front().score;
+        return part_.floor == nullptr ? own : std::max(own, part_.floor->score());
+    }
+
     // What a bound in fixed point must reach.
     int64_t threshold() const {
-        if (best_.size() < k_) return std::numeric_limits<int64_t>::min();
-        return static_cast<int64_t>(std::max((best_.front().score - slack_ - least_) * scale_ - 1, -1.0));
+        const double score = reached();
+        if (!std::isfinite(score)) return std::numeric_limits<int64_t>::min();
+        return static_cast<int64_t>(std::max((score - slack_ - least_) * scale_ - 1, -1.0));
     }
 
     void search(const Segment& segment) {
+        first_ = std::max(segment.base, part_.first);
+        last_ = std::min(segment.base + segment.documents, part_.last);
+        if (first_ >= last_) return;
         open(segment);
         if (lists_.empty()) return;
-        for (uint32_t low = 0; low < segment.documents;) {
-            const uint32_t high = low + std::min(WINDOW, segment.documents - low);
+        for (uint32_t low = first_ - segment.base, end = last_ - segment.base; low < end;) {
+            const uint32_t high = low + std::min(WINDOW, end - low);
             run_window(segment, low, high);
             low = high;
         }
     }
 
-    // Opens the lists that the segment has documents of, those that add least first.
+    // Opens the lists that the segment has documents of in the part, those that add least first.
     void open(const Segment& segment) {
         lists_.clear();
         for (uint32_t j = 0; j < readings_.size(); ++j) {
@@ -189,8 +201,8 @@ class NativeBest {
             if (reading.found != nullptr) {
                 const NativeFound& found = *reading.found;
                 const uint32_t *begin = found.lids, *end = found.lids + found.size;
-                const auto first = static_cast<size_t>(std::lower_bound(begin, end, segment.base) - begin);
-                const auto last = static_cast<size_t>(std::lower_bound(begin, end, segment.base + segment.documents) - begin);
+                const auto first = static_cast<size_t>(std::lower_bound(begin, end, first_) - begin);
+                const auto last = static_cast<size_t>(std::lower_bound(begin, end, last_) - begin);
                 if (first == last) continue;
                 clock_.spend(STEPS_OF_WORTH * static_cast<int64_t>(last - first));
                 add_open(j, NativeWorths(field, &segment, found.lids, found.offsets, found.positions, first, last));
@@ -324,7 +336,7 @@ class NativeBest {
         }
         const double match = matching();
         const double most = query_.together(match, 0, 0) + least_ + gain_of(sum & NOT_KNOWN) / scale_;
-        if (best_.size() == k_ && most < best_.front().score - slack_) return;
+        if (most < reached() - slack_) return;
         add(query_.together(match, nearness_.of(query_, entry_of(), clock_), 0), segment.base + candidate.document);
     }
 
@@ -367,6 +379,7 @@ class NativeBest {
             return;
         }
         std::push_heap(best_.begin(), best_.end());
+        if (part_.floor != nullptr && best_.size() == k_) part_.floor->raise(best_.front().score);
     }
 
     const Reader& reader_;
@@ -375,6 +388,8 @@ class NativeBest {
     const size_t words_;
     const uint32_t k_;
     Clock& clock_;
+    const NativePart part_;
+    uint32_t first_ = 0, last_ = 0;  // lids of the segment that are in the part
     std::vector<uint64_t> numbers_;  // by field, of its tables
     std::vector<NativeReading> readings_;
     std::vector<uint32_t> gains_;               // by set of lists; empty: there are too many
@@ -412,9 +427,12 @@ std::vector<NativeFound> read_found(const nb::dict& given, NativeQuery& query, s
 
 nb::object best_native(const Reader& reader, In<double> numbers, const nb::list& tables, In<uint32_t> lists, const nb::dict& given,
                        In<double> term_weights, In<uint32_t> pairs, In<double> pair_weights, In<double> weights, In<uint64_t> hits,
-                       uint32_t k) {
+                       uint32_t k, uint32_t first, uint32_t last, NativeFloor* floor) {
     NativeQuery query = read_native_query(reader, numbers, tables, lists, term_weights, pairs, pair_weights, weights);
     if (k == 0) throw nb::value_error("k must be positive");
+    if (first % 64 != 0 || (last % 64 != 0 && last < reader.limit()))
+        throw nb::value_error("parts begin and end with a word of the bitmap");
+    if (floor == nullptr && (first > 0 || last < reader.limit())) throw nb::value_error("parts have a floor");
     if (hits.size() * 64 < reader.limit()) throw nb::value_error("the bitmap does not cover all documents");
     std::vector<const NativeFound*> by_list(query.lists.size(), nullptr);
     const std::vector<NativeFound> found = read_found(given, query, hits.size(), by_list);
@@ -423,31 +441,34 @@ nb::object best_native(const Reader& reader, In<double> numbers, const nb::list&
     {
         uint64_t postings = 0;
         for (const NativeList& list : query.lists) postings += reader.frequency(query.fields[list.field].index, list.term);
-        const GilRelease unlocked(is_much(2 * postings + hits.size()));
-        best = best_by_native_rank(reader, query, by_list, hits.data(), hits.size(), k, clock);
+        const GilRelease unlocked(floor != nullptr || is_much(2 * postings + hits.size()));  // who asks for parts has much to do
+        best = best_by_native_rank(reader, query, by_list, hits.data(), hits.size(), k, clock, NativePart{first, last, floor});
     }
     if (!best) return nb::none();
     auto lids = std::make_unique<std::vector<uint32_t>>(std::move(best->lids));
     auto scores = std::make_unique<std::vector<double>>(std::move(best->scores));
-    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), best->searched);
+    return nb::make_tuple(own(std::move(lids)), own(std::move(scores)), best->searched, best->least);
 }
 
 }  // namespace
 
 std::optional<NativeHits> best_by_native_rank(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
-                                              const uint64_t* hits, size_t words, uint32_t k, Clock& clock) {
+                                              const uint64_t* hits, size_t words, uint32_t k, Clock& clock, const NativePart& part) {
     if (!query.is_positive()) return std::nullopt;
-    return NativeBest(reader, query, found, hits, words, k, clock).run();
+    return NativeBest(reader, query, found, hits, words, k, clock, part).run();
 }
 
 void bind_native_best(nb::module_& m) {
+    nb::class_<NativeFloor>(m, "NativeFloor").def(nb::init<>());
     m.def(
         "best_native", &best_native, nb::arg("reader"), nb::arg("numbers").noconvert(), nb::arg("tables"), nb::arg("lists").noconvert(),
         nb::arg("given"), nb::arg("term_weights").noconvert(), nb::arg("pairs").noconvert(), nb::arg("pair_weights").noconvert(),
-        nb::arg("weights").noconvert(), nb::arg("hits").noconvert(), nb::arg("k"),
-        "(lids, scores, hits searched in time) of the best k of a bitmap's hits by nativeRank, best first; None where there is no bound\n"
-        "for what they score, or fewer than k score more than what is in no list. `given`: number of a list -> (lids, offsets, positions)\n"
-        "in place of postings. Twin: paperwasp.core.native_scores.plain_native_scores, of all hits.");
+        nb::arg("weights").noconvert(), nb::arg("hits").noconvert(), nb::arg("k"), nb::arg("first") = 0, nb::arg("last") = UINT32_MAX,
+        nb::arg("floor").none() = nb::none(),
+        "(lids, scores, hits searched in time, what is in no list scores at most; -inf where the time was over) of the best k of a\n"
+        "bitmap's hits by nativeRank, best first; None where there is no bound for what they score, or fewer than k score more than what is in no list. `given`: number of a list -> (lids, offsets, positions)\n"
+        "in place of postings. `first`, `last`, `floor`: of the hits with these lids alone; parts of the same search share a floor, and may give\n"
+        "fewer than k. Twin: paperwasp.core.native_scores.plain_native_scores, of all hits.");
 }
 
 }  // namespace paperwasp

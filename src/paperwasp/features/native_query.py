@@ -7,13 +7,17 @@ kernel cannot run the query, and the features compute their parts in sequence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.clock import OutOfTime
+from paperwasp.core.together import Together, of_parts
 from paperwasp.features import native_field_parameters, native_pairs
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup
@@ -123,16 +127,19 @@ class NativeFeature:
         known = self.native.scores(block, self.proximity, self.attributes)
         return self.general(block) if known is None else known
 
-    def best(self, setting: QuerySetting, hits: Bitmap, count: int) -> BestHits | None:
+    def best(
+        self, setting: QuerySetting, hits: Bitmap, count: int, threads: int = 1, together: Together | None = None
+    ) -> BestHits | None:
         """The best `count` of some hits without scoring all; None where there is no kernel for the query.
 
-        Raises OutOfTime where there was no time for any hit.
+        threads: how many may look for them, by `together`; they are the same. Raises OutOfTime where there was no time
+        for any hit.
         """
         if any(field in self.attribute_fields for term in setting.rank_terms for field in term.fields):
             return None
         block = Block(setting, _NO_LIDS)
         query = setting.once(self.native.key, lambda: _NativeQuery.of(self.native, block))
-        return None if query is None or query.has_elements else query.best(setting, hits, count)
+        return None if query is None or query.has_elements else query.best(setting, hits, count, threads, together)
 
 
 class BestHits(NamedTuple):
@@ -142,6 +149,8 @@ class BestHits(NamedTuple):
     scores: Floats
     searched: int
     """Hits that were scored, or seen not to be among the best, before the time was over."""
+    spent_ns: int
+    """Of processor time, of all threads."""
 
 
 def by_kernel(
@@ -234,7 +243,9 @@ class _NativeQuery:
         )
         return results
 
-    def best(self, setting: QuerySetting, hits: Bitmap, count: int) -> BestHits | None:
+    def best(
+        self, setting: QuerySetting, hits: Bitmap, count: int, threads: int, together: Together | None
+    ) -> BestHits | None:
         """None where there is no bound for what hits score."""
 
         def lids() -> Lids:
@@ -244,20 +255,87 @@ class _NativeQuery:
             place: _found(next(match for match in setting.terms[term].matches if match.field == field), lids)
             for place, term, field in self.given
         }
-        found = _core.best_native(
-            self.reader,
-            self.numbers,
-            self.tables,
-            self.lists,
-            given,
-            self.term_weights,
-            self.pairs,
-            self.pair_weights,
-            self.weights,
-            hits,
-            count,
-        )
-        return None if found is None or not np.isfinite(found[1]).all() else BestHits(*found)
+        asked = _Asked(self, given, hits, count)
+        if together is None or threads < 2:
+            return _joined([asked.part((0, _ALL, None))], count)
+        floor, bounds = _core.NativeFloor(), _bounds(setting.space.limit, threads * _PARTS_OF_THREAD)
+        parts = [(first, last, floor) for first, last in pairwise(bounds)]
+        return _joined(of_parts(parts, asked.part, threads, together), count)
+
+
+_Part = tuple[int, int, _core.NativeFloor | None]
+"""The first lid of a part of the hits, the first one behind it, and what all parts know of the best."""
+_PartHits = tuple[tuple[Lids, Floats, int, float] | None, int]
+"""What `best_native` gives of a part, and the processor time that it took; lists of no hits where there was no time."""
+_PARTS_OF_THREAD: Final = 2
+_ALL: Final = 2**32 - 1
+
+
+class _Asked(NamedTuple):
+    """A search for the best hits by nativeRank."""
+
+    query: _NativeQuery
+    given: dict[int, tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]]
+    hits: Bitmap
+    wanted: int
+
+    def part(self, part: _Part) -> _PartHits:
+        """The best of the hits of a part. Raises OutOfTime where these are all hits, and there was no time."""
+        query, begun_ns = self.query, time.thread_time_ns()
+        try:
+            found = _core.best_native(
+                query.reader,
+                query.numbers,
+                query.tables,
+                query.lists,
+                self.given,
+                query.term_weights,
+                query.pairs,
+                query.pair_weights,
+                query.weights,
+                self.hits,
+                self.wanted,
+                *part,
+            )
+        except OutOfTime:
+            if part[-1] is None:
+                raise
+            found = _NO_LIDS, NOTHING, 0, -np.inf
+        return found, time.thread_time_ns() - begun_ns
+
+
+def _bounds(limit: int, parts: int) -> list[int]:
+    """Where parts of lids begin and end, all about as large: with words of a bitmap."""
+    words = -(-limit // 64)
+    return [64 * (words * part // parts) for part in range(parts)] + [_ALL]
+
+
+def _joined(parts: Sequence[_PartHits], count: int) -> BestHits | None:
+    """The best of parts; None where there is no bound for what hits score, or those in no list may be among them.
+
+    Raises OutOfTime where there was no time for any hit.
+    """
+    found = [hits for hits, _ in parts if hits is not None]
+    if len(found) < len(parts) or not all(np.isfinite(scores).all() for _, scores, _, _ in found):
+        return None
+    searched, spent_ns = sum(each[2] for each in found), sum(spent_ns for _, spent_ns in parts)
+    if len(found) == 1:
+        return BestHits(*found[0][:2], searched, spent_ns)
+    lids, scores = _best_of([each[0] for each in found], [each[1] for each in found], count)
+    least = min(each[3] for each in found)
+    if least == -np.inf:
+        if not len(lids):
+            raise OutOfTime
+    elif len(lids) < count or scores[-1] <= least:
+        return None
+    return BestHits(lids, scores, searched, spent_ns)
+
+
+def _best_of(lids: Sequence[Lids], scores: Sequence[Floats], count: int) -> tuple[Lids, Floats]:
+    """The best of all parts together."""
+    all_lids, all_scores = np.concatenate(lids), np.concatenate(scores)
+    best = np.lexsort((all_lids, -all_scores))[:count]
+    return all_lids[best], all_scores[best]
 
 
 def _found(match: FieldMatch, hits: Callable[[], Lids]) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:

@@ -7,8 +7,8 @@ what is left is to count values and to choose the first groups. The result is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from threading import Lock
+from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from paperwasp.attribute.column import ColumnView
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
+from paperwasp.core.together import Together, of_parts
 from paperwasp.grouping.aggregators.count import CountState
 from paperwasp.grouping.columns import plain_column
 from paperwasp.grouping.cutting import first_groups, most_groups
@@ -27,8 +28,6 @@ from paperwasp.grouping.request import GroupingRequest, Level
 from paperwasp.grouping.value_order import ranks_of_distinct
 from paperwasp.grouping.values import Kind, Table, Values
 
-Together = Callable[[int, Callable[[bool], None]], None]
-"""Runs work on some threads, and returns when it is done: `search.helpers.Helpers.work`."""
 PART_ROWS: Final = 500_000
 """So many hits are worth another thread."""
 
@@ -76,26 +75,12 @@ _Counted = tuple[NDArray[Any], Numbers, NDArray[np.float64], NDArray[np.uint32]]
 def _counted_together(codes: NDArray[Any], hits: Hits, threads: int, together: Together) -> _Counted:
     """What `count_values` gives, of parts of the hits that several threads count. `codes`: by lid."""
     bounds = [len(hits.lids) * part // threads for part in range(threads + 1)]
-    left, found = list(range(threads)), dict[int, _Counted]()
-    lock = Lock()
+    places = [slice(start, end) for start, end in pairwise(bounds)]
 
-    def count(_: bool) -> None:
-        while True:
-            with lock:
-                if not left:
-                    return
-                part = left.pop()
-            rows = slice(bounds[part], bounds[part + 1])
-            counted = _core.count_values(codes, hits.lids[rows], hits.relevances[rows])
-            with lock:
-                found[part] = counted
+    def count(rows: slice) -> _Counted:
+        return _core.count_values(codes, hits.lids[rows], hits.relevances[rows])
 
-    together(threads, count)
-    for part in range(threads):
-        if part not in found:  # its thread had no time left: nor has this one
-            rows = slice(bounds[part], bounds[part + 1])
-            found[part] = _core.count_values(codes, hits.lids[rows], hits.relevances[rows])
-    parts = [found[part] for part in range(threads)]
+    parts = of_parts(places, count, threads, together)
     values, counts, relevances = (np.concatenate(columns) for columns in list(zip(*parts, strict=True))[:3])
     best_rows = np.concatenate([part[3] + np.uint32(start) for part, start in zip(parts, bounds, strict=False)])
     groups, first = _core.group_rows(np.zeros(len(values), np.uint32), values)

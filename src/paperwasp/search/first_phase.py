@@ -5,7 +5,6 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 from __future__ import annotations
 
-import time
 from operator import itemgetter
 
 import numpy as np
@@ -23,7 +22,7 @@ from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
 from paperwasp.search.pruning import pruned_hits
 from paperwasp.search.ranked import NO_LIDS, NO_SCORES, NOT_DEGRADED, TIMEOUT, Matches, RankedHits, Scores, finite
 from paperwasp.search.rescaling import Rescaling
-from paperwasp.search.scored_blocks import score_blocks
+from paperwasp.search.scored_blocks import score_blocks, threads_worth
 from paperwasp.search.scoring import scores_of
 
 
@@ -92,11 +91,11 @@ def _best_native(bound: BoundQuery, matches: Matches, kept: int) -> RankedHits |
     if profile.rank_score_drop_limit is not None or observer.wants(ON_FIRST_PHASE):
         return None
     with observer.task(FIRST_PHASE, EXPRESSION, matches.count):
-        begun_ns = time.thread_time_ns()
-        found = compute.best(bound.setting, matches.bitmap, kept)
+        threads = threads_worth(bound, matches.count, matches.count * bound.cost.first_ns)
+        found = compute.best(bound.setting, matches.bitmap, kept, threads, bound.helpers.work)
         if found is None:
             return None
-        bound.cost.ranked(found.searched, time.thread_time_ns() - begun_ns)
+        bound.cost.ranked(found.searched, found.spent_ns)
     observer.step("rank", "kernel best_native")
     observer.tag("first_phase", searched=found.searched, kept=len(found.lids))
     share = found.searched / matches.count

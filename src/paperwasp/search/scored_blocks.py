@@ -35,6 +35,10 @@ THREAD_NS: Final = 2_000_000
 """What each thread is to have to do, or more: to begin and to end with another costs about a twentieth of it."""
 _PARTS: Final = 4
 """Into how many blocks for each thread what is left is cut, at least: then all threads end at about the same time."""
+_PART_NS: Final = 500_000
+"""How long one of these blocks takes, or longer: what is done once for a block takes about a tenth of it."""
+_FIRST_PART: Final = 32
+"""The share of the hits that is scored before others help, where these are known to be many: one of so many."""
 _COUNT: Final = compile_later("[0-9]{1,9}")
 
 
@@ -54,9 +58,9 @@ def score_blocks(bound: BoundQuery, lids: Lids, notes: FeatureNotes, take: Take)
             break
         spent_ns += time.monotonic_ns() - begun_ns
         hit_ns = min(spent_ns / scored, bound.cost.first_ns)  # other threads may have run meanwhile
-        threads = int((len(lids) - scored) * hit_ns / THREAD_NS)
-        if threads > 1 and (threads := min(threads, threads_of(bound, len(lids)))) > 1:
-            return _Split(bound, lids, scored, floor, notes, take).run(threads)
+        threads = threads_worth(bound, len(lids), (len(lids) - scored) * hit_ns)
+        if threads > 1:
+            return _Split(bound, lids, scored, floor, notes, take).run(threads, hit_ns)
     return scored
 
 
@@ -79,13 +83,18 @@ class _Split:
         self._undone: list[slice] = []
         """What several threads could not score: each had a share of the memory, and no label was given a number."""
         self._most = most_hits(len(bound.setting.terms))
+        self._first = self._most
+        """How many hits the first block of each thread has."""
         self._lock = Lock()
 
-    def run(self, threads: int) -> int:
-        """Return how many hits were scored in time. Errors: those of scoring."""
+    def run(self, threads: int, hit_ns: float) -> int:
+        """Return how many hits were scored in time. `hit_ns`: what one takes, about. Errors: those of scoring."""
         bound, count, labels = self._bound, len(self._lids), self._bound.setting.labels
-        parts = max(_PARTS * threads, _setting(bound, matching.SEARCH_PARTITIONS, "num-search-partitions"))
-        self._most = min(self._most, max(LEAST_BLOCK_LIDS, -(-(count - self._start) // parts)))
+        wanted = _setting(bound, matching.SEARCH_PARTITIONS, "num-search-partitions")
+        parts = max(_PARTS * threads, wanted)
+        least = max(LEAST_BLOCK_LIDS, int(_PART_NS / hit_ns) if hit_ns >= 1 and not wanted else 0)
+        self._most = min(self._most, max(least, -(-(count - self._start) // parts)))
+        self._first = min(self._most, first_block(hit_ns))
         labels.is_closed = True
         try:
             bound.helpers.work(threads, self._work)
@@ -100,7 +109,7 @@ class _Split:
 
     def _work(self, helps: bool) -> None:
         """Scores what is left, on one of the threads, until nothing is. `helps`: not on that of the query."""
-        size = min(self._most, FIRST_BLOCK_LIDS)
+        size = self._first
         while (places := self._next(size)) is not None:
             begun_ns = time.monotonic_ns()
             try:
@@ -139,6 +148,12 @@ def _below(floor: float) -> float:
     return math.nextafter(floor, -math.inf)
 
 
+def threads_worth(bound: BoundQuery, hits: int, left_ns: float) -> int:
+    """Return how many threads may score this number of hits, so that each has enough to do of what is left."""
+    threads = int(left_ns / THREAD_NS)
+    return min(threads, threads_of(bound, hits)) if threads > 1 else 1
+
+
 def threads_of(bound: BoundQuery, hits: int) -> int:
     """Return how many threads may score, or count, this number of hits. Traces and profiles are of one."""
     most = bound.helpers.most
@@ -161,6 +176,8 @@ def _blocks_of_all(bound: BoundQuery, count: int) -> Iterable[slice]:
         return (slice(0, count),) if count else ()
     known_ns = bound.cost.known_ns
     first = FIRST_BLOCK_LIDS if known_ns is None else first_block(known_ns)
+    if known_ns is not None and threads_worth(bound, count, count * known_ns) > 1:
+        first = min(first, max(FIRST_BLOCK_LIDS, count // _FIRST_PART))
     return blocks_of(count, len(bound.setting.terms), first)
 
 
