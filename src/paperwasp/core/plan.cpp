@@ -21,8 +21,8 @@ constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
 
 constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
 
-// About how many nanoseconds a posting takes, of those that are matched and of those that are ranked by nativeRank.
-constexpr uint64_t MATCH_STEPS = 1, NATIVE_STEPS = 3;
+// About how many nanoseconds a posting takes that is ranked by nativeRank.
+constexpr uint64_t NATIVE_STEPS = 3;
 
 // As features/bm25.py has it.
 double inverse_document_frequency(uint64_t documents, uint64_t frequency) {
@@ -36,6 +36,13 @@ double significance(uint64_t documents, uint64_t frequency) {
     if (documents == 0) return 0.5;
     const double share = std::min(std::max(static_cast<double>(frequency) / static_cast<double>(documents), LEAST_SHARE), 1.0);
     return 0.5 + 0.5 * std::log(share) / std::log(LEAST_SHARE);
+}
+
+// Whether a word of several parts has one that is more than a term in some field.
+bool has_phrase_in_part(const Word& word) {
+    return word.parts.size() > 1 && std::any_of(word.parts.begin(), word.parts.end(), [](const WordPart& part) {
+               return std::any_of(part.matches.begin(), part.matches.end(), [](const WordMatch& match) { return match.terms.size() > 1; });
+           });
 }
 
 // Bounds the work of a thread while one query is answered.
@@ -63,12 +70,12 @@ PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vec
         std::shared_ptr<const Word> word = known->find(text);
         if (!word)
             unknown.emplace_back(text);
-        else if (word->parts.empty())
+        else if (word->parts.empty() || has_phrase_in_part(*word))
             return Fill::OTHER_WAY;
         else
             words_.push_back(std::move(word));
     }
-    if (!unknown.empty()) return Fill::UNKNOWN;
+    if (!unknown.empty() || !has_fields()) return Fill::UNKNOWN;
     if (plan_.composite == Plan::Composite::PHRASE && !join_phrase()) return Fill::OTHER_WAY;
     all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
     const bool is_filled = plan_.native ? add_native() : add_terms();
@@ -103,107 +110,124 @@ bool PlanRun::join_phrase() {
     return true;
 }
 
+bool PlanRun::has_fields() const {
+    const auto is_known = [this](const std::string& name) { return snapshot_.field(name).has_value(); };
+    if (plan_.native) return std::all_of(plan_.native->names.begin(), plan_.native->names.end(), is_known);
+    return std::all_of(plan_.fields.begin(), plan_.fields.end(), [this](const PlanField& field) {
+        const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
+        return found && found->average_length;
+    });
+}
+
 bool PlanRun::is_ranked(const WordMatch& match) const { return std::find(ranked_.begin(), ranked_.end(), match.field) != ranked_.end(); }
 
-// Adds what documents match: where all must, each part of each word. False: it is more than this.
-bool PlanRun::add_children() {
-    const bool is_weak = plan_.composite == Plan::Composite::WEAK;
+// Adds what documents match: where all must, each part of each word.
+void PlanRun::add_children() {
+    const bool is_weak = plan_.composite == Plan::Composite::WEAK && !all_;
     const Reader& reader = *snapshot_.reader;
     for (const auto& word : words_) {
+        const int64_t score = is_weak ? word->weak_score : 1;
         if (!all_ && word->parts.size() > 1) {
-            children_.push_back({is_weak ? word->weak_score : 1, {}, word.get()});
+            children_.push_back({score, {}, word.get()});
             continue;
         }
         for (const WordPart& part : word->parts) {
-            Child child{is_weak ? word->weak_score : 1, {}};
+            Child& child = children_.emplace_back(Child{score, {}});
             for (const WordMatch& match : part.matches) {
                 child.matches.push_back(&match);
                 steps_ += match.terms.size() > 1 ? steps_of_phrase(reader, match.field, match.terms.data(), match.terms.size())
-                                                 : MATCH_STEPS * reader.steps_of(match.field, match.terms[0]);
+                                                 : reader.steps_of(match.field, match.terms[0]);
             }
-            children_.push_back(std::move(child));
         }
     }
-    return true;
 }
 
 // Puts the query to the kernels of nativeRank. False: they cannot run it.
 bool PlanRun::add_native() {
+    if (accept_) return false;
     std::vector<NativeTerm> terms;
-    for (const auto& word : words_) {
-        if (!all_ && word->parts.size() > 1) return false;
-        for (const WordPart& part : word->parts) terms.push_back({part.significance, part.length, &part.matches});
-    }
-    for (const std::string& name : plan_.native->names) {
-        const std::optional<Snapshot::Field> found = snapshot_.field(name);
-        if (!found) return false;
-        ranked_.push_back(found->number);
-    }
-    native_ = native_query_of(*plan_.native, ranked_, terms, native_phrases_);
-    if (!native_ || accept_) return false;
+    for (const auto& word : words_)
+        for (const WordPart& part : word->parts)
+            terms.push_back({part.significance, part.length, &part.matches, all_ || word->parts.size() == 1 ? nullptr : word.get()});
+    for (const std::string& name : plan_.native->names) ranked_.push_back(snapshot_.field(name)->number);
+    native_ = native_query_of(*plan_.native, ranked_, terms, native_given_);
+    if (!native_) return false;
     const Reader& reader = *snapshot_.reader;
     for (const NativeList& list : native_->lists) steps_ += NATIVE_STEPS * reader.frequency(native_->fields[list.field].index, list.term);
     steps_ += static_cast<uint64_t>(HIT_STEPS) * hits_;
-    return add_children();
+    add_children();
+    return true;
 }
 
-// Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query.
+// Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query. False: all is scored.
 bool PlanRun::add_terms() {
-    if (plan_.composite == Plan::Composite::WEAK && !add_children()) return false;
     for (const PlanField& field : plan_.fields) {
-        const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
-        if (!found || !found->average_length) return false;
-        ranked_.push_back(found->number);
-        double average_length = field.average_length > 0 ? field.average_length : *found->average_length;
+        const Snapshot::Field found = *snapshot_.field(field.name);
+        ranked_.push_back(found.number);
+        double average_length = field.average_length > 0 ? field.average_length : *found.average_length;
         if (!(average_length > 0)) average_length = 1;
-        for (const auto& word : words_)
-            if (!add_ranked(*word, field, found->number, average_length)) return false;
+        for (const auto& word : words_) add_ranked(*word, field, found.number, average_length);
     }
     if (terms_.empty()) return false;
-    for (const auto& word : words_)
-        if (!add_unranked(*word)) return false;
+    matches_first_ = all_ && !finds_all_in_lists();
+    counts_ = !matches_first_ && (all_ || (plan_.composite != Plan::Composite::WEAK && counts_by_lists()));
+    if (!counts_)
+        add_children();
+    else if (!all_)
+        for (const auto& word : words_) add_unranked(*word);
     const Reader& reader = *snapshot_.reader;
     Query query;
     for (const Term& term : terms_) {
         query.add(term.term, nullptr);
-        if (term.phrase != nullptr)
-            steps_ += steps_of_phrase(reader, term.phrase->field, term.phrase->terms.data(), term.phrase->terms.size());
-        if (term.whole != nullptr) steps_ += reader.frequency(term.term.field, term.term.term);
+        if (term.whole != nullptr)
+            steps_ += reader.frequency(term.term.field, term.term.term);
+        else if (term.match != nullptr)
+            steps_ += steps_of_phrase(reader, term.match->field, term.match->terms.data(), term.match->terms.size());
     }
-    steps_ += steps_of(reader, query, all_, true) + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    steps_ += steps_of(reader, query, all_ && !matches_first_, counts_) + static_cast<uint64_t>(HIT_STEPS) * hits_;
     return true;
 }
 
-// Adds the parts of a word that match in a field that is ranked by. False: the kernel cannot run it.
-bool PlanRun::add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length) {
-    const bool is_whole = word.parts.size() > 1;
-    for (size_t part = 0; part < word.parts.size(); ++part) {
-        const std::vector<WordMatch>& matches = word.parts[part].matches;
-        if ((all_ || is_whole) && (matches.size() != 1 || matches[0].terms.size() > 1)) return false;
-        for (const WordMatch& match : matches) {
+// Adds the parts of a word that match in a field that is ranked by.
+void PlanRun::add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length) {
+    const Word* const whole = all_ || word.parts.size() == 1 ? nullptr : &word;
+    for (const WordPart& part : word.parts)
+        for (const WordMatch& match : part.matches) {
             if (match.field != number) continue;
             Term term;
-            term.term = {match.field, match.terms[0], word.parts[part].idf, field.k1, field.b, average_length};
-            if (match.terms.size() > 1) term.phrase = &match;
-            if (is_whole && !all_) {
-                term.whole = &word;
-                term.part = part;
-            }
+            term.term = {match.field, match.terms[0], part.idf, field.k1, field.b, average_length};
+            if (whole != nullptr || match.terms.size() > 1) term.match = &match;
+            term.whole = whole;
             terms_.push_back(term);
         }
-    }
-    return true;
 }
 
-// Adds, without a weight, what a word matches in fields that are not ranked by: such documents are counted. False: it cannot be.
-bool PlanRun::add_unranked(const Word& word) {
+// Adds, without a weight, what a word matches in fields that are not ranked by: such documents are counted.
+void PlanRun::add_unranked(const Word& word) {
     for (const WordPart& part : word.parts)
         for (const WordMatch& match : part.matches) {
             if (is_ranked(match)) continue;
-            if (all_ || word.parts.size() > 1 || match.terms.size() > 1) return false;
             Term term;
             term.term = {match.field, match.terms[0], 0, 0, 0, 1};
             terms_.push_back(term);
+        }
+}
+
+// Whether documents that have all words are those in all lists of the query.
+bool PlanRun::finds_all_in_lists() const {
+    for (const auto& word : words_)
+        for (const WordPart& part : word->parts)
+            if (part.matches.size() != 1 || part.matches[0].terms.size() > 1 || !is_ranked(part.matches[0])) return false;
+    return true;
+}
+
+// Whether documents that have any word are those in any list of the query.
+bool PlanRun::counts_by_lists() const {
+    for (const auto& word : words_)
+        for (const WordPart& part : word->parts) {
+            if (word->parts.size() > 1 && (part.matches.size() != 1 || !is_ranked(part.matches[0]))) return false;
+            for (const WordMatch& match : part.matches)
+                if (match.terms.size() > 1 && !is_ranked(match)) return false;
         }
     return true;
 }
@@ -223,17 +247,17 @@ uint64_t PlanRun::find_matches(PlanFinds& finds, uint64_t* selected) const {
     std::vector<WeakChild> children;
     for (const Child& child : children_) {
         WeakChild& to = children.emplace_back();
-        to.score = all_ ? 1 : child.score;
-        if (child.whole != nullptr) to.bitmaps.push_back(finds.bitmap_of(finds.whole(*child.whole).lids));
+        to.score = child.score;
+        if (child.whole != nullptr) to.bitmaps.push_back(finds.bitmap_of(finds.whole(*child.whole)));
         for (const WordMatch* match : child.matches) {
             if (match->terms.size() == 1)
                 to.words.emplace_back(match->field, match->terms[0]);
             else
-                to.bitmaps.push_back(finds.bitmap_of(finds.phrase(*match).lids));
+                to.bitmaps.push_back(finds.bitmap_of(finds.term(*match, nullptr).lids));
         }
     }
     Clock clock;
-    const bool skips = plan_.composite == Plan::Composite::WEAK && children.size() > 1 && plan_.target_hits < snapshot_.documents;
+    const bool skips = plan_.composite == Plan::Composite::WEAK && !all_ && children.size() > 1 && plan_.target_hits < snapshot_.documents;
     const uint32_t target = skips ? std::min(plan_.target_hits, reader.limit() + 1) : reader.limit() + 1;
     const int64_t least = all_ ? static_cast<int64_t>(children.size()) : 1;
     return find_weakly(reader, children, accepted().data(), accepted().size(), target, least, selected, clock);
@@ -246,28 +270,24 @@ bool PlanRun::find_best_hits(std::vector<Scored>& hits) {
     std::vector<std::unique_ptr<Found>> found_terms;  // the query keeps pointers to them
     Query query;
     for (const Term& term : terms_) {
-        if (term.phrase == nullptr && term.whole == nullptr) {
-            query.add(term.term, nullptr);
-            continue;
+        if (term.match != nullptr) {
+            const TermDocuments& documents = finds.term(*term.match, term.whole);
+            found_terms.push_back(std::make_unique<Found>(Found{documents.lids.data(), documents.offsets.data(), documents.lids.size()}));
         }
-        auto found = std::make_unique<Found>();
-        if (term.phrase != nullptr) {
-            const PhraseDocuments& phrase = finds.phrase(*term.phrase);
-            *found = {phrase.lids.data(), phrase.offsets.data(), phrase.lids.size()};
-        } else {
-            const WholeDocuments& whole = finds.whole(*term.whole);
-            *found = {whole.lids.data(), whole.offsets[term.part].data(), whole.lids.size()};
-        }
-        query.add(term.term, found.get());
-        found_terms.push_back(std::move(found));
+        query.add(term.term, term.match != nullptr ? found_terms.back().get() : nullptr);
     }
     const uint32_t wanted = offset_ + hits_;
-    const bool is_weak = plan_.composite == Plan::Composite::WEAK;
     Accepted accept;
     if (accept_ || snapshot_.has_dead) accept = {accepted().data(), accepted().size()};
-    BestHits found = find_best(reader, query, wanted, all_, !is_weak, accept);
+    std::vector<uint64_t> matches;
+    if (matches_first_) {
+        matches.resize(accepted().size());
+        total_ = find_matches(finds, matches.data());
+        accept = {matches.data(), matches.size()};
+    }
+    BestHits found = find_best(reader, query, wanted, all_ && !matches_first_, counts_, accept);
     if (found.searched < reader.limit()) return false;
-    total_ = is_weak ? find_matches(finds, nullptr) : found.matches;
+    if (!matches_first_) total_ = counts_ ? found.matches : find_matches(finds, nullptr);
     if (found.hits.size() < std::min<uint64_t>(wanted, total_)) return false;  // documents that match but score nothing are hits too
     hits = std::move(found.hits);
     if (hits.size() > total_) hits.resize(total_);  // a weakAnd finds fewer than match
@@ -282,22 +302,22 @@ bool PlanRun::find_native_hits(std::vector<Scored>& hits) {
     std::vector<uint64_t> matches(words, 0);
     total_ = find_matches(finds, matches.data());
     NativeQuery& query = *native_;
-    std::vector<NativeFound> found_phrases;
-    found_phrases.reserve(query.lists.size());
-    std::vector<const NativeFound*> found(query.lists.size(), nullptr);
+    std::vector<NativeFound> given;
+    given.reserve(query.lists.size());
+    std::vector<const NativeFound*> given_of(query.lists.size(), nullptr);
     for (size_t l = 0; l < query.lists.size(); ++l) {
-        if (native_phrases_[l] == nullptr) continue;
-        const PhraseDocuments& phrase = finds.phrase(*native_phrases_[l]);
-        found_phrases.push_back({phrase.lids.data(), phrase.offsets.data(), phrase.positions.data(), phrase.lids.size()});
-        found[l] = &found_phrases.back();
-        query.lists[l].offsets = phrase.offsets.data();
-        query.lists[l].positions = phrase.positions.data();
+        if (native_given_[l].match == nullptr) continue;
+        const TermDocuments& term = finds.term(*native_given_[l].match, native_given_[l].whole);
+        given.push_back({term.lids.data(), term.offsets.data(), term.positions.data(), term.lids.size()});
+        given_of[l] = &given.back();
+        query.lists[l].offsets = term.offsets.data();
+        query.lists[l].positions = term.positions.data();
     }
     const uint32_t wanted = offset_ + hits_;
     Clock clock;
     const std::optional<NativeHits> best = total_ <= wanted
-                                               ? all_by_native_rank(reader, query, found, matches.data(), words, clock)
-                                               : best_by_native_rank(reader, query, found, matches.data(), words, wanted, clock);
+                                               ? all_by_native_rank(reader, query, given_of, matches.data(), words, clock)
+                                               : best_by_native_rank(reader, query, given_of, matches.data(), words, wanted, clock);
     if (!best || best->searched < total_) return false;
     for (size_t i = 0; i < best->lids.size(); ++i) hits.push_back({best->scores[i], best->lids[i]});
     return true;

@@ -60,7 +60,7 @@ class PlanRun {
 
     enum class Fill { READY, UNKNOWN, OTHER_WAY };
 
-    // Takes the words of the request. UNKNOWN: `unknown` has those of which the snapshot does not know yet what they are.
+    // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, or the plan's fields.
     Fill fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown);
 
     // Looks among these documents only, which are live.
@@ -81,12 +81,12 @@ class PlanRun {
     std::vector<nb::object> owners;
 
   private:
-    // A term of the query, and what finds its documents: its posting list, where neither of the others is said.
+    // A term of the query. match: nullptr where its documents are its posting list; whole: the word that it is a part of, without which it
+    // does not count, or nullptr.
     struct Term {
         QueryTerm term;
-        const WordMatch* phrase = nullptr;  // terms next to each other
-        const Word* whole = nullptr;        // a word of several parts, one of which it is
-        size_t part = 0;
+        const WordMatch* match = nullptr;
+        const Word* whole = nullptr;
     };
 
     // What documents match, one by one or as a weakAnd has it.
@@ -97,12 +97,15 @@ class PlanRun {
     };
 
     bool join_phrase();
-    bool add_children();
+    void add_children();
     bool add_native();
     bool add_terms();
-    bool add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
-    bool add_unranked(const Word& word);
+    void add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
+    void add_unranked(const Word& word);
+    bool finds_all_in_lists() const;
+    bool counts_by_lists() const;
     bool is_ranked(const WordMatch& match) const;
+    bool has_fields() const;
     const In<uint64_t>& accepted() const { return accept_ ? *accept_ : *snapshot_.live; }
     uint64_t find_matches(PlanFinds& finds, uint64_t* selected) const;
     bool find_best_hits(std::vector<Scored>& hits);
@@ -121,8 +124,10 @@ class PlanRun {
     std::vector<Term> terms_;
     std::vector<Child> children_;
     std::optional<NativeQuery> native_;
-    std::vector<const WordMatch*> native_phrases_;  // by list
-    bool all_ = false;                              // whether documents must have all terms
+    std::vector<NativeGiven> native_given_;  // by list
+    bool all_ = false;                       // whether documents must have all terms
+    bool matches_first_ = false;             // whether matches are looked for before they are ranked
+    bool counts_ = true;                     // whether the kernel of BM25 counts them
     uint64_t steps_ = 0;
 
     bool is_whole_ = false;

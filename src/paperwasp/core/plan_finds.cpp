@@ -3,68 +3,54 @@
 
 #include "clock.hpp"
 #include "phrase.hpp"
+#include "visit_lids.hpp"
+#include "weak_and.hpp"
 
 namespace paperwasp {
 namespace {
 
-WholeDocuments find_whole(const Reader& reader, const Word& word, const uint64_t* live) {
-    const size_t parts = word.parts.size();
-    WholeDocuments found;
-    found.offsets.assign(parts, {0});
-    Clock clock;
-    std::vector<uint32_t> frequencies(parts);
-    for (const Segment& segment : reader.segments) {
-        std::vector<Cursor> cursors;
-        for (const WordPart& part : word.parts) {
-            const WordMatch& match = part.matches[0];
-            const FieldIndex& field_index = segment.field_indexes[match.field];
-            const uint32_t place = field_index.header == nullptr ? NO_INDEX : field_index.find(match.terms[0]);
-            if (place == NO_INDEX) break;
-            cursors.emplace_back(field_index, place);
-        }
-        if (cursors.size() < parts) continue;
-        size_t lead = 0;
-        for (size_t i = 1; i < parts; ++i)
-            if (cursors[i].frequency() < cursors[lead].frequency()) lead = i;
-        for (Cursor& rarest = cursors[lead]; !rarest.exhausted(); rarest.next_block()) {
-            clock.spend(static_cast<int64_t>(8 * BLOCK * parts));
-            const uint32_t* documents = rarest.documents();
-            for (uint32_t i = 0, n = rarest.count(); i < n; ++i) {
-                if (!accepts(live, segment.base + documents[i])) continue;
-                frequencies[lead] = rarest.frequencies()[i];
-                size_t part = 0;
-                for (; part < parts; ++part) {
-                    if (part == lead) continue;
-                    Cursor& other = cursors[part];
-                    other.shallow_seek(documents[i]);
-                    const uint32_t at = other.exhausted() ? NO_INDEX : other.find(documents[i]);
-                    if (at == NO_INDEX) break;
-                    frequencies[part] = other.frequencies()[at];
-                }
-                if (part < parts) continue;
-                found.lids.push_back(segment.base + documents[i]);
-                for (size_t j = 0; j < parts; ++j) found.offsets[j].push_back(found.offsets[j].back() + frequencies[j]);
-            }
-        }
-    }
+TermDocuments documents_among(const Reader& reader, const WordMatch& match, const std::vector<uint32_t>& lids) {
+    TermDocuments found;
+    visit_lids(reader, match.field, match.terms[0], lids.data(), lids.size(), [&](size_t i, Cursor& cursor, uint32_t at) {
+        const size_t from = found.positions.size();
+        found.positions.resize(from + cursor.frequencies()[at]);
+        cursor.positions(at, found.positions.data() + from);
+        found.lids.push_back(lids[i]);
+        found.offsets.push_back(static_cast<uint32_t>(found.positions.size()));
+    });
     return found;
 }
 
 }  // namespace
 
-const PhraseDocuments& PlanFinds::phrase(const WordMatch& match) {
-    const auto [found, is_new] = phrases_.try_emplace(&match);
-    PhraseDocuments& documents = found->second;
-    if (is_new)
-        find_phrase(*snapshot_.reader, match.field, match.terms.data(), match.terms.size(), snapshot_.live->data(),
-                    {documents.lids, documents.offsets, documents.positions});
-    return documents;
+const std::vector<uint32_t>& PlanFinds::whole(const Word& word) {
+    const auto [known, is_new] = wholes_.try_emplace(&word);
+    if (!is_new) return known->second;
+    std::vector<WeakChild> parts;
+    for (const WordPart& part : word.parts) {
+        WeakChild& child = parts.emplace_back();
+        child.score = 1;
+        for (const WordMatch& match : part.matches) child.words.emplace_back(match.field, match.terms[0]);
+    }
+    const In<uint64_t>& live = *snapshot_.live;
+    const Reader& reader = *snapshot_.reader;
+    std::vector<uint64_t> found(live.size(), 0);
+    Clock clock;
+    const auto all_parts = static_cast<int64_t>(parts.size());
+    find_weakly(reader, parts, live.data(), live.size(), reader.limit() + 1, all_parts, found.data(), clock);
+    known->second = lids_of(found.data(), found.size());
+    return known->second;
 }
 
-const WholeDocuments& PlanFinds::whole(const Word& word) {
-    const auto [found, is_new] = wholes_.try_emplace(&word);
-    if (is_new) found->second = find_whole(*snapshot_.reader, word, snapshot_.live->data());
-    return found->second;
+const TermDocuments& PlanFinds::term(const WordMatch& match, const Word* whole) {
+    const auto [known, is_new] = terms_.try_emplace({&match, whole});
+    TermDocuments& found = known->second;
+    if (is_new && whole != nullptr)
+        found = documents_among(*snapshot_.reader, match, this->whole(*whole));
+    else if (is_new)
+        find_phrase(*snapshot_.reader, match.field, match.terms.data(), match.terms.size(), snapshot_.live->data(),
+                    {found.lids, found.offsets, found.positions});
+    return found;
 }
 
 const uint64_t* PlanFinds::bitmap_of(const std::vector<uint32_t>& lids) {

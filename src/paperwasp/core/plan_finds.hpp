@@ -2,42 +2,39 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "snapshot.hpp"
 
 namespace paperwasp {
 
-// Live documents, and where terms that stand next to each other begin in them: document i has positions[offsets[i]..offsets[i + 1]).
-struct PhraseDocuments {
+// Documents, and where a term stands in them: document i has positions[offsets[i]..offsets[i + 1]), one at least.
+struct TermDocuments {
     std::vector<uint32_t> lids, offsets{0}, positions;
-};
-
-// The live documents with all parts of a word, and of each part the offsets of its occurrences.
-struct WholeDocuments {
-    std::vector<uint32_t> lids;
-    std::vector<std::vector<uint32_t>> offsets;
 };
 
 class PlanFinds {
   public:
     explicit PlanFinds(const Snapshot& snapshot) : snapshot_(snapshot) {}
 
-    // The documents of terms next to each other. Throws OutOfTime.
-    const PhraseDocuments& phrase(const WordMatch& match);
+    // The live documents that have all parts of a word, each of which is one term a field. Throws OutOfTime.
+    const std::vector<uint32_t>& whole(const Word& word);
 
-    // The documents of a word each part of which is one term of one field. Throws OutOfTime.
-    const WholeDocuments& whole(const Word& word);
+    // Where the terms of a match stand, in live documents: next to each other; or, of one that is part of a word, where all of the word is.
+    // Throws OutOfTime.
+    const TermDocuments& term(const WordMatch& match, const Word* whole);
 
     // A bitmap of some documents, which stays where it is.
     const uint64_t* bitmap_of(const std::vector<uint32_t>& lids);
 
   private:
     const Snapshot& snapshot_;
-    std::map<const WordMatch*, PhraseDocuments> phrases_;
-    std::map<const Word*, WholeDocuments> wholes_;
-    std::vector<std::vector<uint64_t>> bitmaps_;
+    std::map<const Word*, std::vector<uint32_t>> wholes_;
+    std::map<std::pair<const WordMatch*, const Word*>, TermDocuments> terms_;
+    std::deque<std::vector<uint64_t>> bitmaps_;
 };
 
 }  // namespace paperwasp

@@ -49,7 +49,7 @@ struct PositionsOfHits {
 }  // namespace
 
 std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::vector<uint32_t>& numbers,
-                                           const std::vector<NativeTerm>& terms, std::vector<const WordMatch*>& phrases) {
+                                           const std::vector<NativeTerm>& terms, std::vector<NativeGiven>& given) {
     NativeQuery query;
     query.fields = rank.fields;
     query.weights = rank.weights;
@@ -61,9 +61,9 @@ std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::ve
             const auto found = std::find(numbers.begin(), numbers.end(), match.field);
             if (found == numbers.end()) continue;
             const auto f = static_cast<uint32_t>(found - numbers.begin());
-            const bool is_word = match.terms.size() == 1;
+            const bool is_word = match.terms.size() == 1 && terms[t].whole == nullptr;
             query.lists.push_back({f, is_word ? match.terms[0] : NO_TERM, t, terms[t].length});
-            phrases.push_back(is_word ? nullptr : &match);
+            given.push_back(is_word ? NativeGiven{} : NativeGiven{&match, terms[t].whole});
             of_fields += query.fields[f].weight;
         }
         query.weights.match_divisor += query.term_weights[t] * of_fields;
@@ -78,10 +78,7 @@ std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::ve
 
 NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
                               size_t words, Clock& clock) {
-    std::vector<uint32_t> lids;
-    for (size_t w = 0; w < words; ++w)
-        for (uint64_t rest = hits[w]; rest != 0; rest &= rest - 1)
-            lids.push_back(static_cast<uint32_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(rest))));
+    const std::vector<uint32_t> lids = lids_of(hits, words);
     std::vector<std::unique_ptr<PositionsOfHits>> given;
     for (size_t l = 0; l < found.size(); ++l) {
         if (found[l] == nullptr) continue;

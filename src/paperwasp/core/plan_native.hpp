@@ -27,12 +27,18 @@ struct NativeTerm {
     double significance;
     uint32_t length;  // in words
     const std::vector<WordMatch>* matches;
+    const Word* whole;  // where it counts alone, or nullptr
 };
 
-// The query of some terms. numbers: of the fields, in the index. phrases: by list, what is to be given in place of postings, or nullptr.
-// Nothing where the kernels cannot run it.
+// What is given in place of a list's postings; no match: nothing.
+struct NativeGiven {
+    const WordMatch* match = nullptr;
+    const Word* whole = nullptr;
+};
+
+// The query of some terms. numbers: of the fields, in the index. given: by list. Nothing where the kernels cannot run it.
 std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::vector<uint32_t>& numbers,
-                                           const std::vector<NativeTerm>& terms, std::vector<const WordMatch*>& phrases);
+                                           const std::vector<NativeTerm>& terms, std::vector<NativeGiven>& given);
 
 // All hits of a bitmap of so many words, which is as many as documents have, best first; of equal scores the lower lid first; none
 // where a score is not finite. `found`: by list, nullptr of a word. Throws OutOfTime.

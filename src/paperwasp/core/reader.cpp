@@ -24,6 +24,17 @@ PAPERWASP_CLONES uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_
     return total;
 }
 
+std::vector<uint32_t> lids_of(const uint64_t* bitmap, size_t n, uint32_t limit) {
+    std::vector<uint32_t> lids;
+    lids.reserve(count_bits(bitmap, bitmap, n));
+    for (size_t w = 0; w < n; ++w)
+        for (uint64_t bits = bitmap[w]; bits != 0; bits &= bits - 1) {
+            const auto lid = static_cast<uint32_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
+            if (lid < limit) lids.push_back(lid);
+        }
+    return lids;
+}
+
 namespace {
 
 // segments: a list of (base, documents, [buffer or None for each field], FrequentTerms or None).
@@ -277,15 +288,9 @@ nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
     auto lids = std::make_unique<std::vector<uint32_t>>();
     const uint64_t* words = bitmap.data();
     const size_t n = std::min<size_t>(bitmap.size(), (static_cast<size_t>(limit) + 63) / 64);
-    const uint64_t count = count_bits(words, words, n);
     {
-        const GilRelease unlocked(is_much(n + count));
-        lids->reserve(count);
-        for (size_t w = 0; w < n; ++w)
-            for (uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
-                const auto lid = static_cast<uint32_t>(w * 64 + static_cast<size_t>(__builtin_ctzll(bits)));
-                if (lid < limit) lids->push_back(lid);
-            }
+        const GilRelease unlocked(is_much(n + count_bits(words, words, n)));
+        *lids = lids_of(words, n, limit);
     }
     return own(std::move(lids));
 }

@@ -88,6 +88,9 @@ uint64_t steps_of_phrase(const Reader& reader, uint32_t field, const uint32_t* t
 // Bits set in both of two bitmaps of n words.
 uint64_t count_bits(const uint64_t* a, const uint64_t* b, size_t n);
 
+// The set bits of a bitmap of n words below `limit`, rising.
+std::vector<uint32_t> lids_of(const uint64_t* bitmap, size_t n, uint32_t limit = 0xFFFFFFFFu);
+
 inline bool accepts(const uint64_t* bitmap, uint32_t lid) { return bitmap == nullptr || (bitmap[lid >> 6] >> (lid & 63) & 1) != 0; }
 
 }  // namespace paperwasp
