@@ -22,7 +22,7 @@ constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
 constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
 
 // About how many nanoseconds a posting takes that is ranked by nativeRank.
-constexpr uint64_t NATIVE_STEPS = 3;
+constexpr uint64_t NATIVE_STEPS = 6;
 
 // As features/bm25.py has it.
 double inverse_document_frequency(uint64_t documents, uint64_t frequency) {
