@@ -57,6 +57,7 @@ void bind_plan(nb::module_& m);
 void bind_plan_pool(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_query_parts(nb::module_& m);
+void bind_request_text(nb::module_& m);
 void bind_text_marker(nb::module_& m);
 void bind_marked_members(nb::module_& m);
 void bind_group_rows(nb::module_& m);
@@ -122,6 +123,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_plan_pool(m);
     paperwasp::bind_vocabulary(m);
     paperwasp::bind_query_parts(m);
+    paperwasp::bind_request_text(m);
     paperwasp::bind_text_marker(m);
     paperwasp::bind_marked_members(m);
     paperwasp::bind_group_rows(m);

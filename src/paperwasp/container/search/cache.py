@@ -62,6 +62,13 @@ class SearchCache:
         self._answers.move_to_end(key)
         return found
 
+    def may_have(self, key: Key, config: object) -> bool:
+        """Whether an answer is kept for a request, which is a look-up of its own if there is none."""
+        self._keep_only(config)
+        found = key in self._answers
+        self.lookups += not found
+        return found
+
     def put(self, key: Key, response: Response, config: object, stamps: Mapping[str, int]) -> None:
         """Keeps an answer unless it is too large."""
         if len(response.body) > limits.SEARCH_CACHE_ANSWER_BYTES:
@@ -113,6 +120,12 @@ def key_of(pairs: Sequence[tuple[str, str]], form: Form, format_: str) -> Key:
     if form.caching:
         pairs = [pair for place, pair in enumerate(pairs) if place not in form.caching]
     return format_, tuple(pairs) if form.repeats else frozenset(pairs)
+
+
+def sets_aside(pairs: Sequence[tuple[str, str]], form: Form) -> bool:
+    """Whether a request is not to be given an answer that is kept."""
+    given = [pairs[place] for place in form.caching]
+    return any(name.lower() == "nocache" and value.lower() != "false" for name, value in given)
 
 
 def _size_of(key: Key) -> int:

@@ -19,10 +19,11 @@ from paperwasp import limits
 from paperwasp.cluster.messenger import Answered
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
-from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of
+from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of, sets_aside
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.kept_queries import Kept, KeptQueries
+from paperwasp.container.search.known_texts import CutRequest, KnownText, KnownTexts, cut_request, known_text
 from paperwasp.container.search.large_answers import has_many_groups, is_large, yielding
 from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
 from paperwasp.container.search.parameters import check_window, read_parameters
@@ -122,6 +123,7 @@ class SearchHandler:
         self._environment = environment
         self.cache = SearchCache()
         self._forms = Forms()
+        self._texts = KnownTexts()
         self.prepared: Final = prepared if prepared is not None else KeptQueries()
         self._one_large = asyncio.Lock()
         self.embedding: Final = EmbeddingThreads("query-embedding", limits.embedding.QUERY_THREADS)
@@ -138,28 +140,53 @@ class SearchHandler:
     def begin(self, request: Request) -> Begun:
         """Begins to answer a GET or POST. Never raises."""
         started_ns, config = self._environment.monotonic_ns(), self._config
+        cut = cut_request(request)
+        known = None if cut is None else self._texts.get(cut.key, config)
+        if cut is not None and known is not None:
+            return self._begin_text(request, config, started_ns, cut.text, known)
+        return self._begin_outlined(request, config, started_ns, cut)
+
+    def _begin_outlined(self, request: Request, config: SearchConfig, started_ns: int, cut: CutRequest | None) -> Begun:
+        """Begins to answer a request of which nothing is known. `cut`: without its text, by which it is known then."""
         accepted = accepted_format(request)
         try:
             read = self._read_outline(request, config, accepted)
         except PaperwaspError:  # it is read again to say what is wrong
             read = None
-        if read is None or read.kept is None or read.kept.texts is None or read.cached is not None or read.measured:
+        texts = None if read is None or read.kept is None or read.measured else read.kept.texts
+        if read is None or texts is None or self._environment.monotonic_ns is not time.monotonic_ns:
+            return self._answer_all(request, config, started_ns, accepted, read)  # the core knows no other clock
+        known = known_text(texts, read.pairs, read.shape, accepted)
+        if known is not None and cut is not None:
+            self._texts.put(cut, known)
+        if known is None or read.cached is not None:
             return self._answer_all(request, config, started_ns, accepted, read)
-        texts = read.kept.texts
-        query = texts.query_of(read.pairs, read.shape, started_ns)
-        if query is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
-            return self._answer_all(request, config, started_ns, accepted, read)
+        return self._begin_text(request, config, started_ns, read.pairs[texts.place][1], known, read)
+
+    def _begin_text(
+        self,
+        request: Request,
+        config: SearchConfig,
+        started_ns: int,
+        text: str,
+        known: KnownText,
+        read: _Outline | None = None,
+    ) -> Begun:
+        """Begins to answer a request of which all but its text is known, by a compiled plan if there is one."""
+        texts = known.texts
+        if read is None and known.reads_cache and self.cache.may_have(known.key(text), config):
+            return self._answer_all(request, config, started_ns, known.accepted, None)
 
         def answer_of(found: object) -> Response | Coroutine[Any, Any, Response]:
             if not isinstance(found, TextAnswer):  # what is wrong, or not a text alone, is found the general way
-                return self._answer_all(request, config, started_ns, accepted, read)
+                return self._answer_all(request, config, started_ns, known.accepted, read)
             response = response_of(found)
             if texts.may_be_kept:
-                self.cache.put(read.key, response, config, {texts.cluster: found.stamp})
+                self.cache.put(known.key(text), response, config, {texts.cluster: found.stamp})
             return response
 
         reply = TextReply(answer_of)
-        self._messenger.hand(self._address_of(texts.cluster), query, reply)
+        self._messenger.hand(self._address_of(texts.cluster), known.query(text, started_ns), reply)
         return reply.begun
 
     def _read_outline(self, request: Request, config: SearchConfig, accepted: str) -> _Outline | None:
@@ -177,7 +204,7 @@ class SearchHandler:
         form = self._forms.of(pairs)
         key = key_of(pairs, form, accepted)
         cached = self.cache.get(key, config)
-        if cached is not None and (measured or _sets_aside(pairs, form)):
+        if cached is not None and (measured or sets_aside(pairs, form)):
             cached = None
         shape = self._shape(pairs, form, config, accepted)
         kept = None if large else self.prepared.get(shape, config)
@@ -432,12 +459,6 @@ class SearchHandler:
             return cluster, SearchError(_UNSPECIFIED, f"Failed: {type(error).__name__}", cluster)
         assert isinstance(answer, SearchResponse)
         return cluster, answer
-
-
-def _sets_aside(pairs: Pairs, form: Form) -> bool:
-    """Whether a request is not to be given an answer that is kept."""
-    given = [pairs[place] for place in form.caching]
-    return any(name.lower() == "nocache" and value.lower() != "false" for name, value in given)
 
 
 def _not_read_in_time() -> Timeout:

@@ -1,6 +1,6 @@
-"""Requests that are a user's text and filters: from their parameters straight to a `TextQuery` for the content cluster.
+"""Requests that are a user's text and filters: what is the same for all of one shape (`container.search.known_texts`).
 
-    prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → TextQuery → answer
+    prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → KnownText → TextQuery
 
 To see whether a prepared query is of this kind, it is bound to a text of two made-up words: its tree must be these two
 words and the filters of the statement, and nothing else. A request whose values say more than its text, its page and
@@ -26,7 +26,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
 from paperwasp.operators.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WeakAndItem, WordItem
-from paperwasp.search.text_query import Filter, TextAnswer, TextQuery, TextTemplate
+from paperwasp.search.text_query import Filter, TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.lifting import template_of, value_of
 from paperwasp.yql.query_type import type_of
@@ -59,12 +59,13 @@ class TextRequests:
 
     def __init__(self, prepared: PreparedQuery, template: TextTemplate, place: int, others: Sequence[int]) -> None:
         self._prepared = prepared
-        self._template = template
-        self._place = place
+        self.template: Final = template
+        self.place: Final = place
         """Of the text among the parameters."""
         self._others = others
         """Those of the other parameters that have a value of their own."""
-        self._names = _names_of(prepared)
+        self.names: Final = _names_of(prepared)
+        """The parameters whose values are in the statement."""
         self._windows: dict[tuple[str, ...], Window | None] = {}
         self.cluster: Final = prepared.clusters[0].cluster
         parameters = prepared.parameters
@@ -73,8 +74,12 @@ class TextRequests:
         )
         """Whether the same request has the same answer for as long as nothing is written."""
 
-    def query_of(self, pairs: Pairs, shape: Shape, started_ns: int) -> TextQuery | None:
-        """The query of a request that began at this moment of the monotonic clock; None: it goes the general way."""
+    def literals_of(self, shape: Shape) -> tuple[str, ...]:
+        """The values that the filters are made of."""
+        return shape.written(self.names) if self.template.filters else ()
+
+    def window_of(self, pairs: Pairs, shape: Shape) -> Window | None:
+        """The page that a request asks for, and its time; None: it goes the general way."""
         key = tuple([pairs[place][1] for place in self._others])
         window = self._windows.get(key, ...)
         if window is ...:
@@ -83,16 +88,12 @@ class TextRequests:
                 self._windows.clear()
             if sum(map(len, key)) <= _WINDOW_CHARACTERS:
                 self._windows[key] = window
-        if window is None:
-            return None
-        hits, offset, timeout_ns = window
-        literals = shape.written(self._names) if self._template.filters else ()
-        return TextQuery(self._template, pairs[self._place][1], hits, offset, started_ns + timeout_ns, literals)
+        return window
 
     def _window(self, shape: Shape) -> Window | None:
         prepared = self._prepared
         try:
-            values = shape.values(self._names, prepared.defaults)
+            values = shape.values(self.names, prepared.defaults)
             check_window(prepared.parameters, values)
         except (PaperwaspError, ValueError):
             return None

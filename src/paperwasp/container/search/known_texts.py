@@ -1,0 +1,106 @@
+"""Requests that came before but for the text that a user has typed: nothing but that text is read of them.
+
+    request → (it without the text, the text) → KnownText, kept      KnownText + text → TextQuery, key of the answer
+
+The text is cut out by a kernel (`core/request_text.cpp`), and what is left is looked up as it came: with the order of
+its parameters, its escapes and the header fields that an answer depends on. A text whose request is not known goes by
+`container.search.shapes`, which says what is kept here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+from paperwasp import limits
+from paperwasp.application.query_profiles import REFERENCE
+from paperwasp.container.search.benchmark_headers import is_benchmark
+from paperwasp.container.search.cache import Key, key_of, sets_aside
+from paperwasp.container.search.shapes import Pairs, Shape
+from paperwasp.container.search.text_requests import TextRequests, Window
+from paperwasp.core import _core
+from paperwasp.http.messages import Request
+from paperwasp.search.text_query import TextQuery
+
+_REFERENCE_LENGTH: Final = len(REFERENCE)
+
+
+class CutRequest(NamedTuple):
+    """A request without its text, and the text."""
+
+    key: Hashable
+    text: str
+
+
+class KnownText(NamedTuple):
+    """All of a request but its text."""
+
+    texts: TextRequests
+    window: Window
+    literals: tuple[str, ...]
+    accepted: str
+    """The format of the answer."""
+    name: str
+    """That of the parameter whose value the text is."""
+    others: frozenset[tuple[str, str]]
+    """The parameters beside the text that the key of an answer is made of."""
+    reads_cache: bool
+    """Whether an answer that is kept may be given."""
+
+    def query(self, text: str, started_ns: int) -> TextQuery:
+        """The query of a request with this text that began at this moment of the monotonic clock."""
+        hits, offset, timeout_ns = self.window
+        return TextQuery(self.texts.template, text, hits, offset, started_ns + timeout_ns, self.literals)
+
+    def key(self, text: str) -> Key:
+        """The key of its answer, as `cache.key_of` makes it."""
+        return self.accepted, self.others | {(self.name, text)}
+
+
+class KnownTexts:
+    """What is known of the requests that came last, under one configuration. Runs on the event loop."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, KnownText] = {}
+        self._config: object = None
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def get(self, key: Hashable, config: object) -> KnownText | None:
+        """What is known of requests with this key."""
+        if config is not self._config:
+            self._known.clear()
+            self._config = config
+        return self._known.get(key)
+
+    def put(self, cut: CutRequest, known: KnownText) -> None:
+        """Keeps it for other requests with the same key, under the configuration that was asked for last."""
+        if len(self._known) >= limits.REQUEST_FORMS:
+            self._known.clear()
+        self._known[cut.key] = known
+
+
+def cut_request(request: Request) -> CutRequest | None:
+    """The request without its text; None: its text is not plain, or it is too large to be kept."""
+    query, body, headers = request.query, request.body, request.headers
+    if len(query) + len(body) > limits.REQUEST_FORM_BYTES or is_benchmark(request):
+        return None
+    is_post = bool(body) and request.method == "POST"
+    found = _core.cut_json(body) if is_post else _core.cut_query_string(query)
+    if found is None:
+        return None
+    rest, text = found
+    if text[:_REFERENCE_LENGTH] == REFERENCE:  # in a query profile's eyes it is another parameter
+        return None
+    accept = headers.get("accept")
+    return CutRequest((rest, query, accept, headers.get("content-type")) if is_post else (rest, accept), text)
+
+
+def known_text(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str) -> KnownText | None:
+    """What is known of a request of these parameters; None: more of it depends on its text."""
+    window, name = texts.window_of(pairs, shape), pairs[texts.place][0]
+    if window is None or shape.form.repeats or name in texts.names:
+        return None
+    others = frozenset([pair for pair in key_of(pairs, shape.form, accepted)[1] if pair[0] != name])
+    return KnownText(texts, window, texts.literals_of(shape), accepted, name, others, not sets_aside(pairs, shape.form))
