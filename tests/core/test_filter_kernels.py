@@ -175,6 +175,9 @@ def test_distances(size: int, count: int, dtype: str, metric: int, seed: int) ->
     _core.least_distances(metric, query, cells, rows, found, which)
     distances.least_distances(metric, query, cells, rows, expected, plain)
     assert found.tolist() == pytest.approx(expected.tolist(), rel=1e-5, abs=1e-5)
+    alone = np.empty(10)
+    _core.least_distances(metric, query, cells, rows, alone, None)
+    assert alone.tolist() == found.tolist()
     for place in np.flatnonzero((which != plain) & np.isfinite(expected)):
         other = cells[(int(rows[place]) >> 24) + int(which[place])]
         widened = (other.astype(np.uint32) << 16).view(np.float32) if dtype == "uint16" else other
@@ -202,6 +205,9 @@ def test_distances_of_vectors_that_stand_together(size: int, dtype: str) -> None
         distances.least_distances(metric, cells[9], cells, rows, expected, plain)
         assert found == pytest.approx(expected, rel=1e-5, abs=1e-5)
         assert (which != plain).sum() <= 1
+        alone = np.empty(count)
+        _core.least_distances(metric, cells[9], cells, rows, alone, None)
+        assert alone.tolist() == found.tolist()
 
 
 def test_sums_of_the_largest_int8_do_not_overflow() -> None:

@@ -136,9 +136,10 @@ class Distances:
     def computed(self, lids: Lids) -> tuple[Numbers, NDArray[np.uint32]]:
         """Numbers that order documents, the nearest first (infinite without a vector), and the vector each is of."""
         rows = self._rows(lids)
-        distances, vectors = np.empty(len(rows)), np.empty(len(rows), np.uint32)
+        distances, vectors = np.empty(len(rows)), np.zeros(len(rows), np.uint32)
+        asked = vectors if self._column.type.mapped else None  # else each document has one
         metric = METRICS.index(self._metric.kernel)
-        _core.least_distances(metric, self._query, self._flat_cells, rows, distances, vectors)
+        _core.least_distances(metric, self._query, self._flat_cells, rows, distances, asked)
         return distances, vectors
 
     @property

@@ -511,15 +511,20 @@ def products(
 # distances.cpp
 @overload
 def least_distances(
-    metric: int, query: NDArray[_Float], cells: NDArray[_Float], rows: _U64, distances: _F64, vectors: _U32
+    metric: int, query: NDArray[_Float], cells: NDArray[_Float], rows: _U64, distances: _F64, vectors: _U32 | None
 ) -> None: ...
 @overload
 def least_distances(
-    metric: int, query: NDArray[np.int8], cells: NDArray[np.int8], rows: _U64, distances: _F64, vectors: _U32
+    metric: int, query: NDArray[np.int8], cells: NDArray[np.int8], rows: _U64, distances: _F64, vectors: _U32 | None
 ) -> None: ...
 @overload
 def least_distances(
-    metric: int, query: NDArray[np.float32], cells: NDArray[np.uint16], rows: _U64, distances: _F64, vectors: _U32
+    metric: int,
+    query: NDArray[np.float32],
+    cells: NDArray[np.uint16],
+    rows: _U64,
+    distances: _F64,
+    vectors: _U32 | None,
 ) -> None: ...
 
 # hnsw.cpp

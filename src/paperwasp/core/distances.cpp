@@ -2,9 +2,11 @@
 //
 // `cells` are vectors of `size` cells, one after another, of the column's type: float, double, int8, or bfloat16 as the upper halves of
 // floats. Document i has the vectors rows[i] (offset << 24 | length); one that has none, or none that is a number, gets infinity. `query`
-// has the column's type too, bfloat16 widened to float. What the metrics are: vector_distance.cpp.
+// has the column's type too, bfloat16 widened to float. `vectors` gets the number of the nearest within its document; None: nobody asks.
+// What the metrics are: vector_distance.cpp.
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 #include "bitmap_fill.hpp"
 #include "clock.hpp"
@@ -44,12 +46,14 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
     if (metric >= METRICS) throw std::invalid_argument("no such metric");
     if (query.shape(0) != size || size == 0) throw std::invalid_argument("a query of another size");
     if (metric == GEODEGREES && size != 2) throw std::invalid_argument("a place has two cells");
-    if (distances.shape(0) != count || vectors.shape(0) != count) throw std::invalid_argument("a distance for each document");
+    if (distances.shape(0) != count || (vectors.is_valid() && vectors.shape(0) != count))
+        throw std::invalid_argument("a distance for each document");
     static_assert(sizeof(C) == sizeof(Raw));
     const C* cell = reinterpret_cast<const C*>(cells.data());
     const uint64_t* row = rows.data();
     double* distance = distances.data();
-    uint32_t* vector = vectors.data();
+    uint32_t* vector = vectors.is_valid() ? vectors.data() : nullptr;
+    const bool is_finite = metric == HAMMING && std::is_same_v<C, int8_t>;
     const Distance<Q, C> of(metric, query.data(), size);
     Clock clock;
     const size_t ahead = 1 + MOST_AHEAD_BYTES / (size * sizeof(C));  // rows
@@ -58,8 +62,8 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
         if (const size_t run = run_of(row + i, count - i, all); run > 1) {
             clock.spend(static_cast<int64_t>(run * size / 4 + 1));
             of.of_run(cell + (row[i] >> ROW_LENGTH_BITS) * size, run, distance + i);
-            std::fill_n(vector + i, run, 0);
-            for (size_t k = i; k < i + run; ++k)
+            if (vector != nullptr) std::fill_n(vector + i, run, 0);
+            for (size_t k = i; k < i + run && !is_finite; ++k)
                 if (!(distance[k] < NOTHING)) distance[k] = NOTHING;
             i += run - 1;
             continue;
@@ -75,14 +79,14 @@ void least(uint32_t metric, In<Q> query, nb::ndarray<const Raw, nb::ndim<2>, nb:
             return false;
         });
         distance[i] = best;
-        vector[i] = which;
+        if (vector != nullptr) vector[i] = which;
     }
 }
 
 template <typename Q, typename C, typename Raw>
 void bind_one(nb::module_& m) {
     m.def("least_distances", &least<Q, C, Raw>, nb::arg("metric"), nb::arg("query").noconvert(), nb::arg("cells").noconvert(),
-          nb::arg("rows").noconvert(), nb::arg("distances").noconvert(), nb::arg("vectors").noconvert());
+          nb::arg("rows").noconvert(), nb::arg("distances").noconvert(), nb::arg("vectors").noconvert().none());
 }
 
 }  // namespace

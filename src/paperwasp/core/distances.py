@@ -20,18 +20,21 @@ def least_distances(
     cells: NDArray[Any],
     rows: NDArray[np.uint64],
     distances: NDArray[np.float64],
-    vectors: NDArray[np.uint32],
+    vectors: NDArray[np.uint32] | None,
 ) -> None:
-    """For each document the least distance of its vectors, and the number of that vector within the document."""
+    """For each document the least distance of its vectors, and the number of that vector within the document, unless
+    `vectors` is None."""
     if cells.dtype == np.uint16:
         cells = (cells.astype(np.uint32) << np.uint32(16)).view(np.float32)
     for place, row in enumerate(rows.tolist()):
         start, length = row >> ROW_LENGTH_BITS, row & ((1 << ROW_LENGTH_BITS) - 1)
-        distances[place], vectors[place] = math.inf, 0
+        distances[place], nearest = math.inf, 0
         for number in range(length if start + length <= len(cells) else 0):
             found = distance(METRICS[metric], query, cells[start + number])
             if found < distances[place]:
-                distances[place], vectors[place] = found, number
+                distances[place], nearest = found, number
+        if vectors is not None:
+            vectors[place] = nearest
 
 
 def distance(metric: str, query: NDArray[Any], vector: NDArray[Any]) -> float:
