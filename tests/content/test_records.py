@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import struct
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.records import Entry, EntryKind, decode_entries, encode_entries, entry_of
+from paperwasp.content.records import Entry, EntryKind, decode_entries, entry_of, records_of
+from paperwasp.document.ids import partition_of
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType, tensor_field
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
@@ -40,6 +43,23 @@ def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
         return st.floats(width=32 if data_type == FLOAT else 64)
     assert isinstance(data_type, NumericType)
     return st.integers(data_type.low, data_type.high)
+
+
+def encode_entries(entries: list[Entry]) -> bytes:
+    """The payload of one record, as docs/formats/operations.md says it: what the kernel is compared with."""
+    parts = [struct.pack("<BI", 4, len(entries))]
+    for entry in entries:
+        id_bytes, body, flags = entry.id.encode(), entry.body, int(entry.create)
+        if entry.condition is not None:
+            flags |= 2
+            condition = entry.condition.encode()
+            body = struct.pack("<I", len(condition)) + condition + body
+        if entry.required_us:
+            flags |= 4
+            body = struct.pack("<Q", entry.required_us) + body
+        head = (entry.kind, flags, len(id_bytes), len(body), entry.timestamp_us, entry.gid)
+        parts += [struct.pack("<BBHIQ12s", *head), id_bytes, body]
+    return b"".join(parts)
 
 
 FIELDS = st.fixed_dictionaries({}, optional={field.name: values_of(field.type) for field in MUSIC_FIELDS})
@@ -87,6 +107,36 @@ def test_conditions_come_back_as_they_were(given_: list[tuple[str | None, bool, 
     ]
     found = list(decode_entries(encode_entries(entries), lambda: "here"))
     assert [(entry.condition, entry.create, entry.body) for entry in found] == given_
+
+
+@given(
+    st.lists(
+        st.builds(
+            Entry,
+            st.sampled_from(EntryKind),
+            TEXTS,
+            st.binary(min_size=12, max_size=12),
+            st.just("t"),
+            st.integers(0, 2**64 - 1),
+            st.binary(max_size=9),
+            st.booleans(),
+            st.none() | TEXTS,
+            required_us=st.just(0) | st.integers(0, 2**64 - 1),
+        ),
+        max_size=12,
+    )
+)
+def test_entries_of_one_partition_that_follow_each_other_are_one_record(entries: list[Entry]) -> None:
+    runs = groupby(entries, lambda entry: partition_of(entry.gid))
+    assert [tuple(each[:2]) for each in records_of(entries)] == [(of, encode_entries(list(run))) for of, run in runs]
+
+
+@pytest.mark.parametrize(
+    ("id", "gid", "body"), [("a" * 65_536, b"123456789012", b""), ("a", b"1", b""), ("a", b"123456789012", "text")]
+)
+def test_entries_that_have_no_form_are_refused(id: str, gid: bytes, body: Any) -> None:
+    with pytest.raises((ValueError, TypeError)):
+        records_of([Entry(EntryKind.PUT, id, gid, "t", 7, body)])
 
 
 @given(st.none() | TEXTS, st.integers(0, 2**64 - 1), st.binary(max_size=9))

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +17,7 @@ from paperwasp.core.positions import ELEMENT_GAP
 from paperwasp.errors import Corruption
 from paperwasp.index import IndexedField, TextIndex
 from paperwasp.index.files import describe_file
-from paperwasp.index.tokenizing import tokenize
+from paperwasp.index.tokenizing import tokenize, tokenize_plain
 from paperwasp.linguistics import TextProfile, index_terms, profile_of, query_terms
 
 GERMAN = "Die Häuser und die Bücher sind nicht alt"
@@ -49,6 +51,40 @@ def naive(profile: TextProfile, text: str, language: str) -> list[tuple[str, ...
         if seen[places[0]] <= profile.max_occurrences:
             kept.append(places)
     return kept
+
+
+@given(
+    PROFILES,
+    st.lists(
+        st.lists(
+            st.sampled_from([None, None, ENGLISH, GERMAN, "cars Car-s", "", " ", "x" * 9, "é", ["cars"]]), max_size=6
+        ),
+        max_size=3,
+    ),
+)
+def test_plain_fields_have_the_same_tokens_in_fewer_steps(profile: TextProfile, batches: list[list[Any]]) -> None:
+    """Words get the same numbers; where a field is not plain, none was given any."""
+    short, general = _core.Lexicon(), _core.Lexicon()
+    for values in batches:
+        texts = [text for value in values if value is not None for text in ([value] if type(value) is str else value)]
+        owners = [owner for owner, value in enumerate(values) if value is not None]
+        found, words = tokenize_plain(short, profile, values), len(short)
+        if found is None:
+            assert words == len(general)
+            tokenize(short, profile, texts, owners, len(values))
+        terms, positions, offsets, _ = tokenize(general, profile, texts, owners, len(values))
+        assert len(short) == len(general)
+        if found is not None:
+            assert [each.tolist() for each in found[:3]] == [terms.tolist(), positions.tolist(), offsets.tolist()]
+            assert found[3] == np.count_nonzero(np.diff(offsets))
+
+
+def test_plain_english_is_tokenized_in_few_steps() -> None:
+    lexicon, profile = _core.Lexicon(), TextProfile()
+    found = tokenize_plain(lexicon, profile, [ENGLISH, None, "cars"])
+    assert found is not None and found[3] == 2
+    for value in (GERMAN, "é", ["cars"], "x" * (profile.max_length + 1), 1):
+        assert tokenize_plain(lexicon, profile, [ENGLISH, value]) is None  # type: ignore[list-item]
 
 
 @given(

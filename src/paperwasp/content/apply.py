@@ -89,10 +89,12 @@ class _Batch:
 
     def _look_up(self, asking: Sequence[Entry]) -> None:
         """Finds at once what one by one takes longer."""
+        if not asking:
+            return
         gids = [entry.gid for entry in asking]
         self._lids = dict(zip(gids, self._state.gid_map.find(b"".join(gids)).tolist(), strict=True))
-        gids = [entry.gid for entry in asking if entry.kind is _REINDEX]
-        self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
+        if gids := [entry.gid for entry in asking if entry.kind is _REINDEX]:
+            self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
 
     def _is_refused(self, place: int, entry: Entry) -> bool:
         """Whether the document is not as the operation demands. `create` alone demands something of puts only."""
@@ -269,28 +271,32 @@ class _Batch:
     def _give_lids(self) -> None:
         state, run = self._state, self._run
         first, end = state.limit, state.limit + len(run)
-        gids = b"".join(entry.gid for _, entry, _, _ in run)
+        run_gids = [entry.gid for _, entry, _, _ in run]
+        gids = b"".join(run_gids)
         state.document_types.extend(np.full(len(run), state.layout.types[self._run_type].number, np.uint16))
         state.gids.extend(np.frombuffer(gids, np.uint8).reshape(-1, GID_BYTES))
         state.changed.pad(end)
-        sizes = np.fromiter((min(len(body), _MOST_ROW_BYTES) for _, _, _, body in run), np.uint32, len(run))
-        state.row_bytes.extend(sizes)
-        state.live_bytes += int(sizes.sum(dtype=np.int64))
-        state.timestamps.extend(np.fromiter((entry.timestamp_us for _, entry, _, _ in run), np.uint64, len(run)))
+        sizes = [min(len(body), _MOST_ROW_BYTES) for _, _, _, body in run]
+        state.row_bytes.extend(np.array(sizes, np.uint32))
+        state.live_bytes += sum(sizes)
+        state.timestamps.extend(np.array([entry.timestamp_us for _, entry, _, _ in run], np.uint64))
         state.live.set_range(first, end)
         before = state.live_count
         lids = np.arange(first, end, dtype=np.uint32)
         previous = state.gid_map.insert(gids, lids)
         state.references.move(self._run_type, gids, lids)
-        state.bury(previous[previous != NO_LID])
+        replacing = np.flatnonzero(previous != NO_LID)
+        if len(replacing):
+            state.bury(previous[replacing])
         state.live_counts[self._run_type] += state.live_count - before
         state.limit = end
-        for lid, (place, entry, _, body), earlier in zip(range(first, end), run, previous.tolist(), strict=True):
-            self._writes.put(entry.gid, entry.id, entry.timestamp_us, lid, body, entry.form)
-            if earlier != NO_LID:
-                self._outcomes[place] = _EXISTED
+        put = self._writes.put
+        for lid, (_, entry, _, body) in enumerate(run, first):
+            put(entry.gid, entry.id, entry.timestamp_us, lid, body, entry.form)
+        for number in replacing.tolist():
+            self._outcomes[run[number][0]] = _EXISTED
         if self._lids:
-            self._lids.update(zip((entry.gid for _, entry, _, _ in run), range(first, end), strict=True))
+            self._lids.update(zip(run_gids, range(first, end), strict=True))
 
 
 def _can_hold(kind: TypeLayout, values: Mapping[str, Any]) -> bool:

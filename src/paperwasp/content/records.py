@@ -9,7 +9,6 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from itertools import groupby
 from typing import Any, Final
 
 import orjson
@@ -19,7 +18,8 @@ from paperwasp.cluster.operation_log import NewRecord
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.selected import matcher
-from paperwasp.document.ids import DocumentId, partition_of
+from paperwasp.core import _core
+from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
@@ -187,26 +187,6 @@ def _encode_updates(
     return body, decoded
 
 
-def encode_entries(entries: Sequence[Entry]) -> bytes:
-    """The payload of one record."""
-    parts = [_START.pack(_VERSION, len(entries))]
-    pack = _ENTRY.pack
-    for entry in entries:
-        id_bytes, body = entry.id.encode(), entry.body
-        flags = _CREATE if entry.create else 0
-        if entry.condition is not None:
-            flags |= _CONDITIONAL
-            condition = entry.condition.encode()
-            body = _CONDITION.pack(len(condition)) + condition + body
-        if entry.required_us:
-            flags |= _REQUIRED_TIME
-            body = _TIME_US.pack(entry.required_us) + body
-        parts.append(pack(entry.kind, flags, len(id_bytes), len(body), entry.timestamp_us, entry.gid))
-        parts.append(id_bytes)
-        parts.append(body)
-    return b"".join(parts)
-
-
 def decode_entries(payload: bytes, where: Callable[[], str]) -> Iterator[Entry]:
     """The entries of a payload, their fields not decoded. Errors: Corruption that says `where`."""
     try:
@@ -247,5 +227,4 @@ def _split(body: bytes) -> tuple[str, bytes]:
 
 def records_of(entries: Sequence[Entry]) -> list[NewRecord]:
     """One record for each run of entries of one partition."""
-    runs = groupby(entries, lambda entry: partition_of(entry.gid))
-    return [NewRecord(partition, encode_entries(list(run))) for partition, run in runs]
+    return [NewRecord(*each) for each in _core.operation_records(list(entries), _VERSION, limits.PARTITIONS)]

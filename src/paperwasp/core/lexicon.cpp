@@ -126,6 +126,45 @@ class Lexicon {
         return nb::make_tuple(own(std::move(ids)), own(std::move(positions)), own(std::move(offsets)), own(std::move(ends)));
     }
 
+    // As `tokenize` does it of fields that have one text each, of ASCII and of at most `most` characters, or none: values[d] is document
+    // d's. Returns None, with nothing done, where one is something else; else (surface ids, positions, token_offsets[documents + 1],
+    // how many documents have tokens).
+    nb::object tokenize_plain(const nb::list& values, size_t most, uint32_t longest) {
+        std::vector<std::string_view> texts;
+        texts.reserve(values.size());
+        size_t bytes = 0;
+        for (nb::handle value : values) {
+            PyObject* text = value.ptr();
+            if (text == Py_None) {
+                texts.emplace_back();
+                continue;
+            }
+            if (!PyUnicode_CheckExact(text) || !PyUnicode_IS_ASCII(text)) return nb::none();
+            const auto size = static_cast<size_t>(PyUnicode_GET_LENGTH(text));
+            if (size > most) return nb::none();
+            texts.emplace_back(reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text)), size);
+            bytes += size;
+        }
+        auto ids = std::make_unique<std::vector<uint32_t>>();
+        auto positions = std::make_unique<std::vector<uint32_t>>();
+        auto offsets = std::make_unique<std::vector<uint64_t>>();
+        uint32_t filled = 0;
+        {
+            ids->reserve(bytes / TEXT_BYTES_A_WORD);
+            positions->reserve(bytes / TEXT_BYTES_A_WORD);
+            offsets->reserve(texts.size() + 1);
+            const GilRelease unlocked(bytes > MUCH_TEXT);
+            offsets->push_back(0);
+            for (const std::string_view text : texts) {
+                uint32_t position = 0;
+                tokenize_text(text.data(), text.size(), LOWERING, longest, position, *ids, *positions);
+                filled += position > 0;
+                offsets->push_back(ids->size());
+            }
+        }
+        return nb::make_tuple(own(std::move(ids)), own(std::move(positions)), own(std::move(offsets)), filled);
+    }
+
     // Of `surfaces`, those whose term is not known for a stemmer: ids, each once.
     std::vector<uint32_t> unknown(uint32_t stemmer, In<uint32_t> surfaces) {
         auto& stems = stems_of(stemmer);
@@ -410,6 +449,7 @@ void bind_lexicon(nb::module_& m) {
         .def("__len__", &Lexicon::size)
         .def("tokenize", &Lexicon::tokenize, nb::arg("texts"), nb::arg("owners"), nb::arg("documents"), nb::arg("cased") = false,
              nb::arg("whole") = false, nb::arg("longest") = LONGEST_TOKEN)
+        .def("tokenize_plain", &Lexicon::tokenize_plain, nb::arg("values"), nb::arg("most"), nb::arg("longest"))
         .def("unknown", &Lexicon::unknown, nb::arg("stemmer"), nb::arg("surfaces"))
         .def("learn", &Lexicon::learn, nb::arg("stemmer"), nb::arg("surfaces"), nb::arg("terms"))
         .def("to_terms", &Lexicon::to_terms, nb::arg("stemmer"), nb::arg("surfaces").noconvert())

@@ -37,7 +37,7 @@ from paperwasp.index.segments import (
     merge_segments,
 )
 from paperwasp.index.snapshot import IndexSnapshot
-from paperwasp.index.tokenizing import tokenize
+from paperwasp.index.tokenizing import tokenize, tokenize_plain
 from paperwasp.index.tokens import Text, Texts, Tokens
 from paperwasp.index.words import WordRun, WordsEnd, restore_words, words_since, write_words
 from paperwasp.linguistics import TextProfile
@@ -126,8 +126,16 @@ class TextIndex:
         self._merge_small()
 
     def _tokens(
-        self, indexed: IndexedField, number: int, values: Sequence[Text | None], languages: Sequence[str] | None
+        self, indexed: IndexedField, number: int, values: list[Text | None], languages: Sequence[str] | None
     ) -> Tokens | None:
+        plain = None
+        if languages is None and not indexed.uri:
+            plain = tokenize_plain(self._lexicon, indexed.profile, values)
+        if plain is not None:
+            terms, positions, offsets, filled = plain
+            if len(terms) == 0:
+                return None
+            return Tokens(terms, positions, offsets, self._add_tokens(number, filled, len(terms)))
         found = Texts(values)
         texts = [uri_parts(text)[indexed.uri] for text in found.texts] if indexed.uri else found.texts
         tags = [languages[owner] for owner in found.owners] if languages is not None else None
@@ -136,9 +144,14 @@ class TextIndex:
         )
         if len(terms) == 0:
             return None
+        filled = int(np.count_nonzero(np.diff(offsets)))
+        return Tokens(terms, positions, offsets, self._add_tokens(number, filled, len(terms)), found.elements(ends))
+
+    def _add_tokens(self, number: int, filled: int, count: int) -> float:
+        """Counts what comes to a field: documents that have it, and their tokens. Returns its mean length then."""
         documents, tokens = self._totals.get(number, (0, 0))
-        self._totals[number] = (documents + int(np.count_nonzero(np.diff(offsets))), tokens + len(terms))
-        return Tokens(terms, positions, offsets, self._average_length(number), found.elements(ends))
+        self._totals[number] = (documents + filled, tokens + count)
+        return self._average_length(number)
 
     def _average_length(self, number: int) -> float:
         """The mean length of a field over everything ever added: what bounds are computed with."""

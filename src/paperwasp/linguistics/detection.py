@@ -156,7 +156,7 @@ def detect(text: str) -> Language:
 
 def detect_all(texts: list[str]) -> dict[int, Language]:
     """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
-    texts = list(map(_strip_start, texts))
+    texts = [text.lstrip() if text[:1].isspace() else text for text in texts]  # as `_strip_start`
     found = {number: detect(texts[number]) for number in FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
     return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
 

@@ -91,22 +91,29 @@ class StoredDocument(NamedTuple):
 class StoreWrites:
     """Puts and removes that are to be written together, in order."""
 
-    __slots__ = ("_batch", "_large_bytes", "_removals")
+    __slots__ = ("_large_bytes", "_made", "_removals")
 
     def __init__(self) -> None:
-        self._batch = WriteBatch(raw_mode=True)
+        self._made: WriteBatch | None = None
         self._large_bytes = 0
         """Of values that go to files of their own kind."""
         self._removals: list[bytes] = []
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
-        return len(self._batch) > 0
+        return self._made is not None
+
+    @property
+    def _batch(self) -> WriteBatch:
+        """Made when there is something to write: making it takes longer than adding many documents."""
+        if self._made is None:
+            self._made = WriteBatch(raw_mode=True)
+        return self._made
 
     def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes, form: StoredForm = _WHOLE) -> None:
         id_bytes = id.encode()
         value = _HEADER.pack(form, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
-        self._batch[gid] = value
+        (self._made or self._batch)[gid] = value
         if len(value) >= limits.STORE_BLOB_BYTES:
             self._large_bytes += len(value)
 
