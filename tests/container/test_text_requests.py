@@ -369,6 +369,27 @@ def test_words_that_are_fed_later_are_found() -> None:
         assert found.answered >= 3
 
 
+def test_documents_that_are_not_in_the_row_store_are_shown_by_plans() -> None:
+    """Where more are left than a query may write on the event loop, it goes the general way."""
+    with peers() as found:
+        found.compiled.apply(*(put(number, body=f"one w{number}", year=number) for number in range(40)))
+        found.fill_rows()
+        found.compiled.apply(*(update(number, year=7) for number in range(0, 40, 9)), remove(3))
+        found.compiled.apply(*(put(number, body="one", year=number) for number in range(40, 200)))
+        for show in ("*", "title, year", "documentid, body"):
+            asked = {"yql": f"select {show} from music where userQuery()", "type": "any", "ranking": "body"}
+            before = found.answered
+            shown = {
+                str(hits): found.compare(query="one w9", hits=hits, **{"default-index": "body"}, **asked)
+                for hits in (9, 60)
+            }
+            assert found.answered > before + 1
+            assert [len(orjson.loads(body)["root"]["children"]) for body in shown.values()] == [9, 60]
+        before = found.answered
+        found.compare(query="one w9", hits=190, **{"default-index": "body"}, **asked)
+        assert found.answered == before + 1, "only what is asked before"
+
+
 def test_a_text_whose_time_is_over_has_the_general_answer(shared: Peers) -> None:
     asked = {"yql": "select * from music where userQuery()", "type": "any", "ranking": "body", "default-index": "body"}
     for timeout in ("0s", "1ms", "20s"):

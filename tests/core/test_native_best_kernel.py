@@ -114,6 +114,19 @@ def test_many_documents_among_which_few_are_looked_at() -> None:
     assert list(zip(found[1].tolist(), found[0].tolist(), strict=True)) == best
 
 
+def test_a_term_that_a_segment_lacks_does_not_count_there() -> None:
+    """A document of the segment before has all terms, and is scored first."""
+    corpus = Corpus([[(1, 0), (2, 1), (3, 2)], [(1, 0), (3, 4)], [(2, 0), (9, 3)], [(2, 2), (3, 3)]])
+    plain = PlainIndex(corpus.documents)
+    _, hits = random_bitmap(5, 1.0, len(corpus.documents))
+    scores = expected_scores(plain, COMMON, [0, 1, 2, 3])
+    best = sorted(zip(scores, [0, 1, 2, 3], strict=True), key=lambda hit: (-hit[0], hit[1]))
+    for cuts in ([1], [2], [1, 2, 3]):
+        found = _core.best_native(corpus.reader(cuts, [3.0]), **COMMON.arguments(), given={}, hits=hits, k=4)
+        assert found is not None
+        assert list(zip(found[1].tolist(), found[0].tolist(), strict=True)) == best
+
+
 def test_worths_are_kept_within_their_bytes() -> None:
     corpus = Corpus.random(3, 2000)
     _, hits = random_bitmap(5, 1.0, len(corpus.documents))

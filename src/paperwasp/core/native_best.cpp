@@ -194,6 +194,7 @@ class NativeBest {
     // Opens the lists that the segment has documents of in the part, those that add least first.
     void open(const Segment& segment) {
         lists_.clear();
+        std::fill(entries_.begin(), entries_.end(), NativeEntry{0, 0, nullptr});  // nothing is left of the segment before
         for (uint32_t j = 0; j < readings_.size(); ++j) {
             const NativeReading& reading = readings_[j];
             const NativeList& list = query_.lists[reading.list];

@@ -329,12 +329,13 @@ void PlanRun::search() {
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
     const int64_t begun_ns = monotonic_ns();
-    is_whole_ = write(hits);
+    write(hits);
     writing_ns_ = monotonic_ns() - begun_ns;
+    is_whole_ = true;
 }
 
 // Writes the answer as container/search/rendering.py does.
-bool PlanRun::write(const std::vector<Scored>& hits) {
+void PlanRun::write(const std::vector<Scored>& hits) {
     Clock clock;
     const size_t end = std::min<size_t>(hits.size(), size_t{offset_} + hits_);
     answer_.reserve(256 + (end > offset_ ? (end - offset_) * ROOM_OF_HIT : 0));
@@ -350,13 +351,14 @@ bool PlanRun::write(const std::vector<Scored>& hits) {
             if (hit > offset_) answer_ += ',';
             relevance.clear();
             append_number(hits[hit].score, relevance);
-            if (!page.append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_)) return false;
+            const size_t place = answer_.size();
+            if (!page.append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_))
+                left_.push_back({place, hits[hit].lid, hits[hit].score});
         }
         answer_ += ']';
         shown_ = static_cast<uint32_t>(end - offset_);
     }
     answer_ += "}}";
-    return true;
 }
 
 }  // namespace paperwasp

@@ -69,11 +69,20 @@ class PlanRun {
     // About how many nanoseconds it will take.
     uint64_t steps() const { return steps_; }
 
-    // Answers the query; afterwards `is_whole` tells whether `answer` is its answer, or the general way must be gone.
+    // A hit that its row does not show: it is to be written into the answer there.
+    struct LeftHit {
+        size_t place;
+        uint32_t lid;
+        double score;
+    };
+
+    // Answers the query; afterwards `is_whole` tells whether `answer` is its answer but for the hits that are left, or the general way must
+    // be gone.
     void run() noexcept;
 
     bool is_whole() const { return is_whole_; }
     const std::string& answer() const { return answer_; }
+    const std::vector<LeftHit>& left() const { return left_; }
     uint64_t total() const { return total_; }
     uint32_t shown() const { return shown_; }
     int64_t writing_ns() const { return writing_ns_; }
@@ -111,7 +120,7 @@ class PlanRun {
     bool find_best_hits(std::vector<Scored>& hits);
     bool find_native_hits(std::vector<Scored>& hits);
     void search();
-    bool write(const std::vector<Scored>& hits);
+    void write(const std::vector<Scored>& hits);
 
     const Plan& plan_;
     const Snapshot& snapshot_;
@@ -132,6 +141,7 @@ class PlanRun {
 
     bool is_whole_ = false;
     std::string answer_;
+    std::vector<LeftHit> left_;
     uint64_t total_ = 0;
     uint32_t shown_ = 0;
     int64_t writing_ns_ = 0;

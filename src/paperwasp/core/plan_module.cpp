@@ -97,6 +97,12 @@ nb::object answer_of(PlanRun& self) {
     return nb::bytes(self.answer().data(), self.answer().size());
 }
 
+nb::list left_of(const PlanRun& self) {
+    nb::list left;
+    for (const PlanRun::LeftHit& hit : self.left()) left.append(nb::make_tuple(hit.place, hit.lid, hit.score));
+    return left;
+}
+
 }  // namespace
 
 void bind_plan(nb::module_& m) {
@@ -115,6 +121,7 @@ void bind_plan(nb::module_& m) {
              })
         .def_prop_ro("steps", &PlanRun::steps, "About how many nanoseconds it takes.")
         .def_prop_ro("answer", &answer_of, "The JSON of the answer; None: it has to be found the general way.")
+        .def_prop_ro("left", &left_of, "(place in the answer, lid, score) of each hit that is to be written there.")
         .def_prop_ro("total", &PlanRun::total)
         .def_prop_ro("shown", &PlanRun::shown)
         .def_prop_ro("writing_ns", &PlanRun::writing_ns);

@@ -79,6 +79,13 @@ def bind(
         return BoundQuery(query, plan_, profile, setting, plan_.cost, is_late=True)
 
 
+def bind_to_write(view: View, name: str, query: Query, served: ServedSchemas) -> BoundQuery:
+    """The query as far as writing hits needs it that are found already, and show nothing of what was searched for."""
+    plan_ = served.rank_plan(view.schemas[name], query.rank.profile, query.rank.expressions)
+    profile, space = plan_.profile_for(query.rank.override, streamed=False), space_of(view, name)
+    return BoundQuery(query, plan_, profile, _setting(FalseOperator(space), profile, query, space), plan_.cost)
+
+
 def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
     """Whether documents are scored to find the hits of a query that sorts. Vespa: matcher.cpp (`willNeedRanking`).
 

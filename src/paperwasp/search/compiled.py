@@ -10,8 +10,12 @@ same bytes.
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
+from itertools import repeat
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from paperwasp import limits
 from paperwasp.content.view import View
@@ -33,12 +37,14 @@ from paperwasp.operators.word import fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.program import Bm25Field
-from paperwasp.search.bind import indexed_types, known_words, streaming_types
+from paperwasp.search.bind import bind_to_write, indexed_types, known_words, streaming_types
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.fill import hits_of
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.page import PageStep, row_step
-from paperwasp.search.query import Query
+from paperwasp.search.query import Hit, Query
 from paperwasp.search.query_clock import HARD_FACTOR
+from paperwasp.search.ranked import RankedHits
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
@@ -102,8 +108,8 @@ class CompiledQueries:
         plan, rows = compiled.plan, view.rows.rows
         for _ in range(_MOST_LOOKUPS):
             run = plan.fill(snapshot, rows, query.text, query.hits, query.offset, match_end_ns, end_ns, accept)
-            if type(run) is not list:
-                return None if run is None else Filled(run, known.space.documents, view.stamp)  # type: ignore[arg-type]
+            if not isinstance(run, list):
+                return None if run is None else Filled(run, view, known.space.documents, compiled, self._served)
             if not _describe(compiled, known, snapshot, run):
                 return None
         return None
@@ -123,16 +129,35 @@ class Filled(NamedTuple):
     """A plan that is ready to run."""
 
     run: _core.PlanRun
+    view: View
     documents: int
-    stamp: int
+    compiled: _Compiled
+    served: ServedSchemas
 
     def answer(self) -> TextAnswer | None:
         """The answer, once it has run; None: it is to be found the general way."""
         run = self.run
-        body = run.answer
-        if body is None:
+        body, left = run.answer, run.left
+        if body is None or len(left) > limits.INLINE_QUERY_HITS:
             return None
-        return TextAnswer(body, run.total, run.shown, self.documents, self.stamp, run.writing_ns)
+        about = run.total, run.shown, self.documents, self.view.stamp
+        if not left:
+            return TextAnswer(body, *about, run.writing_ns)
+        begun_ns = time.monotonic_ns()
+        try:
+            hits = self._written([lid for _, lid, _ in left], [score for _, _, score in left])
+        except PaperwaspError:  # the general way will say so
+            return None
+        places = zip((place for place, _, _ in left), hits, strict=True)
+        return TextAnswer(body, *about, run.writing_ns + time.monotonic_ns() - begun_ns, tuple(places))
+
+    def _written(self, lids: list[int], scores: list[float]) -> list[Hit]:
+        """Hits that are not in the row store, as the general steps write them."""
+        view, query, served = self.view, self.compiled.template.query, self.served
+        bound = bind_to_write(view, self.compiled.document_type, query, served)
+        relevances = np.array(scores)
+        ranked = RankedHits(bound, len(lids), np.array(lids, np.uint32), relevances, relevances)
+        return hits_of(view, query, ranked, range(len(lids)), repeat(None), served.summaries)
 
 
 def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Compiled | None:

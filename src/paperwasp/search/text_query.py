@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from paperwasp.operators.items import Item
 from paperwasp.records import dataclass
-from paperwasp.search.query import Query
+from paperwasp.search.query import Hit, Query
 
 Filter = Callable[[tuple[str, ...]], Item]
 """Makes an item of the literals of a request as they are written."""
@@ -50,7 +50,7 @@ class TextAnswer(NamedTuple):
     """The answer to a query all of whose documents were searched."""
 
     body: bytes
-    """The JSON of the whole result."""
+    """The JSON of the whole result, but for hits that are left."""
     total_count: int
     hits: int
     """Those that are shown."""
@@ -59,3 +59,5 @@ class TextAnswer(NamedTuple):
     """Of the view that was searched."""
     summary_ns: int
     """What writing the hits took."""
+    left: tuple[tuple[int, Hit], ...] = ()
+    """Hits that are not in the JSON yet, and the places in it where they belong, rising."""

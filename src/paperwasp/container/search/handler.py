@@ -34,7 +34,7 @@ from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
-from paperwasp.container.search.text_requests import TextReply, response_of
+from paperwasp.container.search.text_requests import TextReply
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
@@ -180,7 +180,7 @@ class SearchHandler:
         def answer_of(found: object) -> Response | Coroutine[Any, Any, Response]:
             if not isinstance(found, TextAnswer):  # what is wrong, or not a text alone, is found the general way
                 return self._answer_all(request, config, started_ns, known.accepted, read)
-            response = response_of(found)
+            response = texts.response_of(found)
             if texts.may_be_kept:
                 self.cache.put(known.key(text), response, config, {texts.cluster: found.stamp})
             return response

@@ -296,6 +296,11 @@ def _hits(hits: Sequence[tuple[str, Hit]], result: SearchResult, exact_tensors: 
     return rendered
 
 
+def hits_json(cluster: str, hits: Sequence[Hit], summary_fields: tuple[str, ...]) -> Sequence[bytes]:
+    """Hits of one cluster without features, each as a JSON object."""
+    return _hits([(cluster, hit) for hit in hits], SearchResult(summary_fields=summary_fields), exact_tensors=False)
+
+
 def _explained(explanation: HitExplanation) -> dict[str, object]:
     return {"note": explanation.note} if explanation.note else {"phases": explanation.phases}
 

@@ -19,7 +19,7 @@ from paperwasp.container.search.config import NO_QUERY_LIMITS
 from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.plan import SearchPlan
 from paperwasp.container.search.prepared import PreparedQuery
-from paperwasp.container.search.rendering import JSON_TYPE, Coverage
+from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.errors import PaperwaspError
@@ -89,6 +89,25 @@ class TextRequests:
             if sum(map(len, key)) <= _WINDOW_CHARACTERS:
                 self._windows[key] = window
         return window
+
+    def response_of(self, answer: TextAnswer) -> Response:
+        """The answer as JSON."""
+        coverage = Coverage(answer.documents, 100, 1, 1)
+        about = answer.total_count, answer.hits, coverage, -1, answer.summary_ns
+        body = self._with_left(answer) if answer.left else answer.body
+        return Response(200, body, JSON_TYPE, about=about)
+
+    def _with_left(self, answer: TextAnswer) -> bytes:
+        """The JSON with the hits that are left in it."""
+        places, hits = zip(*answer.left, strict=True)
+        parts: list[bytes] = []
+        start = 0
+        for place, hit in zip(
+            places, hits_json(self.cluster, hits, self._prepared.answering.summary_fields), strict=True
+        ):
+            parts += (answer.body[start:place], hit)
+            start = place
+        return b"".join((*parts, answer.body[start:]))
 
     def _window(self, shape: Shape) -> Window | None:
         prepared = self._prepared
@@ -175,13 +194,6 @@ def _says_a_text_alone(values: RequestValues) -> bool:
     """Whether what a request says beside its shape is its text, its page, its time, and literals."""
     plain = RequestValues(values.query, values.hits, values.offset, None, values.timeout_ms, given=values.given)
     return values == replace(plain, slots=values.slots)
-
-
-def response_of(answer: TextAnswer) -> Response:
-    """The answer as JSON."""
-    coverage = Coverage(answer.documents, 100, 1, 1)
-    about = answer.total_count, answer.hits, coverage, -1, answer.summary_ns
-    return Response(200, answer.body, JSON_TYPE, about=about)
 
 
 def _places_of_text(form: Form) -> list[int]:
