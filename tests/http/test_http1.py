@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.errors import LargeHead, LongAddress, PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.http1 import BrokenRequest, Reader, chunk, head_bytes, length_line
@@ -101,6 +102,33 @@ def test_targets_have_four_forms_of_which_three_are_ours(target: bytes, path: st
     head = reader.read_head()
     assert head is not None
     assert (head.raw_path + ("?" + head.query if head.query else ""), head.host) == (path, host)
+
+
+def test_the_kernel_reads_first_lines_as_its_twin_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    choices, plain = random.Random(chance.SEED), 0
+    methods, versions = (
+        (b"GET", b"POST", b"a-b", b"", b"G ET"),
+        (b" HTTP/1.1", b" HTTP/1.1", b" HTTP/1.0", b"", b" HTTP/2.0"),
+    )
+    signs = [b"/", b"?", b"&", b"a", b"%41", b"#", b" ", b"\x80", b"http://h/", b"*", b"\x7f", b"~", b"!"]
+    for _ in range(3000):
+        target = b"".join(choices.choices(signs, k=choices.randint(0, 5)))
+        target = b"/" + target if choices.random() < 0.7 else target
+        line = choices.choice(methods) + b" " + target + choices.choice(versions) + b"\r\n"
+        data = b"xy" + line + b"Host: h\r\n\r\n"
+        found = _core.read_request_line(data, 2)
+        if found is None:
+            continue
+        plain += 1
+        with monkeypatch.context() as patch:
+            patch.setattr(_core, "read_request_line", lambda *_: None)
+            reader = Reader()
+            reader.feed(data[2:])
+            head = reader.read_head()
+        assert head is not None
+        assert found == (*head[:3], 2 + len(line)), line
+        assert not head.is_old
+    assert plain > 50
 
 
 @pytest.mark.parametrize(

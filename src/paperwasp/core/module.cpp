@@ -64,6 +64,7 @@ void bind_marked_members(nb::module_& m);
 void bind_group_rows(nb::module_& m);
 void bind_group_values(nb::module_& m);
 void bind_group_order(nb::module_& m);
+void bind_http1_line(nb::module_& m);
 void bind_http2(nb::module_& m);
 void bind_http2_client(nb::module_& m);
 }  // namespace paperwasp
@@ -131,6 +132,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_group_rows(m);
     paperwasp::bind_group_values(m);
     paperwasp::bind_group_order(m);
+    paperwasp::bind_http1_line(m);
     paperwasp::bind_http2(m);
     paperwasp::bind_http2_client(m);
 }

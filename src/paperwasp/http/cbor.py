@@ -43,7 +43,9 @@ _RANGES: Final[Mapping[str, tuple[str, ...]]] = {
 def mentions_cbor(request: Request) -> bool:
     """Whether anything here concerns the request at all. Cheap: most requests are documents fed as JSON."""
     headers = request.headers
-    return "cbor" in headers.get("content-type", "").lower() or "cbor" in headers.get("accept", "").lower()
+    return ("content-type" in headers and "cbor" in headers["content-type"].lower()) or (
+        "accept" in headers and "cbor" in headers["accept"].lower()
+    )
 
 
 async def as_json_request(request: Request) -> Request:

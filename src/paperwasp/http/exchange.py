@@ -234,9 +234,8 @@ class Exchange:
     def begin(self) -> None:
         """The whole request is there: has it answered."""
         self._has_begun = True
-        is_coded = bool(self._body) and "content-encoding" in self.headers
-        body = self._take_body()
-        if is_coded:
+        body = self._take_body() if self._body else b""
+        if body and "content-encoding" in self.headers:
             small = inflated_at_once(body, self.headers["content-encoding"], self._limit_bytes)
             if small is None:
                 self._run(self._serve_inflated(body))

@@ -27,6 +27,7 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.errors import InvalidInput, LargeHead, LongAddress
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
@@ -140,19 +141,34 @@ class Reader:
         if end < 0 or end - at > limits.HTTP_HEADERS_BYTES:
             self._check_partial_head()
             return None
+        plain = _core.read_request_line(data, at)
+        if plain is None:
+            return self._read_any_head(end)
+        method, raw_path, query, below = plain
+        fields = _fields(data[below : end + 2])
+        self._await_body(fields.length_bytes, end)
+        return Head(method, raw_path, query, fields, fields.host, False)
+
+    def _read_any_head(self, end: int) -> Head:
+        """The head that ends there, whatever its first line is like. Errors: BrokenRequest, LargeHead."""
+        data, at = self._data, self._at
         line = _LINE.match(data, at)
         if line is None:
             kind = OtherProtocol if _OTHER_PROTOCOL.match(data, at) else BrokenRequest
             raise kind("The first line of the request is not one of HTTP/1.1")
         method, target, minor = line.groups()
         fields = _fields(data[line.end() : end + 2])
-        length_bytes, is_old = fields.length_bytes, minor == b"0"
+        is_old = minor == b"0"
+        if fields.length_bytes == UNKNOWN and is_old:
+            raise BrokenRequest("HTTP/1.0 has no Transfer-Encoding")
+        self._await_body(fields.length_bytes, end)
+        return _head(method.decode(), target, fields, is_old)
+
+    def _await_body(self, length_bytes: int, end: int) -> None:
+        """What comes next is the body of the head that ends there."""
         if length_bytes:
-            if length_bytes == UNKNOWN and is_old:
-                raise BrokenRequest("HTTP/1.0 has no Transfer-Encoding")
             self._body = _Counted(length_bytes) if length_bytes > 0 else _Chunked()
         self._at, self._seen = end + 4, 0
-        return _head(method.decode(), target, fields, is_old)
 
     def _check_partial_head(self) -> None:
         """Errors: what is wrong already with a head that is not whole, or too large."""

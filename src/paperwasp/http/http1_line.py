@@ -186,7 +186,10 @@ class Http1Line:
         while not self._rests and self._step():
             if self._state is State.HEAD:
                 left -= 1
-                self._rests = left == 0 or (self._reader.waiting_bytes > 0 and monotonic() >= until)
+                if self._reader.waiting_bytes:
+                    self._rests = left == 0 or monotonic() >= until
+                elif not self._is_ended:
+                    break
 
     def _step(self) -> bool:
         """Takes one step. Returns False where it has to wait. Errors: what is wrong with a head."""

@@ -156,7 +156,7 @@ class SearchHandler:
         texts = None if read is None or read.kept is None or read.measured else read.kept.texts
         if read is None or texts is None or self._environment.monotonic_ns is not time.monotonic_ns:
             return self._answer_all(request, config, started_ns, accepted, read)  # the core knows no other clock
-        known = known_text(texts, read.pairs, read.shape, accepted)
+        known = known_text(texts, read.pairs, read.shape, accepted, self._address_of(texts.cluster))
         if known is not None and cut is not None:
             self._texts.put(cut, known)
         if known is None or read.cached is not None:
@@ -186,7 +186,7 @@ class SearchHandler:
             return response
 
         reply = TextReply(answer_of)
-        self._messenger.hand(self._address_of(texts.cluster), known.query(text, started_ns), reply)
+        self._messenger.hand(known.address, known.query(text, started_ns), reply)
         return reply.begun
 
     def _read_outline(self, request: Request, config: SearchConfig, accepted: str) -> _Outline | None:

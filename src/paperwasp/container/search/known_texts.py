@@ -40,6 +40,8 @@ class KnownText(NamedTuple):
     literals: tuple[str, ...]
     accepted: str
     """The format of the answer."""
+    address: str
+    """Where the content cluster is served."""
     name: str
     """That of the parameter whose value the text is."""
     others: frozenset[tuple[str, str]]
@@ -97,10 +99,12 @@ def cut_request(request: Request) -> CutRequest | None:
     return CutRequest((rest, query, accept, headers.get("content-type")) if is_post else (rest, accept), text)
 
 
-def known_text(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str) -> KnownText | None:
+def known_text(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownText | None:
     """What is known of a request of these parameters; None: more of it depends on its text."""
     window, name = texts.window_of(pairs, shape), pairs[texts.place][0]
     if window is None or shape.form.repeats or name in texts.names:
         return None
     others = frozenset([pair for pair in key_of(pairs, shape.form, accepted)[1] if pair[0] != name])
-    return KnownText(texts, window, texts.literals_of(shape), accepted, name, others, not sets_aside(pairs, shape.form))
+    return KnownText(
+        texts, window, texts.literals_of(shape), accepted, address, name, others, not sets_aside(pairs, shape.form)
+    )
