@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from bench.ranking_node import beyond_matching, least_seconds, node_of, ratio_row
 from bench.report import Report
-from paperwasp.operators.items import TrueItem
+from paperwasp.operators.constants import TrueItem
 from paperwasp.schema.files import PackageFiles
 from paperwasp.search.query import Match, Query, Rank
 from paperwasp.tensor.types import TensorType

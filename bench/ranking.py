@@ -17,7 +17,10 @@ from bench import models
 from bench.ranking_node import beyond_matching, bound_row, least_seconds, node_of, ratio_row
 from bench.report import Report, Row
 from paperwasp.features.compile import compile_profiles
-from paperwasp.operators.items import Item, OrItem, TrueItem, WordItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Match, Query, Rank
 from paperwasp.search.search import search

@@ -44,7 +44,6 @@ from paperwasp.semantics import NO_RULES, RuleBases, load_rules
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
-from paperwasp.yql import to_yql
 from tests.search.queries import NAMES, query_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -150,7 +149,7 @@ class FakeClusters:
             return self.stamp
         assert isinstance(message, Query)
         self.asked.append((address, message))
-        text = to_yql(message.match.tree)
+        text = message.match.tree.to_yql()
         for word, answer in ANSWERS.items():
             if f'"{word}"' in text:
                 return replace(answer(address, message), stamp=self.stamp)
@@ -275,7 +274,7 @@ def content_of(response: Response) -> object:
 def describe(address: str, message: Query) -> str:
     """The tree and whatever else is not as in a plain request, but for who may render hits or rank them globally; the
     deadline as milliseconds from the start."""
-    said = [address, to_yql(message.match.tree)]
+    said = [address, message.match.tree.to_yql()]
     for name, (group, field) in NAMES.items():
         value = getattr(getattr(message, group), field)
         if name not in ("deadline_ns", "source", "global_page") and value != getattr(getattr(PLAIN, group), field):

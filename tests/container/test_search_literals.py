@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from paperwasp.container.search.literals import with_literals
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.statement import parse_yql
 

@@ -14,7 +14,11 @@ from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.tensor_forms import DEFAULT_FORM, render_tensors
-from paperwasp.operators.items import Item, PredicateItem, RangeItem, SameElementItem, WordItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.predicate import PredicateItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.tensor.types import TensorType

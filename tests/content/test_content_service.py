@@ -23,7 +23,7 @@ from paperwasp.content.messages import (
 )
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
-from paperwasp.operators.items import TrueItem
+from paperwasp.operators.constants import TrueItem
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService

@@ -42,8 +42,8 @@ from paperwasp.document.types import (
     struct_of,
 )  # fmt: skip
 from paperwasp.linguistics import TextProfile, profile_of
-from paperwasp.operators import plan
-from paperwasp.operators.items import WordItem
+from paperwasp.operators.item import plan
+from paperwasp.operators.word import WordItem
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match
 from paperwasp.search.bind import space_of
 from tests.content.nodes import doc_id, put, reindexed, remove, schema, start, update

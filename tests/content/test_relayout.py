@@ -33,8 +33,10 @@ from paperwasp.document.types import (
     weighted_set_of,
 )  # fmt: skip
 from paperwasp.errors import IllegalQuery, InvalidInput, NoSpace, Overload
-from paperwasp.operators import plan
-from paperwasp.operators.items import Item, RangeItem, TrueItem, WordItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item, plan
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now

@@ -30,7 +30,7 @@ from paperwasp.document.operations import Put, Update
 from paperwasp.document.predicate import parse_predicate
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.indexing import processor_of
-from paperwasp.operators.items import RangeItem
+from paperwasp.operators.range_operator import RangeItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -15,32 +15,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paperwasp.operators.items import (
-    AndItem,
-    DotProductItem,
-    EquivItem,
-    FalseItem,
-    FuzzyItem,
-    InItem,
-    Item,
-    NearItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    PrefixItem,
-    RangeItem,
-    RankItem,
-    RegexItem,
-    SameElementItem,
-    SubstringItem,
-    SuffixItem,
-    TextRangeItem,
-    TrueItem,
-    WeakAndItem,
-    WeightedSetItem,
-    WordAlternativesItem,
-    WordItem,
-)
+from paperwasp.operators.alternatives import WordAlternativesItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import FalseItem, TrueItem
+from paperwasp.operators.dot_product import DotProductItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.fuzzy import FuzzyItem
+from paperwasp.operators.in_operator import InItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.regex_operator import RegexItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.text_range import TextRangeItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.weighted_set import WeightedSetItem
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 
 Document = Mapping[str, Any]
 WORDS = ("red", "blue", "green", "cat", "cats", "Trains", "train", "x1", "Zebra", "zebra", "élan", "Élan")

@@ -26,25 +26,20 @@ from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators import FieldMatch, Operator, SearchSpace, plan
-from paperwasp.operators.items import (
-    DotProductItem,
-    FuzzyItem,
-    GeoBoundingBoxItem,
-    GeoLocationItem,
-    InItem,
-    Item,
-    NearestNeighborItem,
-    PrefixItem,
-    RangeItem,
-    RegexItem,
-    SubstringItem,
-    SuffixItem,
-    TextRangeItem,
-    WandItem,
-    WeightedSetItem,
-    WordItem,
-)
+from paperwasp.operators import FieldMatch, Operator, SearchSpace
+from paperwasp.operators.dot_product import DotProductItem
+from paperwasp.operators.fuzzy import FuzzyItem
+from paperwasp.operators.geo import GeoBoundingBoxItem, GeoLocationItem
+from paperwasp.operators.in_operator import InItem
+from paperwasp.operators.item import Item, plan
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.regex_operator import RegexItem
+from paperwasp.operators.text_range import TextRangeItem
+from paperwasp.operators.wand import WandItem
+from paperwasp.operators.weighted_set import WeightedSetItem
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.tensor.types import TensorType

@@ -24,19 +24,16 @@ from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.operators import term
-from paperwasp.operators.items import (
-    AndItem,
-    FalseItem,
-    Item,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    RangeItem,
-    RankItem,
-    TrueItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import FalseItem, TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Hit, SearchResponse, SortKey

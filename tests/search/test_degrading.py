@@ -26,18 +26,16 @@ from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout, TooLarge
 from paperwasp.features.block import Block
-from paperwasp.operators.items import (
-    AndItem,
-    Item,
-    NearItem,
-    NotItem,
-    OrItem,
-    RangeItem,
-    RankItem,
-    RegexItem,
-    TrueItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.regex_operator import RegexItem
+from paperwasp.operators.word import WordItem
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
 from paperwasp.search.diversity import Diversifier

@@ -19,20 +19,18 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.env import Environment
-from paperwasp.operators.items import (
-    AndItem,
-    EquivItem,
-    Item,
-    NearItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    RangeItem,
-    RankItem,
-    SameElementItem,
-    TrueItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.search import summary

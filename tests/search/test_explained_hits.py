@@ -12,7 +12,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import TooLarge
 from paperwasp.features.block import Block
-from paperwasp.operators.items import TrueItem
+from paperwasp.operators.constants import TrueItem
 from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.schema import parse_schemas

@@ -26,7 +26,9 @@ from paperwasp.errors import Timeout
 from paperwasp.grouping.language import parse_grouping
 from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.requests import layout_of
-from paperwasp.operators.items import Item, RangeItem, TrueItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.range_operator import RangeItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.cost import FACET_GROUP_NS, FACET_HIT_NS, FACET_NS
 from paperwasp.search.match import match

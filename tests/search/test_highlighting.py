@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.linguistics import TextProfile, document_language, index_terms, profile_of
+from paperwasp.operators.shown_words import QueryPart, QueryWord
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
 from paperwasp.search.gram_marks import text_of_grams
-from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord
+from paperwasp.search.highlighting import Highlighter
 
 ENGLISH = profile_of("best", True, None)
 

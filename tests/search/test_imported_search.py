@@ -15,7 +15,14 @@ import pytest
 
 from paperwasp.document.converters import GeoPosition
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, RangeItem, SameElementItem, TrueItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import SearchResponse, SortKey
 from paperwasp.search.search import search

@@ -17,22 +17,19 @@ import pytest
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate, Index, Member
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators import plan
-from paperwasp.operators.items import (
-    AndItem,
-    EquivItem,
-    InItem,
-    Item,
-    NearItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    PrefixItem,
-    RangeItem,
-    RankItem,
-    SameElementItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.in_operator import InItem
+from paperwasp.operators.item import Item, plan
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import space_of

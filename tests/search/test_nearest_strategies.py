@@ -22,9 +22,9 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidInput
-from paperwasp.operators import Operator, plan
-from paperwasp.operators.items import NearestNeighborItem
-from paperwasp.operators.nearest_neighbor import NearestNeighborMatch
+from paperwasp.operators import Operator
+from paperwasp.operators.item import plan
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
 from paperwasp.operators.nearest_strategy import EXACT, EXACT_FALLBACK, TOP_K, TOP_K_WITH_FILTER, choose
 from paperwasp.operators.tuning import NeighborTuning
 from paperwasp.schema import parse_schemas

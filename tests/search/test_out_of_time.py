@@ -17,7 +17,13 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.linguistics.collation import Collation
-from paperwasp.operators.items import AndItem, EquivItem, Item, NearItem, OrItem, PhraseItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

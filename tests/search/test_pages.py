@@ -14,7 +14,7 @@ import pytest
 import paperwasp.search.search as search_module
 from paperwasp.content.view import View
 from paperwasp.http.messages import Response
-from paperwasp.operators.items import TrueItem
+from paperwasp.operators.constants import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Query

@@ -28,7 +28,9 @@ from paperwasp.document.predicate import (
 )
 from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.items import Item, PredicateItem, WordItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.predicate import PredicateItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.search import search

@@ -12,7 +12,11 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.env import Environment
-from paperwasp.operators.items import AndItem, Item, RangeItem, TrueItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.profiling import Profiler
 from paperwasp.search.query import Profiling

@@ -19,7 +19,9 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.items import EquivItem, Item, NearItem, TermItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.near import NearItem
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Streaming
 from paperwasp.search.search import search

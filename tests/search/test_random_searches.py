@@ -13,11 +13,10 @@ from tempfile import TemporaryDirectory
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Remove
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.yql import to_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, started
 from tests.search.naive_matching import matches
@@ -68,9 +67,9 @@ def compare_one(
     try:
         answer = search(node.node.reader.view(), request, profiles)
     except Exception as error:
-        raise AssertionError(f"{which}: {to_yql(query)}: {error!r}\n{domain.declaration}") from error
+        raise AssertionError(f"{which}: {query.to_yql()}: {error!r}\n{domain.declaration}") from error
     found = {hit.document_id.rsplit(":", 1)[1] for hit in answer.hits}
     wrong = sorted(found ^ expected)
     shown = [f"{name}: {'matched' if name in found else 'missed'} {documents.get(name)}" for name in wrong[:3]]
-    assert not wrong, f"{which}: {to_yql(query)}\n{query}\n" + "\n".join(shown) + f"\n{domain.declaration}"
+    assert not wrong, f"{which}: {query.to_yql()}\n{query}\n" + "\n".join(shown) + f"\n{domain.declaration}"
     assert answer.total_count == len(expected)

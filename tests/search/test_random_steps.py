@@ -20,10 +20,14 @@ import pytest
 from paperwasp.features import native_query
 from paperwasp.http.messages import Response
 from paperwasp.index import segments
-from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, WeakAndItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import first_phase, page, pruning, search
-from paperwasp.yql import to_yql
 from tests.chance import SEED
 from tests.content.nodes import remove
 from tests.content.row_checks import fill_rows
@@ -109,7 +113,7 @@ def compare_one(
     which: str,
 ) -> Counter[str]:
     parameters: dict[str, object] = {
-        "yql": f"select * from thing where {to_yql(query)}",
+        "yql": f"select * from thing where {query.to_yql()}",
         "ranking": rng.choice(("one", "sum", "sum", "native", "phased")),
         "hits": rng.choice((1, 3, 10, 100)),
         "offset": rng.choice((0, 0, 0, 2)),

@@ -23,7 +23,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.items import TrueItem
+from paperwasp.operators.constants import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import blocks, scored_blocks
 from paperwasp.search.helpers import Helpers

@@ -9,7 +9,7 @@ import pytest
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.operators.items import WordItem
+from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -15,21 +15,19 @@ from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.operators.items import (
-    FuzzyItem,
-    Item,
-    NearestNeighborItem,
-    OrItem,
-    PhraseItem,
-    TrueItem,
-    WordAlternativesItem,
-    WordItem,
-)
+from paperwasp.operators.alternatives import WordAlternativesItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.fuzzy import FuzzyItem
+from paperwasp.operators.item import CHARACTERS_OF_LOOKUP, Item
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.word import WordItem
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
-from paperwasp.search.cost import WORD_CHARACTERS, is_plain
+from paperwasp.search.cost import is_plain
 from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.served import ServedSchemas
@@ -223,7 +221,7 @@ def test_words_in_an_item_count_and_so_do_long_ones() -> None:
     assert is_plain(PhraseItem("body", words), 1) and not is_plain(PhraseItem("body", (*words, "more")), 1)
     assert is_plain(WordAlternativesItem("body", alternatives), 1)
     assert not is_plain(WordAlternativesItem("body", (*alternatives, ("more", 1.0))), 1)
-    characters = limits.INLINE_QUERY_ITEMS * WORD_CHARACTERS
+    characters = limits.INLINE_QUERY_ITEMS * CHARACTERS_OF_LOOKUP
     for item in (WordItem("body", "a" * characters), PhraseItem("body", ("a" * characters,))):
         assert not is_plain(item, 1)
     assert is_plain(WordItem("body", "a" * (characters - 1)), 1)

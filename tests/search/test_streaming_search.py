@@ -25,19 +25,15 @@ from paperwasp.errors import IllegalQuery, LanguageError, Timeout
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
 from paperwasp.grouping.result.ids import values_of
-from paperwasp.operators.items import (
-    AndItem,
-    Item,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    PrefixItem,
-    RangeItem,
-    SubstringItem,
-    SuffixItem,
-    TrueItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema

@@ -11,7 +11,7 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import Timeout
-from paperwasp.operators.items import TrueItem
+from paperwasp.operators.constants import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import SearchResponse
 from paperwasp.search.search import search

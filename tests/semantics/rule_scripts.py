@@ -18,7 +18,6 @@ from pathlib import Path
 from paperwasp.errors import PaperwaspError
 from paperwasp.semantics import RuleBases, load_rules, rewrite
 from paperwasp.semantics.tree import described, root_of
-from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple import parse_simple
@@ -76,6 +75,6 @@ def _result(bases: RuleBases, case: str) -> Iterator[str]:
     except PaperwaspError as error:
         yield f"error {error.message}"
         return
-    yield described(root_of(canonical(made.tree)))
+    yield described(root_of(made.tree.canonical()))
     yield from (f"parameter {name}={value}" for name, value in made.parameters.items())
     yield from (f"trace {message}" for message in made.trace)

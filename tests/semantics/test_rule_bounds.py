@@ -12,11 +12,17 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, PhraseItem, RankItem, WeakAndItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import Annotations
 from paperwasp.semantics import Rewriting, RuleBases, load_rules, rewrite
 from paperwasp.semantics.tree import described, item_of, leaves_of, root_of
-from paperwasp.yql.canonical import canonical
 
 WORDS = st.sampled_from(["a", "b", "c", "d e", "e-f"])
 
@@ -35,7 +41,7 @@ def errors_of(rules: str) -> list[str]:
 
 def rewritten(rules: str, tree: Item, level: int = 0) -> Rewriting:
     found = rewrite(bases_of(rules).by_name["main"], tree, {}, trace_level=level)
-    return replace(found, tree=canonical(found.tree))
+    return replace(found, tree=found.tree.canonical())
 
 
 def words(*texts: str) -> Item:
@@ -88,7 +94,7 @@ def test_every_evaluation_ends(rules: list[tuple[str, str, str]], tree: Item, jo
     except InvalidQuery as error:
         assert "aborting" in error.message or "more than" in error.message or "at most" in error.message
         return
-    assert described(root_of(canonical(found.tree)))
+    assert described(root_of(found.tree.canonical()))
     if not found.fired:
         assert found.tree is tree
 

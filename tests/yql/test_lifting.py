@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
-from paperwasp.operators.items import Item, WordItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.word import WordItem
 from paperwasp.query.slots import Slot
 from paperwasp.yql.lifting import outline_of, value_of
 from paperwasp.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values

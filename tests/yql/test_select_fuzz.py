@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError, PaperwaspError
+from paperwasp.operators.registry import CONDITIONS, LEAVES
 from paperwasp.yql import UserText, complete, parse_filter, parse_recall, parse_select, parse_select_grouping, parse_yql
 from paperwasp.yql.indexes import Indexes
-from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.select_json import _OPERATORS
 
 NAMES = st.sampled_from(

@@ -11,42 +11,34 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import IllegalQuery, LanguageError, PaperwaspError
-from paperwasp.operators.items import (
-    AndItem,
-    DotProductItem,
-    EquivItem,
-    FalseItem,
-    FuzzyItem,
-    GeoBoundingBoxItem,
-    GeoLocationItem,
-    InItem,
-    Item,
-    LabeledItem,
-    NearestNeighborItem,
-    NearItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    PredicateItem,
-    PrefixItem,
-    RangeItem,
-    RankItem,
-    RegexItem,
-    SameElementItem,
-    SubstringItem,
-    SuffixItem,
-    TermItem,
-    TrueItem,
-    UriItem,
-    WandItem,
-    WeakAndItem,
-    WeightedSetItem,
-    WordAlternativesItem,
-    WordItem,
-)
+from paperwasp.operators.alternatives import WordAlternativesItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import FalseItem, TrueItem
+from paperwasp.operators.dot_product import DotProductItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.fuzzy import FuzzyItem
+from paperwasp.operators.geo import GeoBoundingBoxItem, GeoLocationItem
+from paperwasp.operators.in_operator import InItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.labeled import LabeledItem
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.predicate import PredicateItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.regex_operator import RegexItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.uri import UriItem
+from paperwasp.operators.wand import WandItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.weighted_set import WeightedSetItem
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.query.annotations import Annotations
-from paperwasp.yql import UserText, complete, parse_simple, parse_yql, to_yql
-from paperwasp.yql.canonical import canonical
+from paperwasp.yql import UserText, complete, parse_simple, parse_yql
 from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.query_type import QUERY_TYPES
 from paperwasp.yql.statement import parse_template
@@ -92,7 +84,7 @@ def test_simple_parses_or_says_why(text: str, kind: str, index: str | None) -> N
         assert "expected an integer argument" in error.message
         return
     if tree is not None:
-        assert canonical(tree) == tree
+        assert tree.canonical() == tree
 
 
 NAMES = st.sampled_from(["a", "title", "my.field", "b-c"])
@@ -233,10 +225,10 @@ TREES = st.recursive(st.one_of(TERMS, ELEMENTS, st.just(TrueItem()), st.just(Fal
 @settings(deadline=None)
 @given(TREES)
 def test_a_canonical_tree_reads_back_from_its_yql(tree: Item) -> None:
-    tree = canonical(tree)
-    assert canonical(tree) == tree
-    read = parse_yql(SELECT + to_yql(tree)).tree
-    assert to_yql(canonical(read)) == to_yql(tree)
+    tree = tree.canonical()
+    assert tree.canonical() == tree
+    read = parse_yql(SELECT + tree.to_yql()).tree
+    assert read.canonical().to_yql() == tree.to_yql()
 
 
 @pytest.mark.parametrize(
@@ -304,6 +296,6 @@ def test_remembered_statements_follow_their_parameters() -> None:
     text = SELECT + "title contains @word and userInput(@text)"
     first = parse_template(text, {"word": "one", "text": "x"})
     assert parse_template(text, {"word": "two", "text": "y"}) is first
-    assert to_yql(parse_yql(text, {"word": "two", "text": "x"}).tree).startswith('title contains "two"')
+    assert parse_yql(text, {"word": "two", "text": "x"}).tree.to_yql().startswith('title contains "two"')
     with pytest.raises(LanguageError, match="'word' is not set"):
         parse_yql(text, {})

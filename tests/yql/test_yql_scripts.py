@@ -17,7 +17,6 @@ from paperwasp.yql import (
     parse_select,
     parse_simple,
     parse_yql,
-    to_yql,
 )
 from paperwasp.yql.indexes import Indexes, Reading
 from tests.yql.yql_scripts import SCRIPTS, dump, run
@@ -71,7 +70,7 @@ def where(text: str) -> str:
         tree = parse_yql(SELECT + text, PARAMETERS).tree
     except PaperwaspError as error:
         return re.sub(r"line 1, column (\d+)", lambda m: f"at {int(m[1]) - len(SELECT)}", str(error))
-    written = to_yql(tree)
+    written = tree.to_yql()
     assert dump(parse_yql(SELECT + written, PARAMETERS).tree) == dump(tree), written
     return dump(tree)
 
@@ -115,7 +114,7 @@ def select(text: str) -> str:
         tree = parse_select(text).tree
     except PaperwaspError as error:
         return str(error)
-    assert dump(parse_yql(SELECT + to_yql(tree)).tree) == dump(tree)
+    assert dump(parse_yql(SELECT + tree.to_yql()).tree) == dump(tree)
     return dump(tree)
 
 

@@ -11,18 +11,15 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from paperwasp.operators.items import (
-    EquivItem,
-    Item,
-    LabeledItem,
-    NearItem,
-    PhraseItem,
-    RangeItem,
-    SameElementItem,
-    TermItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.labeled import LabeledItem
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.yql.user_items import UserQueryItem, UserTextItem
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
-from paperwasp.operators.constants import TrueOperator
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.constants import FalseItem, TrueOperator, has_false
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import AndItem
+from paperwasp.operators.grams import ALL, COMPOSITES
+from paperwasp.operators.item import Composite, Item, plan
+from paperwasp.operators.printing import operand
 from paperwasp.records import dataclass
 
 
@@ -93,9 +95,28 @@ def _turn(child: Operator) -> tuple[bool, bool, int]:
     return child.depends_on_hits, child.targets_hits, child.estimate()
 
 
-@planner(AndItem)
-def plan_and(item: AndItem, space: SearchSpace) -> Operator:
-    children = tuple(plan(child, space) for child in item.children)
-    if not children:
-        return TrueOperator(space)
-    return children[0] if len(children) == 1 else AndOperator(space, children)
+@dataclass(frozen=True, slots=True)
+class AndItem(Composite):
+    """All children match."""
+
+    is_joined = True
+    is_plain = True
+    rule_kind = "and"
+
+    def to_yql(self) -> str:
+        return " and ".join(map(operand, self.children))
+
+    def canonical(self) -> Item:
+        children = self.merged_children()
+        if has_false(children):
+            return FalseItem()
+        return children[0] if len(children) == 1 else self.over(children)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        children = tuple(plan(child, space) for child in self.children)
+        if not children:
+            return TrueOperator(space)
+        return children[0] if len(children) == 1 else AndOperator(space, children)
+
+
+COMPOSITES[ALL] = AndItem

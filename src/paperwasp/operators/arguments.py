@@ -1,29 +1,23 @@
 """The arguments of YQL's operators, read from a stream of tokens.
 
-An operator in `operators/` reads its arguments through an `ArgumentReader`: texts, values, names of fields and
-conditions. The grammar of conditions is that of `conditions.ConditionParser`, the one implementation, which in turn
+An operator's file has a function that reads its arguments through an `ArgumentReader`: texts, values, names of fields
+and conditions. The grammar of conditions is that of `conditions.ConditionParser`, the one implementation, which in turn
 calls the operators.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, cast
+from typing import cast
 
 from paperwasp.errors import Position
-from paperwasp.operators.items import Item, PrefixItem, SubstringItem, SuffixItem, TermItem, WordItem
+from paperwasp.operators.item import Item, TermItem
 from paperwasp.parsing.tokens import Token, TokenStream
 from paperwasp.query.lexicon import dotted_name, string_value
 from paperwasp.query.scope import NO_SCOPE, Scope, Value, accept_annotations, read_value
 from paperwasp.query.slots import NO_SLOTS, Slot
-
-_PART_OF_WORD: Final[Mapping[str, Callable[..., TermItem]]] = {
-    "prefix": PrefixItem,
-    "suffix": SuffixItem,
-    "substring": SubstringItem,
-}
 
 
 class ArgumentReader(ABC):
@@ -59,12 +53,43 @@ class ArgumentReader(ABC):
     def refuse_call(self) -> None:
         """Fails if an operator stands here that is unknown, or out of place."""
 
+    @abstractmethod
+    def word(self, field: str, text: str, scope: Scope) -> TermItem:
+        """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
+
     def arguments(self, scope: Scope) -> tuple[Item, ...]:
         """Conditions between commas: the arguments of an operator."""
         items = [self.expression(scope.below())]
         while self.tokens.accept(","):
             items.append(self.expression(scope.below()))
         return tuple(items)
+
+    def parts(self, field: str, scope: Scope, operators: tuple[str, ...]) -> list[Item]:
+        """Words, or operators on the same field of those named, between commas."""
+        parts = [self.part(field, scope, operators)]
+        while self.tokens.accept(","):
+            parts.append(self.part(field, scope, operators))
+        return parts
+
+    def part(self, field: str, scope: Scope, operators: tuple[str, ...], outer: Scope | None = None) -> Item:
+        """A word, or one of these operators; annotated, perhaps in parentheses. `outer`: the scope around it."""
+        tokens = self.tokens
+        outer = outer or scope
+        if tokens.current.text in ("(", "{", "["):
+            with tokens.nested():
+                scope = self.annotated(scope)
+                if not tokens.accept("("):
+                    return self.part(field, scope, operators, outer)
+                part = self.part(field, scope, operators, outer)
+                tokens.expect(")")
+                return part
+        if tokens.current.text in operators:
+            with tokens.nested():
+                item = self.leaf(field, scope, outer)
+            if item is not None:
+                return item
+        self.refuse_call()
+        return self.word(field, self.copied_text("a word"), scope)
 
     def field(self) -> str:
         """The name of a field, noted with its place."""
@@ -119,15 +144,6 @@ class ArgumentReader(ABC):
             self.copied_names.append(self.tokens.next().text)
             return cast(str, slot)
         return self.text(what)
-
-    def word(self, field: str, text: str, scope: Scope) -> TermItem:
-        """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
-        if not scope.values:
-            return WordItem(field, text)
-        parts = [make for name, make in _PART_OF_WORD.items() if scope.get(name, bool)]
-        if len(parts) > 1:
-            scope.fail("Only one of prefix, substring and suffix can be set.")
-        return (parts[0] if parts else WordItem)(field, scope.text(text), annotations=scope.of_term())
 
     def parameter(self) -> str:
         """The value of `@name`. The current token is the `@`."""

@@ -1,8 +1,7 @@
-"""The base of operators, and the planning that turns items of a query tree into operators.
+"""The base of operators: what the items of a query tree are planned as (`operators.item`).
 
-An operator file registers a planner for the items it executes. An operator is planned for one document type over one
-view and lives as long as the query does; it gives the documents it matches as a bitmap, and
-the terms that ranking looks at.
+An operator is planned for one document type over one view and lives as long as the query does; it gives the documents
+it matches as a bitmap, and the terms that ranking looks at.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +23,6 @@ from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
 from paperwasp.operators.field_match import Bitmap, FieldMatch
-from paperwasp.operators.items import Item, TermItem
-from paperwasp.operators.map_entries import within_entry
 from paperwasp.operators.tuning import NO_TUNING, Tuning
 from paperwasp.query.annotations import Annotations
 from paperwasp.records import dataclass
@@ -243,29 +240,3 @@ class TermOperator(Operator):
     def terms(self) -> Iterator[TermOperator]:
         if self.annotations.ranked:
             yield self
-
-
-PlannedItem = TypeVar("PlannedItem", bound=Item)
-Planner = Callable[[PlannedItem, SearchSpace], Operator]
-_planners: dict[type[Item], Planner] = {}  # type: ignore[type-arg]
-
-
-def planner(item_type: type[PlannedItem]) -> Callable[[Planner[PlannedItem]], Planner[PlannedItem]]:
-    """Registers the function that plans items of a type."""
-
-    def register(function: Planner[PlannedItem]) -> Planner[PlannedItem]:
-        _planners[item_type] = function
-        return function
-
-    return register
-
-
-def plan(item: Item, space: SearchSpace) -> Operator:
-    """The operator that executes `item`. Errors: InvalidQuery for what cannot be searched; OutOfTime."""
-    space.check_time()
-    if space.streamed and isinstance(item, TermItem) and "{" in item.index:
-        item = within_entry(item)
-    found = _planners.get(type(item))
-    if found is None:
-        raise InvalidQuery(f"{type(item).__name__} is not supported yet")
-    return found(item, space)

@@ -1,10 +1,13 @@
-"""true and false."""
+"""true and false: items that match every document, and none."""
 
 from __future__ import annotations
 
-from paperwasp.operators.base import Operator, SearchSpace, planner
+from collections.abc import Iterable
+
+from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import FalseItem, TrueItem
+from paperwasp.operators.item import Composite, Item
+from paperwasp.records import dataclass
 
 
 class TrueOperator(Operator):
@@ -30,11 +33,44 @@ class FalseOperator(Operator):
         return self._space.empty()
 
 
-@planner(TrueItem)
-def plan_true(_: TrueItem, space: SearchSpace) -> Operator:
-    return TrueOperator(space)
+@dataclass(frozen=True, slots=True)
+class TrueItem(Item):
+    """Matches every document."""
+
+    is_plain = True
+
+    def to_yql(self) -> str:
+        return "true"
+
+    def plan(self, space: SearchSpace) -> Operator:
+        return TrueOperator(space)
 
 
-@planner(FalseItem)
-def plan_false(_: FalseItem, space: SearchSpace) -> Operator:
-    return FalseOperator(space)
+@dataclass(frozen=True, slots=True)
+class FalseItem(Item):
+    """Matches no document."""
+
+    is_plain = True
+
+    def to_yql(self) -> str:
+        return "false"
+
+    def plan(self, space: SearchSpace) -> Operator:
+        return FalseOperator(space)
+
+
+def has_false(items: Iterable[Item]) -> bool:
+    """Whether one of them matches no document, by itself."""
+    return FalseItem in map(type, items)
+
+
+def led_by_first(item: Composite) -> tuple[Item, ...] | None:
+    """The canonical children of an item that matches nothing where its first child does not, with those of a first
+    child of the same kind dissolved, and those that match nothing left out; None: the first matches nothing."""
+    first, *others = item.canonical_children()
+    if isinstance(first, FalseItem):
+        return None
+    if item.merges(first):
+        first, *nested = first.children_of()
+        others = [*nested, *others]
+    return first, *(other for other in others if not isinstance(other, FalseItem))

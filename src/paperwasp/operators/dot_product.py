@@ -5,12 +5,44 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#dotproduct
 
 from __future__ import annotations
 
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
-from paperwasp.operators.items import DotProductItem
-from paperwasp.operators.weighted_match import DotProductMatch, tokens_matches
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.composed import WithoutPositions
+from paperwasp.operators.field_match import Lids
+from paperwasp.operators.item import Item
+from paperwasp.operators.registry import condition
+from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches
+from paperwasp.query.scope import Scope
+from paperwasp.records import dataclass
 
 
-@planner(DotProductItem)
-def plan_dot_product(item: DotProductItem, space: SearchSpace) -> Operator:
-    matches = [DotProductMatch(tokens) for tokens in tokens_matches(item, item.tokens, space)]
-    return TermOperator(space, matches, item.annotations)
+class DotProductMatch(WithoutPositions):
+    """Tokens whose raw score is the sum of products of weights."""
+
+    def __init__(self, tokens: TokensOfField) -> None:
+        super().__init__(tokens)
+        self._tokens = tokens
+
+    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
+        return self._tokens.products(lids)
+
+
+@dataclass(frozen=True, slots=True)
+class DotProductItem(TokensItem):
+    """As WeightedSetItem; the raw score is the sum of the products of the weights of query and field."""
+
+    def to_yql(self) -> str:
+        return self.as_call("dotProduct")
+
+    def plan(self, space: SearchSpace) -> Operator:
+        matches = [DotProductMatch(tokens) for tokens in tokens_matches(self, space)]
+        return TermOperator(space, matches, self.annotations)
+
+
+@condition("dotProduct")
+def read_dot_product(parser: ArgumentReader, scope: Scope) -> Item:
+    """`dotProduct(field, {"a": 1, "b": 2})`: any of the values; the raw score is the dot product."""
+    return DotProductItem(parser.field_or_quoted(), read_tokens(parser), annotations=scope.of_term())

@@ -6,6 +6,8 @@ Vespa: https://docs.vespa.ai/en/querying/geo-search.html
 from __future__ import annotations
 
 from functools import cached_property
+from math import isfinite
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,22 @@ from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.position import PositionView
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.operators.items import GeoBoundingBoxItem, GeoLocationItem, TermItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.printing import annotated, call
+from paperwasp.operators.registry import condition
 from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
+from paperwasp.patterns import compile_later
+from paperwasp.query.degrees import DEGREES, read_degrees
+from paperwasp.query.scope import Scope
+from paperwasp.records import dataclass
+
+_DISTANCE: Final = compile_later(
+    r"\s*([+-]?[0-9]{0,40}(?:\.[0-9]{0,40})?(?:[eE][+-]?[0-9]{1,4})?) ?(km|miles|mi|m|deg|d)"
+)
 
 
 class PositionMatch(FieldMatch):
@@ -80,27 +93,66 @@ class PositionMatch(FieldMatch):
         return _positions(self._column), lids, np.ones(len(lids), np.bool_)
 
 
-@planner(GeoLocationItem)
-def plan_geo_location(item: GeoLocationItem, space: SearchSpace) -> Operator:
-    return _plan(item, Area.circle(item.latitude, item.longitude, item.radius_degrees, item.aspect), space)
+@dataclass(frozen=True, slots=True)
+class _AreaItem(TermItem):
+    """Positions in an area."""
+
+    def area(self) -> Area:
+        """Errors: InvalidQuery for what is no area."""
+        raise NotImplementedError
+
+    def plan(self, space: SearchSpace) -> Operator:
+        area = self.area()
+        matches: list[FieldMatch] = []
+        for field in fields_of(self.index, space):
+            column = space.columns.get(field.name)
+            inner = column.innermost if isinstance(column, ImportedView) else column
+            if field.attribute is None or not isinstance(inner, PositionView) or column is None:
+                raise InvalidQuery(f"Field '{field.name}' of type {field.type} is not an attribute with positions")
+            matches.append(PositionMatch(space, field.name, column, area))
+        return TermOperator(space, matches, self.annotations)
 
 
-@planner(GeoBoundingBoxItem)
-def plan_geo_bounding_box(item: GeoBoundingBoxItem, space: SearchSpace) -> Operator:
-    if item.west > item.east or item.south > item.north:
-        raise InvalidQuery(f"geoBoundingBox in '{item.index}': cannot have w > e, or s > n")
-    return _plan(item, Area.rectangle(item.south, item.west, item.north, item.east), space)
+@dataclass(frozen=True, slots=True)
+class GeoLocationItem(_AreaItem):
+    """Positions within `radius_degrees` of a place; below zero: anywhere, and ranking sees the distance."""
+
+    without_elements = "geoLocation"
+
+    latitude: float
+    longitude: float
+    radius_degrees: float = -1.0
+    aspect: int | None = None
+    """How much a distance along a parallel counts, in parts of 2^32; 0: all of it; None: the cosine of the latitude."""
+
+    def to_yql(self) -> str:
+        place = (self.index, repr(self.latitude), repr(self.longitude), f'"{self.radius_degrees!r} deg"')
+        return annotated(call("geoLocation", place), self.annotations)
+
+    def area(self) -> Area:
+        return Area.circle(self.latitude, self.longitude, self.radius_degrees, self.aspect)
 
 
-def _plan(item: TermItem, area: Area, space: SearchSpace) -> Operator:
-    matches: list[FieldMatch] = []
-    for field in fields_of(item.index, space):
-        column = space.columns.get(field.name)
-        inner = column.innermost if isinstance(column, ImportedView) else column
-        if field.attribute is None or not isinstance(inner, PositionView) or column is None:
-            raise InvalidQuery(f"Field '{field.name}' of type {field.type} is not an attribute with positions")
-        matches.append(PositionMatch(space, field.name, column, area))
-    return TermOperator(space, matches, item.annotations)
+@dataclass(frozen=True, slots=True)
+class GeoBoundingBoxItem(_AreaItem):
+    """Positions in a rectangle of degrees."""
+
+    is_seen_by_rules = False
+    without_elements = "geoBoundingBox"
+
+    south: float
+    west: float
+    north: float
+    east: float
+
+    def to_yql(self) -> str:
+        corners = map(repr, (self.south, self.west, self.north, self.east))
+        return annotated(call("geoBoundingBox", (self.index, *corners)), self.annotations)
+
+    def area(self) -> Area:
+        if self.west > self.east or self.south > self.north:
+            raise InvalidQuery(f"geoBoundingBox in '{self.index}': cannot have w > e, or s > n")
+        return Area.rectangle(self.south, self.west, self.north, self.east)
 
 
 def _positions(column: ColumnView) -> PositionView:
@@ -108,3 +160,60 @@ def _positions(column: ColumnView) -> PositionView:
     inner = column.innermost if isinstance(column, ImportedView) else column
     assert isinstance(inner, PositionView)
     return inner
+
+
+@condition("geoLocation")
+def read_geo_location(parser: ArgumentReader, scope: Scope) -> Item:
+    """`geoLocation(field, latitude, longitude, "200 km")`: within that distance; below zero: anywhere."""
+    field = parser.field_or_quoted()
+    start = parser.tokens.current
+    first, is_latitude = _coordinate(parser, latitude=True)
+    second, is_second_latitude = _coordinate(parser, latitude=False)
+    if is_latitude == is_second_latitude:
+        parser.tokens.fail("a place takes one latitude and one longitude", start)
+    north, east = (first, second) if is_latitude else (second, first)
+    return GeoLocationItem(field, north, east, _radius(parser), annotations=scope.of_term())
+
+
+@condition("geoBoundingBox")
+def read_geo_bounding_box(parser: ArgumentReader, scope: Scope) -> Item:
+    """`geoBoundingBox(field, south, west, north, east)`, in degrees."""
+    field = parser.field_or_quoted()
+    corners = [_coordinate(parser, latitude=latitude)[0] for latitude in (True, False, True, False)]
+    return GeoBoundingBoxItem(field, *corners, annotations=scope.of_term())
+
+
+def _coordinate(parser: ArgumentReader, *, latitude: bool) -> tuple[float, bool]:
+    """`, 63.5` or `, "N63.5"`; and whether it is a latitude, which a letter may say in place of the order."""
+    tokens = parser.tokens
+    tokens.expect(",")
+    start = tokens.current
+    sign = -1 if tokens.accept("-") else 1
+    value = parser.value()
+    if type(value) in (int, float):
+        degrees = float(sign * value)
+    elif isinstance(value, str) and (found := read_degrees(value)) is not None:
+        degrees, direction = found
+        latitude = direction in "NS" if direction else latitude
+    else:
+        tokens.fail(f"expected degrees, such as 63.5 or 'N63.5', found {value!r}", start)
+    bound = 90 if latitude else 180
+    if not -bound <= degrees <= bound:
+        tokens.fail(f"{degrees} is not between -{bound} and {bound} degrees", start)
+    return degrees, latitude
+
+
+def _radius(parser: ArgumentReader) -> float:
+    """`, "200 km"` in degrees; -1 for any distance."""
+    tokens = parser.tokens
+    tokens.expect(",")
+    start = tokens.current
+    text = parser.text("a distance")
+    match = _DISTANCE.fullmatch(text)
+    try:
+        degrees = float(match.group(1)) * DEGREES[match.group(2)] if match else None
+    except ValueError:
+        degrees = None
+    if degrees is None or not isfinite(degrees):
+        tokens.fail(f"'{text}' is not a distance: a number with one of the units {', '.join(DEGREES)}", start)
+    return degrees if degrees >= 0 else -1.0

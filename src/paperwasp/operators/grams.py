@@ -7,28 +7,17 @@ Vespa: https://docs.vespa.ai/en/querying/text-matching.html#n-gram-match
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Final
 
-from paperwasp.linguistics.query import QueryToken
-from paperwasp.operators.base import Operator, SearchSpace, plan
-from paperwasp.operators.items import AndItem, Item, NearItem, OrItem, PhraseItem, WeakAndItem, WordItem
-from paperwasp.schema.model import Field
+from paperwasp.operators.base import Operator, SearchSpace
+from paperwasp.operators.item import Item, TermItem, plan
 
 ALL: Final = "all"
-_COMPOSITES: Final[Mapping[str, Callable[[tuple[WordItem, ...]], Item]]] = {
-    ALL: AndItem,
-    "any": OrItem,
-    "weakAnd": WeakAndItem,
-    "phrase": lambda grams: PhraseItem(grams[0].index, grams, annotations=grams[0].annotations),
-    "near": NearItem,
-    "onear": lambda grams: NearItem(grams, ordered=True),
-}
+COMPOSITES: Final[dict[str, Callable[[tuple[TermItem, ...]], Item]]] = {}
+"""`gram.match` → makes an item of the grams; the files of these items fill it."""
 
 
-def grams_together(item: WordItem, tokens: Sequence[QueryToken], field: Field, space: SearchSpace) -> Operator:
+def grams_together(grams: tuple[TermItem, ...], space: SearchSpace) -> Operator:
     """The grams of a word in one field, as the query says."""
-    notes = replace(item.annotations, implicit_transforms=False)
-    grams = tuple(WordItem(field.name, token.term, annotations=notes) for token in tokens)
-    return plan(_COMPOSITES[space.gram_match](grams), space)
+    return plan(COMPOSITES[space.gram_match](grams), space)

@@ -7,17 +7,24 @@ Vespa: https://docs.vespa.ai/en/ranking/multivalue-query-operators.html#raw-scor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.constants import FalseItem, has_false
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
-from paperwasp.operators.items import LabeledItem
+from paperwasp.operators.item import Composite, Item, plan
+from paperwasp.operators.printing import call, string
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import bits_of
 from paperwasp.query.annotations import Annotations
+from paperwasp.query.scope import Scope
 from paperwasp.records import dataclass
 
 
@@ -72,9 +79,43 @@ class LabeledOperator(Operator):
         yield self.label
 
 
-@planner(LabeledItem)
-def plan_labeled(item: LabeledItem, space: SearchSpace) -> Operator:
-    labeled = plan(item.children[0], space)
-    match = LabelMatch(space, labeled, item.score)
-    notes = Annotations(label=item.label, significance=0.0)  # said, so that nobody counts the documents for it
-    return LabeledOperator(labeled, TermOperator(space, [match], notes))
+@dataclass(frozen=True, slots=True)
+class LabeledItem(Composite):
+    """Its only child; ranking sees `score` as the raw score of `label` for the documents that match."""
+
+    without_elements = "labeled"
+
+    label: str
+    score: float
+
+    def with_children(self, children: tuple[Item, ...]) -> Item:
+        """Of several children all match."""
+        return replace(self, children=children if len(children) == 1 else (AndItem(children),))
+
+    def to_yql(self) -> str:
+        return call("labeled", (self.children[0].to_yql(), string(self.label), repr(self.score)))
+
+    def canonical(self) -> Item:
+        children = tuple(self.canonical_children())
+        return FalseItem() if has_false(children) else self.over(children)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        labeled = plan(self.children[0], space)
+        match = LabelMatch(space, labeled, self.score)
+        notes = Annotations(label=self.label, significance=0.0)  # said, so that nobody counts the documents for it
+        return LabeledOperator(labeled, TermOperator(space, [match], notes))
+
+
+@condition("labeled", (Argument.CONDITION, Argument.LITERAL, Argument.LITERAL))
+def read_labeled(parser: ArgumentReader, scope: Scope) -> Item:
+    """`labeled(a, "label", 0.5)`: what `a` matches; ranking sees the number as the raw score of the label."""
+    tokens = parser.tokens
+    item = parser.expression(scope.below())
+    tokens.expect(",")
+    label = parser.text("a label")
+    tokens.expect(",")
+    start = tokens.current
+    score = parser.value()
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        tokens.fail(f"expected a number as the score of the label, found {score!r}", start)
+    return LabeledItem((item,), label, float(score))

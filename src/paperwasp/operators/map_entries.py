@@ -9,11 +9,14 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from paperwasp.operators.items import Item, SameElementItem, TermItem, WordItem
+from paperwasp.operators.item import Item, TermItem, entry_term
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.word import WordItem
 
 _ENTRY: Final = re.compile(r'([^{}]+)\{(?:([a-zA-Z0-9]+)|"([^"]*)")\}((?:\.[^{}]+)?)')
 
 
+@entry_term
 def within_entry(item: TermItem) -> Item:
     """The item, whose index has a brace, as a term of the entry that it names; as it is, where it names none."""
     found = _ENTRY.fullmatch(item.index)

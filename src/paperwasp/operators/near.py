@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -20,19 +21,28 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import UnionMatch, blocks_of, documents_with_all
-from paperwasp.operators.constants import FalseOperator
+from paperwasp.operators.constants import FalseItem, has_false
 from paperwasp.operators.equiv import index_of
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.operators.items import EquivItem, Item, NearItem, PhraseItem, TermItem
+from paperwasp.operators.grams import COMPOSITES
+from paperwasp.operators.item import Annotated, Composite, Item
+from paperwasp.operators.printing import annotated, argument, call
+from paperwasp.operators.registry import leaf
+from paperwasp.operators.shown_words import QueryPart, Target
 from paperwasp.operators.term import PositionalMatch
-from paperwasp.operators.text import match_in
 from paperwasp.operators.word import fields_of, term_operator
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.query.scope import Scope
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 
+DISTANCE: Final = 2
+"""Where the query says none."""
+_PARTS: Final = ("equiv", "phrase", "alternatives")
+"""The operators that may be parts."""
 _NO_GAP: Final = -1
 _FARTHEST: Final = 0x7FFFFFFF
 
@@ -172,26 +182,68 @@ class NearOperator(TermOperator):
             yield from child.terms()
 
 
-@planner(NearItem)
-def plan_near(item: NearItem, space: SearchSpace) -> Operator:
-    what = "onear" if item.ordered else "near"
-    if not item.children:
-        raise InvalidQuery(f"{what} needs a term that is not excluded")
-    index = index_of((*item.children, *item.exclusions), what)
-    fields = fields_of(index, space)
-    indexed = [field for field in fields if space.has_index(field)]
-    if fields and not indexed:
-        raise InvalidQuery(f"{what} needs positions, which only indexes have: '{index}' is not an index field")
-    found = [match for field in indexed if (match := _near_in(item, field, space)) is not None]
-    if not found:
-        return FalseOperator(space)
-    children = [_child(number, child, found, space) for number, child in enumerate(item.children)]
-    return NearOperator(space, found, children)
+@dataclass(frozen=True, slots=True)
+class NearItem(Composite):
+    """Terms on one index within `distance` positions of each other; `ordered`: in the order of the query.
+
+    None of the `exclusions` may be within `exclusion_distance` of them.
+    """
+
+    distance: int = DISTANCE
+    ordered: bool = False
+    exclusions: tuple[Item, ...] = ()
+    exclusion_distance: int = -1
+    """-1: half of the distance, rounded up."""
+
+    def children_of(self) -> tuple[Item, ...]:
+        return self.children + self.exclusions
+
+    def with_children(self, children: tuple[Item, ...]) -> Item:
+        count = len(children) - len(self.exclusions)
+        return replace(self, children=children[:count], exclusions=children[count:])
+
+    def excluded(self) -> tuple[Item, ...]:
+        return self.exclusions
+
+    def contained(self) -> str:
+        parts = [*map(argument, self.children), *(f"!{argument(child)}" for child in self.exclusions)]
+        extra = {"distance": self.distance} if self.distance != DISTANCE else {}
+        if self.exclusion_distance >= 0:
+            extra["exclusionDistance"] = self.exclusion_distance
+        return annotated(call("onear" if self.ordered else "near", parts), extra=extra)
+
+    def canonical(self) -> Item:
+        """`near` of one word, which nothing has to be near to, is that word."""
+        children = tuple(self.canonical_children())
+        if has_false(children[: len(self.children)]):
+            return FalseItem()
+        return children[0] if len(children) == 1 else self.over(children)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        what = "onear" if self.ordered else "near"
+        if not self.children:
+            raise InvalidQuery(f"{what} needs a term that is not excluded")
+        index = index_of(self.children_of(), what)
+        fields = fields_of(index, space)
+        indexed = [field for field in fields if space.has_index(field)]
+        if fields and not indexed:
+            raise InvalidQuery(f"{what} needs positions, which only indexes have: '{index}' is not an index field")
+        found = [match for field in indexed if (match := _near_in(self, field, space)) is not None]
+        children = [_child(number, child, found, space) for number, child in enumerate(self.children)]
+        return NearOperator(space, found, children)
+
+    def shown(self, target: Target) -> Iterator[QueryPart]:
+        for child in self.children:
+            yield from child.shown(target)
+
+
+COMPOSITES["near"] = NearItem
+COMPOSITES["onear"] = lambda grams: NearItem(grams, ordered=True)
 
 
 def _near_in(item: NearItem, field: Field, space: SearchSpace) -> NearMatch | None:
-    terms = [match_in(child, field, space) for child in item.children]
-    excluded = [match_in(child, field, space) for child in item.exclusions]
+    terms = [child.match_in(field, space) for child in item.children]
+    excluded = [child.match_in(field, space) for child in item.exclusions]
     present = [match for match in terms if match is not None]
     if len(present) < len(terms):  # a term without tokens is near nothing
         return None
@@ -210,5 +262,44 @@ def _window(item: NearItem, field: Field, space: SearchSpace) -> Window:
 def _child(number: int, item: Item, found: Sequence[NearMatch], space: SearchSpace) -> TermOperator:
     """The term operator by which ranking sees one of the terms."""
     matches: list[FieldMatch] = [_TermMatch(space, near, number) for near in found]
-    notes = item.annotations if isinstance(item, TermItem | EquivItem) else DEFAULT_ANNOTATIONS
-    return term_operator(space, matches, notes, len(item.words) if isinstance(item, PhraseItem) else 1)
+    notes = item.annotations if isinstance(item, Annotated) else DEFAULT_ANNOTATIONS
+    return term_operator(space, matches, notes, item.length)
+
+
+@leaf("near")
+def read_near(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+    """`near("a", "b", !"c")`: words within `distance` positions, and none of the others near them."""
+    return _read(parser, field, scope, outer, ordered=False)
+
+
+@leaf("onear")
+def read_onear(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+    """As `near`, of words in the order of the query."""
+    return _read(parser, field, scope, outer, ordered=True)
+
+
+def _read(parser: ArgumentReader, field: str, scope: Scope, outer: Scope, *, ordered: bool) -> Item:
+    tokens = parser.tokens
+    name = "onear" if ordered else "near"
+    terms: list[Item] = []
+    exclusions: list[Item] = []
+    while True:
+        start = tokens.current
+        if tokens.accept("!"):
+            if not terms:
+                tokens.fail(f"Must have some positive term before negative terms in {name}", start)
+            exclusions.append(parser.part(field, outer, _PARTS))
+        elif exclusions:
+            tokens.fail(f"Positive terms must come before negative terms in {name}", start)
+        else:
+            terms.append(parser.part(field, outer, _PARTS))
+        if not tokens.accept(","):
+            break
+    distance, exclusion_distance = scope.count("distance"), scope.count("exclusionDistance")
+    return NearItem(
+        tuple(terms),
+        DISTANCE if distance is None else distance,
+        ordered,
+        tuple(exclusions),
+        -1 if exclusion_distance is None or not exclusions else exclusion_distance,
+    )

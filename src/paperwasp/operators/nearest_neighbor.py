@@ -25,13 +25,19 @@ from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.tensor import TensorView
 from paperwasp.core import _core
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
-from paperwasp.operators.items import NearestNeighborItem
-from paperwasp.operators.nearest_strategy import EXACT, Strategy, choose, tuning_of
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.nearest_strategy import ANNOTATIONS, EXACT, Strategy, choose, tuned
+from paperwasp.operators.printing import annotated, call
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
+from paperwasp.query.lexicon import dotted_name
+from paperwasp.query.scope import Scope
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.tensor.value import Tensor
 
@@ -44,6 +50,8 @@ _NODE_NS: Final = 50
 """To fetch a vector from anywhere in memory."""
 _NODES_OF_HIT: Final = 20
 """Nodes to which a search of a graph computes distances, for each hit that it keeps in sight."""
+_MIN_TARGET_HITS: Final = 100
+"""What `minTargetHits` is where it is not set."""
 _NS_PER_MS: Final = 1_000_000
 _Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
@@ -58,7 +66,7 @@ class NearestNeighborMatch(BestMatch):
         threshold = item.distance_threshold
         self._limit = np.inf if threshold is None else distances.limit(threshold)
         self._graph = distances.graph if item.approximate else None
-        self._tuning = tuning_of(item, space.tuning.neighbors)
+        self._tuning = tuned(space.tuning.neighbors, item.tuning)
         self._strategy = Strategy(EXACT, item.target_hits)
         self._found: tuple[Lids, _Computed] | None = None
 
@@ -221,25 +229,54 @@ class NearestNeighborOperator(BestOperator):
     """The nearest documents in the field."""
 
 
-@planner(NearestNeighborItem)
-def plan_nearest_neighbor(item: NearestNeighborItem, space: SearchSpace) -> Operator:
-    """Errors: IllegalQuery, in the words of Vespa's ValidateNearestNeighborSearcher where that has such a check."""
-    if item.target_hits < 1:
-        raise _illegal(item, f"has invalid targetHits {item.target_hits}: Must be >= 1")
-    tensor = space.inputs.get(item.tensor)
-    name = f"'query({item.tensor})'"
-    if not isinstance(tensor, Tensor):
-        problem = f"requires a tensor rank feature named {name} but this is not present"
-        if tensor is not None:
-            what = "number" if isinstance(tensor, float) else "string"
-            problem += f": it is the {what} '{tensor}', since no rank profile declares its type"
-        raise _illegal(item, problem)
-    if item.distance_threshold is not None and math.isnan(item.distance_threshold):
-        raise _illegal(item, "has invalid distanceThreshold NaN: Must be a number")
-    if not np.isfinite(tensor.cells).all():
-        raise _illegal(item, f"{name} has a cell that is not a finite number")
-    matches = [_match(item, field, tensor, space) for field in fields_of(item.index, space)]
-    return NearestNeighborOperator(space, matches, item.annotations)
+@dataclass(frozen=True, slots=True)
+class NearestNeighborItem(TermItem):
+    """The `target_hits` documents whose tensor is nearest to the query's tensor `query(tensor)`.
+
+    `tuning` holds the annotations for the search of a graph: `hnsw.approximateThreshold` and its kin, name and value.
+    An exact search has no use for it, nor for `approximate` and `explore_additional_hits`.
+    """
+
+    is_plain = True
+    is_seen_by_rules = False
+    without_elements = "nearestNeighbor"
+
+    tensor: str
+    target_hits: int = 0
+    approximate: bool = True
+    explore_additional_hits: int = 0
+    distance_threshold: float | None = None
+    tuning: tuple[tuple[str, float], ...] = ()
+
+    def to_yql(self) -> str:
+        extra: dict[str, Any] = {"targetHits": self.target_hits}
+        if not self.approximate:
+            extra["approximate"] = False
+        if self.explore_additional_hits:
+            extra["hnsw.exploreAdditionalHits"] = self.explore_additional_hits
+        if self.distance_threshold is not None:
+            extra["distanceThreshold"] = self.distance_threshold
+        extra.update(self.tuning)
+        return annotated(call("nearestNeighbor", (self.index, self.tensor)), self.annotations, extra)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        """Errors: IllegalQuery, in the words of Vespa's ValidateNearestNeighborSearcher where that has such a check."""
+        if self.target_hits < 1:
+            raise _illegal(self, f"has invalid targetHits {self.target_hits}: Must be >= 1")
+        tensor = space.inputs.get(self.tensor)
+        name = f"'query({self.tensor})'"
+        if not isinstance(tensor, Tensor):
+            problem = f"requires a tensor rank feature named {name} but this is not present"
+            if tensor is not None:
+                what = "number" if isinstance(tensor, float) else "string"
+                problem += f": it is the {what} '{tensor}', since no rank profile declares its type"
+            raise _illegal(self, problem)
+        if self.distance_threshold is not None and math.isnan(self.distance_threshold):
+            raise _illegal(self, "has invalid distanceThreshold NaN: Must be a number")
+        if not np.isfinite(tensor.cells).all():
+            raise _illegal(self, f"{name} has a cell that is not a finite number")
+        matches = [_match(self, field, tensor, space) for field in fields_of(self.index, space)]
+        return NearestNeighborOperator(space, matches, self.annotations)
 
 
 def _illegal(item: NearestNeighborItem, problem: str) -> IllegalQuery:
@@ -272,3 +309,49 @@ def _match(item: NearestNeighborItem, field: Field, tensor: Tensor, space: Searc
     except ValueError as error:
         raise _illegal(item, str(error)) from None
     return NearestNeighborMatch(space, field.name, distances, item)
+
+
+@condition("nearestNeighbor", (Argument.NAME, Argument.NAME, Argument.LITERAL))
+def read_nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
+    """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`.
+
+    That there are target hits is checked where it is executed, as in Vespa.
+    """
+    tokens = parser.tokens
+    field = parser.field_or_quoted()
+    tokens.expect(",")
+    named = tokens.current.kind == "string" or tokens.at("@")
+    tensor = parser.text("the name of a query tensor") if named else dotted_name(tokens)
+    hits = _target_hits(scope)
+    approximate = scope.get("approximate", bool)
+    threshold = scope.get("distanceThreshold", float)
+    tuning = ((name, scope.get(name, float)) for name in ANNOTATIONS)
+    return NearestNeighborItem(
+        field,
+        tensor,
+        hits,
+        approximate is not False,
+        _additional(scope),
+        None if threshold is None else float(threshold),
+        tuple((name, float(value)) for name, value in tuning if value is not None),
+        annotations=scope.of_term(),
+    )
+
+
+def _additional(scope: Scope) -> int:
+    """How many hits are explored beside those that are wanted."""
+    of_node = scope.count("hnsw.exploreAdditionalHits")
+    return (scope.count("hnsw.totalExploreAdditionalHits") or 0) if of_node is None else of_node
+
+
+def _target_hits(scope: Scope) -> int:
+    """How many hits a node that has all documents shall find: what is wanted in total is not below `minTargetHits`.
+
+    Vespa: NearestNeighborItem (`resolveTargetHits`): what is wanted of each node goes first.
+    """
+    of_node = scope.count("targetHits") or scope.count("targetNumHits")
+    total = scope.count("totalTargetHits")
+    if of_node or not total:
+        return of_node or 0
+    least = scope.count("minTargetHits")
+    return max(total, _MIN_TARGET_HITS if least is None else least)

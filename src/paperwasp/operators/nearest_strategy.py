@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from paperwasp.operators.items import NearestNeighborItem
 from paperwasp.operators.tuning import NeighborTuning
 from paperwasp.records import dataclass
 
@@ -21,7 +20,7 @@ EXACT_FALLBACK: Final = "exact fallback"
 TOP_K: Final = "index top k"
 TOP_K_WITH_FILTER: Final = "index top k using filter"
 
-_ANNOTATIONS: Final = {
+ANNOTATIONS: Final = {
     "hnsw.approximateThreshold": "approximate_threshold",
     "hnsw.explorationSlack": "exploration_slack",
     "hnsw.filterFirstExploration": "filter_first_exploration",
@@ -54,9 +53,9 @@ class Strategy:
         return self.algorithm == TOP_K_WITH_FILTER
 
 
-def tuning_of(item: NearestNeighborItem, tuning: NeighborTuning) -> NeighborTuning:
-    """Return the settings of the rank profile or the query with what the item's own annotations say instead."""
-    return replace(tuning, **{_ANNOTATIONS[name]: value for name, value in item.tuning}) if item.tuning else tuning
+def tuned(tuning: NeighborTuning, annotations: tuple[tuple[str, float], ...]) -> NeighborTuning:
+    """Return the settings of the rank profile or the query with what annotations of an item say instead."""
+    return replace(tuning, **{ANNOTATIONS[name]: value for name, value in annotations}) if annotations else tuning
 
 
 def choose(target_hits: int, tuning: NeighborTuning, allowed: int, documents: int) -> Strategy:

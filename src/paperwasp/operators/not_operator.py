@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.constants import FalseItem, TrueItem, led_by_first
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import NotItem
+from paperwasp.operators.item import Composite, Item, plan
+from paperwasp.operators.printing import operand
+from paperwasp.operators.shown_words import QueryPart, Target
 from paperwasp.records import dataclass
 
 
@@ -55,8 +59,36 @@ class NotOperator(Operator):
         return self.positive.terms()
 
 
-@planner(NotItem)
-def plan_not(item: NotItem, space: SearchSpace) -> Operator:
-    positive, *negatives = item.children
-    excluding = replace(space, weak_and_skips=False)  # what is no hit does not make others harder to find
-    return NotOperator(space, plan(positive, space), tuple(plan(child, excluding) for child in negatives))
+@dataclass(frozen=True, slots=True)
+class NotItem(Composite):
+    """The first child matches and none of the others does."""
+
+    is_joined = True
+    is_plain = True
+    rule_kind = "not"
+
+    def to_yql(self) -> str:
+        first, *others = self.children
+        if not others:
+            return first.to_yql()
+        negatives = " and ".join(f"!({other.to_yql()})" for other in others)
+        if isinstance(first, TrueItem):
+            return negatives
+        return f"{first.to_yql() if isinstance(first, AndItem) else operand(first)} and {negatives}"
+
+    def canonical(self) -> Item:
+        children = led_by_first(self)
+        if children is None or any(isinstance(other, TrueItem) for other in children[1:]):
+            return FalseItem()
+        return children[0] if len(children) == 1 else self.over(children)
+
+    def literal_words(self) -> Iterator[tuple[str, str]]:
+        return self.children[0].literal_words()
+
+    def plan(self, space: SearchSpace) -> Operator:
+        positive, *negatives = self.children
+        excluding = replace(space, weak_and_skips=False)  # what is no hit does not make others harder to find
+        return NotOperator(space, plan(positive, space), tuple(plan(child, excluding) for child in negatives))
+
+    def shown(self, target: Target) -> Iterator[QueryPart]:
+        return self.children[0].shown(target)

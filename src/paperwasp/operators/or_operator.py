@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
-from paperwasp.operators.constants import FalseOperator
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.constants import FalseItem, FalseOperator, has_false
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import OrItem
+from paperwasp.operators.grams import COMPOSITES
+from paperwasp.operators.item import Composite, Item, plan
 from paperwasp.operators.masked import terms_where_matched
+from paperwasp.operators.printing import operand
 from paperwasp.records import dataclass
 
 
@@ -51,13 +53,35 @@ class OrOperator(Operator):
         return iter(found)
 
 
-@planner(OrItem)
-def plan_or(item: OrItem, space: SearchSpace) -> Operator:
-    return any_of(tuple(plan(child, space) for child in item.children), space)
-
-
 def any_of(planned: tuple[Operator, ...], space: SearchSpace) -> Operator:
     """Makes the operator that matches what any of these matches."""
     if not planned:
         return FalseOperator(space)
     return planned[0] if len(planned) == 1 else OrOperator(space, planned)
+
+
+@dataclass(frozen=True, slots=True)
+class OrItem(Composite):
+    """At least one child matches."""
+
+    is_joined = True
+    is_plain = True
+    rule_kind = "or"
+
+    def to_yql(self) -> str:
+        return " or ".join(map(operand, self.children))
+
+    def canonical(self) -> Item:
+        children = self.merged_children()
+        if has_false(children):
+            children = tuple([child for child in children if type(child) is not FalseItem]) or (FalseItem(),)
+        return children[0] if len(children) == 1 else self.over(children)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        return any_of(tuple(plan(child, space) for child in self.children), space)
+
+    def is_every_document(self, space: SearchSpace) -> bool:
+        return any(child.is_every_document(space) for child in self.children)
+
+
+COMPOSITES["any"] = OrItem

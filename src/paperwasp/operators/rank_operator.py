@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.constants import FalseItem, led_by_first
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import RankItem
+from paperwasp.operators.item import Composite, Item, plan
 from paperwasp.operators.masked import terms_where_matched
+from paperwasp.operators.printing import call
+from paperwasp.operators.registry import Argument, condition
+from paperwasp.operators.shown_words import QueryPart, Target
+from paperwasp.query.scope import Scope
 from paperwasp.records import dataclass
 
 
@@ -48,12 +54,36 @@ class RankOperator(Operator):
             yield from terms_where_matched(child, self.space)
 
 
-@planner(RankItem)
-def plan_rank(item: RankItem, space: SearchSpace) -> Operator:
-    first, *others = item.children
-    ranking = replace(space, weak_and_skips=False)
-    matching, *rankings = (plan(first, space), *(plan(child, ranking) for child in others))
-    finders = tuple(child for child in rankings if child.targets_hits)
-    for child in finders:
-        child.look_within(matching.possible)
-    return RankOperator(space, (matching, *rankings), finders)
+@dataclass(frozen=True, slots=True)
+class RankItem(Composite):
+    """The first child matches; the others only add to ranking."""
+
+    is_plain = True
+    rule_kind = "rank"
+
+    def to_yql(self) -> str:
+        return call("rank", [child.to_yql() for child in self.children])
+
+    def canonical(self) -> Item:
+        children = led_by_first(self)
+        if children is None:
+            return FalseItem()
+        return children[0] if len(children) == 1 else self.over(children)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        first, *others = self.children
+        ranking = replace(space, weak_and_skips=False)
+        matching, *rankings = (plan(first, space), *(plan(child, ranking) for child in others))
+        finders = tuple(child for child in rankings if child.targets_hits)
+        for child in finders:
+            child.look_within(matching.possible)
+        return RankOperator(space, (matching, *rankings), finders)
+
+    def shown(self, target: Target) -> Iterator[QueryPart]:
+        return self.children[0].shown(target)
+
+
+@condition("rank", (Argument.CONDITION,))
+def read_rank(parser: ArgumentReader, scope: Scope) -> Item:
+    """`rank(a, b, …)`: what `a` matches; the others only add to ranking."""
+    return RankItem(parser.arguments(scope))

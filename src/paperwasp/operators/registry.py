@@ -1,17 +1,21 @@
-"""Names → the operators of YQL, of the two kinds there are.
+"""Names → the readers of operators in YQL, of the three kinds there are.
 
 A *condition* stands for itself in `where` (`rank(…)`); a *leaf* stands to the right of `contains` and is given the
-field (`phrase(…)`). The parser has read the name and the parenthesis when it calls an operator, which reads its
-arguments up to, and without, the closing one.
+field (`phrase(…)`); a *comparison* stands between a field and what it is compared with (`matches`, `in`). The parser
+has read the name, and the parenthesis of the first two, when it calls a reader, which reads the arguments up to, and
+without, the closing one.
+
+What kinds of arguments a condition or leaf has is said for the JSON query language, which writes them as YQL.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from enum import Enum
+from typing import Final, Protocol
 
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.query.scope import Scope
 
 
@@ -31,25 +35,58 @@ class Leaf(Protocol):
     def __call__(self, parser: ArgumentReader, field: str, scope: Scope, outer: Scope, /) -> Item: ...
 
 
-CONDITIONS: dict[str, Condition] = {}
-LEAVES: dict[str, Leaf] = {}
+class Comparison(Protocol):
+    """Reads what a field is compared with."""
+
+    def __call__(self, parser: ArgumentReader, field: str, scope: Scope, /) -> Item: ...
 
 
-def condition(name: str) -> Callable[[Condition], Condition]:
-    """Registers a condition under its YQL name."""
+class Argument(Enum):
+    """A kind of argument."""
 
-    def register(operator: Condition) -> Condition:
-        CONDITIONS[name] = operator
-        return operator
+    CONDITION = "condition"
+    PART = "part"
+    """A word, or an operator on the same field."""
+    NAME = "name"
+    """The name of a field or a tensor."""
+    LITERAL = "literal"
+
+
+Arguments = tuple[Argument, ...]
+"""The kinds of arguments in their order; further ones are of the last kind. None of them: there are no arguments."""
+
+CONDITIONS: Final[dict[str, Condition]] = {}
+LEAVES: Final[dict[str, Leaf]] = {}
+COMPARISONS: Final[dict[str, Comparison]] = {}
+ARGUMENTS: Final[dict[str, Arguments]] = {}
+"""The arguments of conditions and leaves."""
+
+
+def condition(name: str, arguments: Arguments = (Argument.NAME, Argument.LITERAL)) -> Callable[[Condition], Condition]:
+    """Registers the reader of a condition under its YQL name."""
+
+    def register(reader: Condition) -> Condition:
+        CONDITIONS[name], ARGUMENTS[name] = reader, arguments
+        return reader
 
     return register
 
 
-def leaf(name: str) -> Callable[[Leaf], Leaf]:
-    """Registers an operator that stands after `contains` under its YQL name."""
+def leaf(name: str, arguments: Arguments = (Argument.PART,)) -> Callable[[Leaf], Leaf]:
+    """Registers the reader of an operator that stands after `contains` under its YQL name."""
 
-    def register(operator: Leaf) -> Leaf:
-        LEAVES[name] = operator
-        return operator
+    def register(reader: Leaf) -> Leaf:
+        LEAVES[name], ARGUMENTS[name] = reader, arguments
+        return reader
+
+    return register
+
+
+def comparison(name: str) -> Callable[[Comparison], Comparison]:
+    """Registers the reader of an operator that stands behind a field under its YQL name."""
+
+    def register(reader: Comparison) -> Comparison:
+        COMPARISONS[name] = reader
+        return reader
 
     return register

@@ -11,7 +11,7 @@ Differs: `not`, `rank` and every kind of term may be used on fields of all types
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Final
@@ -24,31 +24,24 @@ from paperwasp.core.elements import BOTH, EITHER, FIRST_ONLY
 from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.and_operator import AndItem, AndOperator
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import element_keys
-from paperwasp.operators.constants import FalseOperator, TrueOperator
+from paperwasp.operators.constants import FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.operators.items import (
-    EquivItem,
-    GeoBoundingBoxItem,
-    GeoLocationItem,
-    Item,
-    LabeledItem,
-    NearestNeighborItem,
-    NearItem,
-    PhraseItem,
-    PredicateItem,
-    SameElementItem,
-    TermItem,
-    WandItem,
-    WeakAndItem,
-)
+from paperwasp.operators.item import Item, plan
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.or_operator import OrOperator
+from paperwasp.operators.printing import annotated, call
 from paperwasp.operators.rank_operator import RankOperator
+from paperwasp.operators.registry import Argument, leaf
+from paperwasp.operators.shown_words import QueryPart, Target
 from paperwasp.operators.term import PositionalMatch, counts_of
+from paperwasp.parsing.tokens import TokenStream
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.query.scope import Scope, Value
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 
 _BLOCK_LIDS: Final = 65_536
@@ -262,41 +255,76 @@ class _WithinMatch(PositionalMatch):
         return before[offsets], positions[kept]
 
 
-# Planning
+@dataclass(frozen=True, slots=True)
+class SameElementItem(Item):
+    """One element of the field `index` in which all children match.
+
+    The index of a child is below that field (`name` for `persons.name`, `key`, `value`); empty: the element itself.
+    """
+
+    is_canonical = False
+
+    index: str
+    children: tuple[Item, ...]
+    elements: tuple[int, ...] = ()
+    """Only in elements with these numbers, from 0; empty: in any."""
+
+    def children_of(self) -> tuple[Item, ...]:
+        return self.children
+
+    def field_of(self) -> str:
+        return self.index
+
+    def contained(self) -> str:
+        extra = {"elementFilter": [*self.elements]} if self.elements else {}
+        return annotated(call("sameElement", [child.to_yql() for child in self.children]), extra=extra)
+
+    def canonical(self) -> Item:
+        """An `and` among the conditions is dissolved: all conditions hold for the element anyway."""
+        children: list[Item] = []
+        for child in self.canonical_children():
+            children += child.children_of() if isinstance(child, AndItem) else (child,)
+        return FalseItem() if has_false(children) else self.over(tuple(children))
+
+    def with_indexes(self, rename: Callable[[str], str]) -> Item:
+        start = f"{self.index}."
+        below = tuple(child.with_indexes(lambda name: rename(start + name)[len(start) :]) for child in self.children)
+        return replace(self, index=rename(self.index), children=below)
+
+    def literal_words(self) -> Iterator[tuple[str, str]]:
+        return iter(())
+
+    def plan(self, space: SearchSpace) -> Operator:
+        field = space.schema.field_named(self.index)
+        if field is None or not self.children:
+            return FalseOperator(space)
+        for child in self.children:
+            _check(child, field)
+        conditions = [plan(_below(child, field, space), space) for child in self.children]
+        whole = conditions[0] if len(conditions) == 1 else AndOperator(space, tuple(conditions))
+        return SameElementOperator(space, SameElementMatch(space, field.name, whole, self.elements), whole)
+
+    def weak_weight(self) -> int:
+        return DEFAULT_ANNOTATIONS.weight
+
+    def shown(self, target: Target) -> Iterator[QueryPart]:
+        """Nothing, as in Vespa: see juniper_query_adapter.cpp."""
+        return iter(())
 
 
-@planner(SameElementItem)
-def plan_same_element(item: SameElementItem, space: SearchSpace) -> Operator:
-    field = space.schema.field_named(item.index)
-    if field is None or not item.children:
-        return FalseOperator(space)
-    for child in item.children:
-        _check(child, field)
-    conditions = [plan(_below(child, field, space), space) for child in item.children]
-    whole = conditions[0] if len(conditions) == 1 else AndOperator(space, tuple(conditions))
-    return SameElementOperator(space, SameElementMatch(space, field.name, whole, item.elements), whole)
+def _check(item: Item, field: Field) -> None:
+    """Raises InvalidQuery for what cannot say in which elements it matches."""
+    for below in item.walk():
+        if name := below.without_elements:
+            instead = ": label the sameElement itself" if name == "labeled" else ""
+            raise InvalidQuery(f"{name} cannot be used within sameElement on '{field.name}'{instead}")
 
 
 def _below(item: Item, field: Field, space: SearchSpace) -> Item:
     """The item with the whole names of the parts that it asks about."""
-
-    def all_below(items: Sequence[Item]) -> tuple[Item, ...]:
-        return tuple(_below(each, field, space) for each in items)
-
-    match item:
-        case PhraseItem():
-            words = tuple(part if isinstance(part, str) else _below(part, field, space) for part in item.words)
-            return replace(item, index=_name(item.index, field, space), words=words)
-        case TermItem():
-            return replace(item, index=_name(item.index, field, space))
-        case SameElementItem():
-            raise InvalidQuery(f"sameElement in '{field.name}' cannot be used within another sameElement")
-        case NearItem():
-            return replace(item, children=all_below(item.children), exclusions=all_below(item.exclusions))
-        case EquivItem():
-            return replace(item, children=all_below(item.children))
-    children = item.children_of()
-    return replace(item, children=all_below(children)) if children else item  # type: ignore[call-arg]
+    if any(isinstance(below, SameElementItem) for below in item.walk()):
+        raise InvalidQuery(f"sameElement in '{field.name}' cannot be used within another sameElement")
+    return item.with_indexes(lambda index: _name(index, field, space))
 
 
 def _name(index: str, field: Field, space: SearchSpace) -> str:
@@ -314,21 +342,21 @@ def _name(index: str, field: Field, space: SearchSpace) -> str:
     return name
 
 
-_WITHOUT_ELEMENTS: Final[Mapping[type[Item], str]] = {
-    LabeledItem: "labeled",
-    WeakAndItem: "weakAnd",
-    WandItem: "wand",
-    NearestNeighborItem: "nearestNeighbor",
-    GeoLocationItem: "geoLocation",
-    GeoBoundingBoxItem: "geoBoundingBox",
-    PredicateItem: "predicate",
-}
-"""Items that do not know in which elements they match, with their names in YQL."""
+@leaf("sameElement", (Argument.CONDITION,))
+def read_same_element(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+    """`sameElement(name contains "x", year < 1940)`, or of texts `sameElement("a" and !"b")`.
+
+    `elementFilter` says in which elements alone, by their numbers.
+    """
+    given = scope.values.get("elementFilter", [])
+    numbers = tuple(element_number(value, parser.tokens) for value in (given if isinstance(given, list) else [given]))
+    with parser.inside(field):
+        children = parser.arguments(outer)
+    return SameElementItem(field, children, numbers)
 
 
-def _check(item: Item, field: Field) -> None:
-    """Raises InvalidQuery for what cannot say in which elements it matches."""
-    for below in item.walk():
-        if (name := _WITHOUT_ELEMENTS.get(type(below))) is not None:
-            instead = ": label the sameElement itself" if name == "labeled" else ""
-            raise InvalidQuery(f"{name} cannot be used within sameElement on '{field.name}'{instead}")
+def element_number(value: Value, tokens: TokenStream) -> int:
+    """The number of an element. Errors: LanguageError if it is none."""
+    if type(value) is not int or not 0 <= value < 2**31:
+        tokens.fail(f"the number of an element must be an integer from 0 to {2**31 - 1}, not {value!r}")
+    return value

@@ -1,13 +1,11 @@
-"""Matches of items that are text in one field: the base of phrases, nearness and equivalents.
+"""Matches of text in one field: the base of words, phrases, nearness and equivalents.
 
-An operator file registers a matcher for the items that may stand below others; `match_in` asks it. In an indexed field
-a text is one term or several: forms of one word at one place, or words in sequence.
+In an indexed field a text is one term or several: forms of one word at one place, or words in sequence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Final
 
 import numpy as np
 
@@ -21,7 +19,6 @@ from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import SequenceMatch, UnionMatch
 from paperwasp.operators.field_match import FieldMatch
-from paperwasp.operators.items import Item
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.query.annotations import Annotations
 from paperwasp.schema.model import Field
@@ -29,31 +26,6 @@ from paperwasp.schema.text_profiles import text_profile
 
 NOWHERE: Final = 0xFFFFFFFE
 """A term id that no segment has."""
-
-TextItem = TypeVar("TextItem", bound=Item)
-Matcher = Callable[[TextItem, Field, SearchSpace], FieldMatch | None]
-_matchers: dict[type[Item], Matcher] = {}  # type: ignore[type-arg]
-
-
-def text_matcher(item_type: type[TextItem]) -> Callable[[Matcher[TextItem]], Matcher[TextItem]]:
-    """Registers the function that says what items of a type match in one field."""
-
-    def register(function: Matcher[TextItem]) -> Matcher[TextItem]:
-        _matchers[item_type] = function
-        return function
-
-    return register
-
-
-def match_in(item: Item, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """The match in a field of an item that stands below another; None: it matches nothing, as it has no text there.
-
-    Raises InvalidQuery for an item that may not stand there.
-    """
-    found = _matchers.get(type(item))
-    if found is None:
-        raise InvalidQuery(f"{type(item).__name__} in '{field.name}' cannot be part of a phrase, near or equiv")
-    return found(item, field, space)
 
 
 def tokens_in(

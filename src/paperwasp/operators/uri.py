@@ -12,12 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch, Lids
-from paperwasp.operators.items import UriItem, WordItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.printing import annotated, call, string
+from paperwasp.operators.registry import leaf
 from paperwasp.operators.term import FoundMatch
-from paperwasp.operators.text import text_matcher, tokens_in, tokens_match
-from paperwasp.operators.word import fields_of, match_word, term_operator
+from paperwasp.operators.text import tokens_in, tokens_match
+from paperwasp.operators.word import WordItem, fields_of, term_operator
+from paperwasp.query.scope import Scope
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 
 
@@ -48,19 +53,47 @@ class AnchoredMatch(FoundMatch):
         return lids[there], np.concatenate([ends[:1], ends[1:][there]]), positions[kept]
 
 
-@planner(UriItem)
-def plan_uri(item: UriItem, space: SearchSpace) -> Operator:
-    found = (match_uri(item, field, space) for field in fields_of(item.index, space))
-    return term_operator(space, [match for match in found if match is not None], item.annotations)
+@dataclass(frozen=True, slots=True)
+class UriItem(TermItem):
+    """Tokens of a URI next to each other, in order. An anchor ties them to the start or end of the field."""
+
+    copied = ("text",)
+    is_seen_by_rules = False
+
+    text: str
+    start_anchor: bool = False
+    end_anchor: bool = False
+
+    def contained(self) -> str:
+        extra = {"startAnchor": True} if self.start_anchor else {}
+        if self.end_anchor != _ends(self.index):
+            extra["endAnchor"] = self.end_anchor
+        return annotated(call("uri", [string(self.text)]), self.annotations, extra)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        found = (self.match_in(field, space) for field in fields_of(self.index, space))
+        return term_operator(space, [match for match in found if match is not None], self.annotations)
+
+    def match_in(self, field: Field, space: SearchSpace) -> FieldMatch | None:
+        """The tokens in one field; in an attribute, which has no tokens, the value."""
+        if not space.has_index(field):
+            return WordItem(self.index, self.text, annotations=self.annotations).match_in(field, space)
+        tokens = tokens_in(self.text, self.annotations, field, space, in_phrase=True)
+        match = tokens_match(tokens, field, space)
+        if match is None or not (self.start_anchor or self.end_anchor):
+            return match
+        return AnchoredMatch(space, match, len(tokens), self.start_anchor, self.end_anchor)
 
 
-@text_matcher(UriItem)
-def match_uri(item: UriItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """The tokens in one field; in an attribute, which has no tokens, the value."""
-    if not space.has_index(field):
-        return match_word(WordItem(item.index, item.text, annotations=item.annotations), field, space)
-    tokens = tokens_in(item.text, item.annotations, field, space, in_phrase=True)
-    match = tokens_match(tokens, field, space)
-    if match is None or not (item.start_anchor or item.end_anchor):
-        return match
-    return AnchoredMatch(space, match, len(tokens), item.start_anchor, item.end_anchor)
+def _ends(field: str) -> bool:
+    """Whether the tokens are tied to the end of a field where the query does not say: of a host name."""
+    return field.endswith(".hostname")
+
+
+@leaf("uri")
+def read_uri(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
+    """`uri("vespa.ai/foo")`: its tokens next to each other."""
+    text = parser.copied_text("a URL")
+    end = scope.get("endAnchor", bool)
+    start = bool(scope.get("startAnchor", bool))
+    return UriItem(field, text, start, _ends(field) if end is None else end, annotations=scope.of_term())

@@ -1,139 +1,70 @@
-"""Beginnings, ends and parts of strings, ranges, regular expressions, fuzzy: patterns of values of string attributes.
+"""The base of items that are patterns of values: of the strings of attributes, and as far as it goes of words.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains, #matches and #fuzzy
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar
 
-from paperwasp.attribute.patterns import (
-    FuzzyPattern,
-    OrderPattern,
-    PartPattern,
-    Place,
-    RegexPattern,
-    TextPattern,
-    compiled,
-)
+from paperwasp.attribute import ColumnView
+from paperwasp.attribute.patterns import TextPattern
 from paperwasp.errors import InternalError, InvalidQuery
-from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch
-from paperwasp.operators.items import (
-    FuzzyItem,
-    PrefixItem,
-    RegexItem,
-    SubstringItem,
-    SuffixItem,
-    TermItem,
-    TextRangeItem,
-    WordItem,
-)
-from paperwasp.operators.term import AttributeMatch, IndexMatch
-from paperwasp.operators.text import NOWHERE, part_match, sequence, text_matcher, tokens_in
-from paperwasp.operators.word import fields_of, match_word, term_operator
+from paperwasp.operators.item import TermItem
+from paperwasp.operators.term import AttributeMatch
+from paperwasp.operators.word import WordItem, fields_of, term_operator
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 
-WordPartItem = PrefixItem | SuffixItem | SubstringItem
-_PLACES: Final[dict[type[WordPartItem], Place]] = {
-    PrefixItem: "prefix", SuffixItem: "suffix", SubstringItem: "substring",
-}  # fmt: skip
 
+@dataclass(frozen=True, slots=True)
+class PatternItem(TermItem):
+    """Values that have a form."""
 
-def pattern_of(item: TermItem) -> TextPattern:
-    """The pattern of an item. Errors: InvalidQuery for a regular expression that is wrong."""
-    match item:
-        case PrefixItem() | SuffixItem() | SubstringItem():
-            return PartPattern(_PLACES[type(item)], item.word)
-        case FuzzyItem():
-            return FuzzyPattern(item.word, item.max_edits, item.prefix_length, item.prefix)
-        case TextRangeItem():
-            return OrderPattern(item.low, item.high, item.low_inclusive, item.high_inclusive)
-        case RegexItem():
-            compiled(item.expression, cased=True)
-            return RegexPattern(item.expression)
-    raise InternalError(f"{type(item).__name__} is not a pattern")
+    pattern_name: ClassVar[str]
+    """As errors call it."""
+    is_of_numbers: ClassVar[bool] = False
+    """Whether the text, in a field of numbers, is compared with them as a number: numbers have no parts."""
 
+    def pattern(self) -> TextPattern:
+        """The pattern. Errors: InvalidQuery for one that is wrong."""
+        raise InternalError(f"{type(self).__name__} has no pattern")
 
-def _written(item: TermItem) -> str:
-    """The text of an item of parts or of a regular expression."""
-    match item:
-        case PrefixItem() | SuffixItem() | SubstringItem():
-            return item.word
-        case RegexItem():
-            return item.expression
-    raise InternalError(f"{type(item).__name__} is not a pattern")
+    def in_index(self, field: Field, space: SearchSpace) -> FieldMatch | None:
+        """The match in an indexed field, which finds nothing but whole words. Raises InvalidQuery where there is none.
 
+        Vespa: CreateBlueprintVisitor of diskindex.cpp and memory_index.cpp (visitTerm); what it refuses is refused.
+        """
+        what = f"{self.pattern_name.capitalize()} matching is not supported"
+        if field.attribute is None:
+            raise InvalidQuery(f"'{field.name}' is not an attribute field: {what}")
+        raise InvalidQuery(f"'{field.name}' is an index field: {what} even when it is also an attribute")
 
-def match_pattern(item: TermItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """The item in one field; None where it has neither text nor strings."""
-    if space.has_index(field):
-        return _in_index(item, field, space)
-    column = space.column(field)
-    if column is None:
-        return None
-    if not column.is_string and not isinstance(item, FuzzyItem | TextRangeItem):
-        # Numbers have no parts: the text is compared as a number, as search contexts of numeric attributes do in Vespa.
-        return match_word(WordItem(item.index, _written(item), annotations=item.annotations), field, space)
-    if not column.is_string:
-        raise InvalidQuery(f"{_name(item)} is matched against text, and field '{field.name}' is of type {field.type}")
-    return AttributeMatch(space, field.name, column, column.like(pattern_of(item), space.check_time))
+    def plan(self, space: SearchSpace) -> Operator:
+        matches = [match for field in fields_of(self.index, space) if (match := self.match_in(field, space))]
+        return term_operator(space, matches, self.annotations)
 
+    def match_in(self, field: Field, space: SearchSpace) -> FieldMatch | None:
+        """None where the field has neither text nor strings."""
+        if space.has_index(field):
+            return self.in_index(field, space)
+        column = space.column(field)
+        if column is None:
+            return None
+        if not column.is_string:
+            return self._in_numbers(field, column, space)
+        return AttributeMatch(space, field.name, column, column.like(self.pattern(), space.check_time))
 
-def _parts_of_words(item: WordPartItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """The match of parts of words in streaming search; several tokens stand for words in sequence. A field that says
-    that words match by any part of them has prefixes and suffixes match so, too.
+    def _in_numbers(self, field: Field, column: ColumnView, space: SearchSpace) -> FieldMatch | None:
+        """Vespa: the search contexts of numeric attributes."""
+        if self.is_of_numbers:
+            return self.as_word().match_in(field, space)
+        raise InvalidQuery(
+            f"{self.pattern_name} is matched against text, and field '{field.name}' is of type {field.type}"
+        )
 
-    Vespa: utf8substringsearcher.cpp
-    """
-    tokens = tokens_in(item.word, item.annotations, field, space)
-    place = "substring" if field.match_settings.algorithm == "substring" else _PLACES[type(item)]
-    return sequence([part_match(token.term, place, field, space) for token in tokens], field, space)
-
-
-def _in_index(item: TermItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """The item in an indexed field, which finds nothing but whole words: the end or a part of a word is taken for the
-    word, and a regular expression for a word as it is written.
-
-    Vespa: CreateBlueprintVisitor of diskindex.cpp and memory_index.cpp (visitTerm); what it refuses is refused.
-    """
-    if isinstance(item, WordPartItem) and space.streamed:
-        return _parts_of_words(item, field, space)
-    if isinstance(item, SuffixItem | SubstringItem):
-        return match_word(WordItem(item.index, item.word, annotations=item.annotations), field, space)
-    if isinstance(item, RegexItem) and not space.streamed:
-        compiled(item.expression, cased=True)
-        term = space.index.term_id(item.expression)
-        return IndexMatch(space, field.name, term if term >= 0 else NOWHERE)
-    raise _not_in_an_index(item, field)
-
-
-def _not_in_an_index(item: TermItem, field: Field) -> InvalidQuery:
-    what = f"{_name(item).capitalize()} matching is not supported"
-    if field.attribute is None:
-        return InvalidQuery(f"'{field.name}' is not an attribute field: {what}")
-    return InvalidQuery(f"'{field.name}' is an index field: {what} even when it is also an attribute")
-
-
-def plan_pattern(item: TermItem, space: SearchSpace) -> Operator:
-    matches = [match for field in fields_of(item.index, space) if (match := match_pattern(item, field, space))]
-    return term_operator(space, matches, item.annotations)
-
-
-_NAMES: Final[dict[type[TermItem], str]] = {
-    PrefixItem: "prefix",
-    SuffixItem: "suffix",
-    SubstringItem: "substring",
-    RegexItem: "regular expression",
-    FuzzyItem: "fuzzy",
-    TextRangeItem: "lexical range",
-}
-
-
-def _name(item: TermItem) -> str:
-    return _NAMES[type(item)]
-
-
-for _kind in _NAMES:
-    planner(_kind)(plan_pattern)
-    text_matcher(_kind)(match_pattern)
+    def as_word(self) -> WordItem:
+        """Its text as a word."""
+        return WordItem(self.index, self.text_of(), annotations=self.annotations)

@@ -7,19 +7,23 @@ some of them for speed, has no effect.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.base import Operator, SearchSpace, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
-from paperwasp.operators.items import WandItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.registry import condition
 from paperwasp.operators.term import counts_of
-from paperwasp.operators.weighted_match import TokensOfField, tokens_matches
+from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches
+from paperwasp.query.scope import Scope
+from paperwasp.records import dataclass
 
 DEFAULT_TARGET_HITS = 10
 _BLOCK_LIDS: Final = 65_536
@@ -78,16 +82,6 @@ class WandMatch(BestMatch):
         return self._tokens.element_weights(lids)[np.repeat(self.occurrences(lids) > 0, counts)]
 
 
-@planner(WandItem)
-def plan_wand(item: WandItem, space: SearchSpace) -> Operator:
-    hits = item.target_hits or DEFAULT_TARGET_HITS
-    if hits < 0:
-        raise InvalidQuery(f"wand in '{item.index}': targetHits must be above 0, not {hits}")
-    found = tokens_matches(item, item.tokens, space)
-    matches = [WandMatch(space, tokens, hits, item.score_threshold) for tokens in found]
-    return BestOperator(space, matches, item.annotations)
-
-
 def _first(lids: Lids, values: NDArray[np.float64], count: int) -> tuple[Lids, NDArray[np.float64]]:
     """The `count` with the greatest values, of equal ones those with lower lids; rising. `lids` rise."""
     there = values > -np.inf
@@ -99,3 +93,46 @@ def _first(lids: Lids, values: NDArray[np.float64], count: int) -> tuple[Lids, N
     equal = np.flatnonzero(values == least)[: count - int(np.count_nonzero(above))]
     above[equal] = True
     return lids[above], values[above]
+
+
+@dataclass(frozen=True, slots=True)
+class WandItem(TokensItem):
+    """The `target_hits` best by that dot product, among those above `score_threshold`."""
+
+    without_elements = "wand"
+
+    target_hits: int = 0
+    score_threshold: float = 0.0
+    threshold_boost_factor: float = 1.0
+
+    def to_yql(self) -> str:
+        extra: dict[str, Any] = {}
+        if self.target_hits:
+            extra["targetHits"] = self.target_hits
+        if self.score_threshold:
+            extra["scoreThreshold"] = self.score_threshold
+        if self.threshold_boost_factor != 1.0:
+            extra["thresholdBoostFactor"] = self.threshold_boost_factor
+        return self.as_call("wand", extra)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        hits = self.target_hits or DEFAULT_TARGET_HITS
+        if hits < 0:
+            raise InvalidQuery(f"wand in '{self.index}': targetHits must be above 0, not {hits}")
+        found = tokens_matches(self, space)
+        matches = [WandMatch(space, tokens, hits, self.score_threshold) for tokens in found]
+        return BestOperator(space, matches, self.annotations)
+
+
+@condition("wand")
+def read_wand(parser: ArgumentReader, scope: Scope) -> Item:
+    """`wand(field, {"a": 1, "b": 2})`: the best by their dot product."""
+    boost = scope.get("thresholdBoostFactor", float)
+    return WandItem(
+        parser.field_or_quoted(),
+        read_tokens(parser),
+        scope.target_hits(),
+        float(scope.get("scoreThreshold", float) or 0.0),
+        1.0 if boost is None else float(boost),
+        annotations=scope.of_term(),
+    )

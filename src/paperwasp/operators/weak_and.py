@@ -24,16 +24,20 @@ import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import NOT_COUNTED, Operator, SearchSpace, TermOperator, plan, planner
+from paperwasp.operators.arguments import ArgumentReader
+from paperwasp.operators.base import NOT_COUNTED, Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import unwrapped
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import EquivItem, Item, OrItem, SameElementItem, TermItem, WeakAndItem, WordItem
+from paperwasp.operators.grams import COMPOSITES
+from paperwasp.operators.item import Composite, Item, plan
 from paperwasp.operators.masked import terms_where_matched
 from paperwasp.operators.or_operator import any_of
+from paperwasp.operators.printing import call
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.tuning import Tuning
-from paperwasp.operators.word import DOCUMENT_TYPE
-from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.query.scope import Scope
+from paperwasp.records import dataclass
 
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000
@@ -145,35 +149,56 @@ def _words_of(child: Operator) -> list[IndexMatch] | None:
     return words
 
 
-@planner(WeakAndItem)
-def plan_weak_and(item: WeakAndItem, space: SearchSpace) -> Operator:
-    tuning = space.tuning
-    children = tuple(child for child in item.children if not _is_every_document(child, space)) or item.children
-    planned = [(child, plan(child, space)) for child in children]
-    left = _without_stopwords(planned, tuning, space)
-    operators = tuple(operator for _, operator in left)
-    if len(operators) < 2:
-        return any_of(operators, space)
-    target_hits = item.target_hits or DEFAULT_TARGET_HITS
-    skips = space.weak_and_skips and not space.streamed and target_hits < space.documents
-    if not skips and tuning.adjust_target >= _OFF:
-        return any_of(operators, space)
-    scores = tuple(score_of(child, operator, space) for child, operator in left)
-    least = _EVERY_SCORE
-    if tuning.adjust_target < _OFF:
-        target = _absolute(tuning.adjust_target, space)
-        least = scores[min(range(len(left)), key=lambda at: abs(operators[at].estimate() - target))]
-    return WeakAndOperator(space, operators, scores, target_hits if skips else space.limit + 1, least)
+@dataclass(frozen=True, slots=True)
+class WeakAndItem(Composite):
+    """As OrItem, and only the best `target_hits` need to be found (0: Vespa's default, 100)."""
+
+    is_plain = True
+    rule_kind = "weakAnd"
+    without_elements = "weakAnd"
+
+    target_hits: int = 0
+
+    def to_yql(self) -> str:
+        text = call("weakAnd", [child.to_yql() for child in self.children])
+        return f"({{targetHits: {self.target_hits}}}{text})" if self.target_hits else text
+
+    def merges(self, child: Item) -> bool:
+        return isinstance(child, WeakAndItem) and child.target_hits == self.target_hits
+
+    def canonical(self) -> Item:
+        """Differs: a weakAnd of one item gives way to it, which finds all that it matches, not the best of it."""
+        children = self.merged_children()
+        return children[0] if len(children) == 1 else self.over(children)
+
+    def plan(self, space: SearchSpace) -> Operator:
+        """Vespa: QueryRewrite.optimizeByRestrict takes what asks for the type of documents out of a weakAnd."""
+        tuning = space.tuning
+        children = tuple(child for child in self.children if not child.is_every_document(space)) or self.children
+        planned = [(child, plan(child, space)) for child in children]
+        left = _without_stopwords(planned, tuning, space)
+        operators = tuple(operator for _, operator in left)
+        if len(operators) < 2:
+            return any_of(operators, space)
+        target_hits = self.target_hits or DEFAULT_TARGET_HITS
+        skips = space.weak_and_skips and not space.streamed and target_hits < space.documents
+        if not skips and tuning.adjust_target >= _OFF:
+            return any_of(operators, space)
+        scores = tuple(score_of(child, operator, space) for child, operator in left)
+        least = _EVERY_SCORE
+        if tuning.adjust_target < _OFF:
+            target = _absolute(tuning.adjust_target, space)
+            least = scores[min(range(len(left)), key=lambda at: abs(operators[at].estimate() - target))]
+        return WeakAndOperator(space, operators, scores, target_hits if skips else space.limit + 1, least)
 
 
-def _is_every_document(item: Item, space: SearchSpace) -> bool:
-    """Whether an item asks for the document type that is searched: beside others it says nothing about documents.
+COMPOSITES["weakAnd"] = WeakAndItem
 
-    Vespa: QueryRewrite.optimizeByRestrict, which takes such an item out of a weakAnd, and leaves it in an or.
-    """
-    if isinstance(item, OrItem | EquivItem):
-        return any(_is_every_document(child, space) for child in item.children)
-    return isinstance(item, WordItem) and item.index == DOCUMENT_TYPE and item.word == space.schema.document.name
+
+@condition("weakAnd", (Argument.CONDITION,))
+def read_weak_and(parser: ArgumentReader, scope: Scope) -> Item:
+    """`weakAnd(a, b, …)`: the best `targetHits` of what any of them matches."""
+    return WeakAndItem(parser.arguments(scope), scope.target_hits())
 
 
 def _without_stopwords(
@@ -200,15 +225,8 @@ def _frequency(operator: Operator) -> int:
 
 
 def _weight(child: Item, operator: Operator) -> int:
-    """The weight of a term; 0 of what is made of terms, also of a word that is an and of its tokens.
-
-    Vespa: get_weight_from_node.cpp
-    """
-    if isinstance(operator, AndOperator):
-        return 0
-    if isinstance(child, TermItem | EquivItem):
-        return child.annotations.weight
-    return DEFAULT_ANNOTATIONS.weight if isinstance(child, SameElementItem) else 0
+    """The weight of a part; 0 of a word that is an and of its tokens."""
+    return 0 if isinstance(operator, AndOperator) else child.weak_weight()
 
 
 def score_of(child: Item, operator: Operator, space: SearchSpace) -> int:

@@ -15,17 +15,20 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.attribute_terms import word_match
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator, planner
+from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import UnionMatch, WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.grams import ALL, grams_together
-from paperwasp.operators.items import WordItem
+from paperwasp.operators.item import CHARACTERS_OF_LOOKUP, OneText, TermItem
 from paperwasp.operators.or_operator import OrOperator
+from paperwasp.operators.printing import annotated, string
+from paperwasp.operators.shown_words import Target, Way
 from paperwasp.operators.term import IndexMatch
-from paperwasp.operators.text import text_matcher, token_match, tokens_in, tokens_match
+from paperwasp.operators.text import token_match, tokens_in, tokens_match
 from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 
@@ -33,18 +36,48 @@ DOCUMENT_TYPE: Final = "sddocname"
 """The index whose only word is the name of a document's type."""
 
 
-@planner(WordItem)
-def plan_word(item: WordItem, space: SearchSpace) -> Operator:
-    known = space.known_words
-    if known is None or space.streamed or space.tuning is not NO_TUNING or item.annotations is not DEFAULT_ANNOTATIONS:
-        return _plan_word(item, space)
-    found = known.get(item.index, item.word, space.language)
-    if found is None:
-        found = _plan_word(item, space)
-        if _is_of_view(found):
-            found = _plan_word(item, replace(known.space, language=space.language))
-            known.keep(item.index, item.word, space.language, found)
-    return found
+@dataclass(frozen=True, slots=True)
+class WordItem(OneText, TermItem):
+    """A word or text; of several tokens, a phrase. On an attribute, a value."""
+
+    is_plain = True
+
+    word: str
+
+    def contained(self) -> str:
+        return annotated(string(self.word), self.annotations)
+
+    def lookups(self) -> int:
+        return 1 + len(self.word) // CHARACTERS_OF_LOOKUP
+
+    def plan(self, space: SearchSpace) -> Operator:
+        known = space.known_words
+        plain = space.tuning is NO_TUNING and self.annotations is DEFAULT_ANNOTATIONS
+        if known is None or space.streamed or not plain:
+            return _plan_word(self, space)
+        found = known.get(self.index, self.word, space.language)
+        if found is None:
+            found = _plan_word(self, space)
+            if _is_of_view(found):
+                found = _plan_word(self, replace(known.space, language=space.language))
+                known.keep(self.index, self.word, space.language, found)
+        return found
+
+    def match_in(self, field: Field, space: SearchSpace) -> FieldMatch | None:
+        if space.has_index(field):
+            return tokens_match(tokens_in(self.word, self.annotations, field, space), field, space)
+        column = space.column(field)
+        return None if column is None else word_match(space, field, column, self.word)
+
+    @property
+    def is_word(self) -> bool:
+        return True
+
+    def is_every_document(self, space: SearchSpace) -> bool:
+        return self.index == DOCUMENT_TYPE and self.word == space.schema.document.name
+
+    def shown_words(self, target: Target) -> Way:
+        return target.words(self.annotations, self.word)
 
 
 def _is_of_view(operator: Operator) -> bool:
@@ -64,19 +97,24 @@ def _plan_word(item: WordItem, space: SearchSpace) -> Operator:
             tokens = tokens_in(item.word, item.annotations, field, space)
             is_grams = len(tokens) > 1 and bool(text_profile(field).gram_size)
             if is_grams and space.gram_match != ALL:
-                apart.append(grams_together(item, tokens, field, space))
+                apart.append(grams_together(_grams(item, tokens, field), space))
             elif is_grams or (len(tokens) > 1 and item.annotations.and_segmenting):
                 split.setdefault(len(tokens), []).append((field, tokens))
             elif (match := tokens_match(tokens, field, space)) is not None:
                 matches.append(match)
                 length = max(length, len(tokens))
-        elif (match := match_word(item, field, space)) is not None:
+        elif (match := item.match_in(field, space)) is not None:
             matches.append(match)
     matches = [seen_match(match, space) for match in matches]
     operators = [*apart, *(_all_of(found, item.annotations, space) for found in split.values())]
     if matches or not operators:
         operators.insert(0, term_operator(space, matches, item.annotations, length))
     return operators[0] if len(operators) == 1 else OrOperator(space, tuple(operators))
+
+
+def _grams(item: WordItem, tokens: list[QueryToken], field: Field) -> tuple[WordItem, ...]:
+    notes = replace(item.annotations, implicit_transforms=False)
+    return tuple([WordItem(field.name, token.term, annotations=notes) for token in tokens])
 
 
 def _all_of(found: list[tuple[Field, list[QueryToken]]], notes: Annotations, space: SearchSpace) -> Operator:
@@ -86,15 +124,6 @@ def _all_of(found: list[tuple[Field, list[QueryToken]]], notes: Annotations, spa
         matches = [seen_match(token_match(tokens[place], field, space), space) for field, tokens in found]
         terms.append(term_operator(space, matches, notes))
     return AndOperator(space, tuple(terms))
-
-
-@text_matcher(WordItem)
-def match_word(item: WordItem, field: Field, space: SearchSpace) -> FieldMatch | None:
-    """A word in one field."""
-    if space.has_index(field):
-        return tokens_match(tokens_in(item.word, item.annotations, field, space), field, space)
-    column = space.column(field)
-    return None if column is None else word_match(space, field, column, item.word)
 
 
 def seen_match(match: FieldMatch, space: SearchSpace) -> FieldMatch:

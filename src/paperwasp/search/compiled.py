@@ -25,15 +25,15 @@ from paperwasp.features.bm25 import idf_of
 from paperwasp.features.native_query import NativeFeature, NativeSetup
 from paperwasp.features.query_terms import significance_of
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator, plan
+from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
-from paperwasp.operators.items import WordItem
+from paperwasp.operators.item import plan
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS, score_of
-from paperwasp.operators.word import fields_of
+from paperwasp.operators.word import WordItem, fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.program import Bm25Field

@@ -13,48 +13,13 @@ from paperwasp.grouping.cutting import most_groups
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.constants import FalseOperator, TrueOperator
-from paperwasp.operators.items import (
-    AndItem,
-    EquivItem,
-    FalseItem,
-    Item,
-    NearestNeighborItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    RangeItem,
-    RankItem,
-    TrueItem,
-    WeakAndItem,
-    WordAlternativesItem,
-    WordItem,
-)
+from paperwasp.operators.item import Item
 from paperwasp.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
 from paperwasp.operators.not_operator import NotOperator
 from paperwasp.operators.rank_operator import RankOperator
 from paperwasp.operators.term import PhraseMatch
 from paperwasp.search.bound import BoundQuery
 
-PLAIN_ITEMS: Final = frozenset(
-    {
-        AndItem,
-        EquivItem,
-        FalseItem,
-        NearestNeighborItem,
-        NotItem,
-        OrItem,
-        PhraseItem,
-        RangeItem,
-        RankItem,
-        TrueItem,
-        WeakAndItem,
-        WordAlternativesItem,
-        WordItem,
-    }
-)
-"""Items whose planning looks words up, and reads nothing."""
-WORD_CHARACTERS: Final = 100
-"""A text of more counts as several words."""
 POSTING_NS: Final = 1
 """Of one posting that is read, or one row of a column that is looked at."""
 FACET_NS: Final = 30_000
@@ -73,25 +38,11 @@ def is_plain(tree: Item, types_count: int) -> bool:
     left = limits.INLINE_QUERY_ITEMS // max(1, types_count)
     while waiting:
         item = waiting.pop()
-        kind = type(item)
-        if kind is WordItem:
-            left -= 1 + len(item.word) // WORD_CHARACTERS  # type: ignore[attr-defined]
-        else:
-            left -= _weight(item) if kind is PhraseItem or kind is WordAlternativesItem else 1
-        if left < 0 or kind not in PLAIN_ITEMS:
+        left -= item.lookups()
+        if left < 0 or not item.is_plain:
             return False
         waiting.extend(item.children_of())
     return True
-
-
-def _weight(item: Item) -> int:
-    """How many words an item of several has; a long one counts as several."""
-    if isinstance(item, PhraseItem):
-        words = [word if isinstance(word, str) else "" for word in item.words]
-    else:
-        assert isinstance(item, WordAlternativesItem)
-        words = [word for word, _ in item.alternatives]
-    return len(words) + sum(map(len, words)) // WORD_CHARACTERS
 
 
 def estimate_ns(bound: BoundQuery, hits: int) -> float:

@@ -16,7 +16,8 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.features.block import Block
 from paperwasp.features.parts import Part
-from paperwasp.operators.items import Item, NotItem, TermItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.not_operator import NotItem
 from paperwasp.ranking.evaluation import batch, column
 from paperwasp.ranking.explanation import (
     Columns,
@@ -215,7 +216,7 @@ def _words_of(tree: Item, terms: int) -> Sequence[str]:
 def _leaves(item: Item) -> Iterator[str]:
     if isinstance(item, TermItem):
         if item.annotations.ranked:
-            yield getattr(item, "word", "") or " ".join(map(str, getattr(item, "words", ())))
+            yield item.text_of()
         return
     children = item.children_of()
     for child in children[:1] if isinstance(item, NotItem) else children:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import field as dataclass_field
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final
@@ -22,23 +21,9 @@ from paperwasp.linguistics import TextProfile, document_language, index_terms, n
 from paperwasp.linguistics.grams import gram_spans
 from paperwasp.linguistics.vocabulary import WORD_CHARACTERS, Forms
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.items import (
-    EquivItem,
-    Item,
-    NearItem,
-    NotItem,
-    PhraseItem,
-    PrefixItem,
-    RankItem,
-    SameElementItem,
-    SubstringItem,
-    TermItem,
-    WordAlternativesItem,
-    WordItem,
-)
-from paperwasp.operators.text import tokens_in
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.shown_words import QueryPart, QueryWord, Target, Way
 from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
@@ -50,108 +35,17 @@ _ASCII_WORDS: Final = compile_later(f"[{_ASCII}]+")
 _UNICODE_WORDS: Final = regex.compile(f"[{WORD_CHARACTERS}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class QueryWord:
-    """One word of the query: the terms that count as it, or with `prefix` what they begin with."""
-
-    terms: frozenset[str]
-    prefix: bool = False
-    within: bool = False
-    """Whether it is met by a part of a word, which alone is marked: in streaming search."""
-
-    def is_met_by(self, forms: Forms) -> bool:
-        if self.prefix:
-            return any(form.startswith(term) for form in forms for term in self.terms)
-        return not self.terms.isdisjoint(forms)
-
-
-Way = tuple[QueryWord, ...]
-"""Words in sequence."""
-QueryPart = tuple[Way, ...]
-"""What counts as one thing in the query: a word or phrase, or several of which any will do."""
-
-
 def query_parts(item: Item, field: Field, space: SearchSpace) -> tuple[QueryPart, ...]:
     """The words and phrases that the query looks for in a field: not those that only filter, only rank, or exclude."""
-    return tuple(part for part in _parts(item, _Target(field, space, text_profile(field))) if part)
+    return tuple(part for part in item.shown(Target(field, space, text_profile(field))) if part)
 
 
 def names_of(item: Item, field: Field, space: SearchSpace) -> frozenset[str]:
     """The names by which the query searches a field: of itself, or of fieldsets. Fields that are searched by the same
     names, and whose texts become terms the same way, have the same parts."""
     names = {each.index for each in item.walk() if isinstance(each, TermItem)}
-    target = _Target(field, space, text_profile(field))
+    target = Target(field, space, text_profile(field))
     return frozenset(name for name in names if target.is_named_by(name or field.name))
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """A field, and how its text becomes terms."""
-
-    field: Field
-    space: SearchSpace
-    profile: TextProfile
-    known: dict[str, bool] = dataclass_field(default_factory=dict, init=False)
-    """Name → whether the field is one of those with the name."""
-
-    def is_named_by(self, index: str) -> bool:
-        found = self.known.get(index)
-        if found is None:
-            fields = self.space.schema.fields_named(index)
-            found = self.known[index] = any(field.name == self.field.name for field in fields)
-        return found
-
-    @property
-    def has_grams_apart(self) -> bool:
-        """Whether a text of the query is looked for by its grams, wherever they stand."""
-        return self.profile.gram_size > 0 and self.space.gram_match != "phrase"
-
-    def words(self, item: TermItem, text: str) -> Way:
-        tokens = tokens_in(text, item.annotations, self.field, self.space)
-        within = self.space.streamed and self.field.match_settings.algorithm == "substring"
-        return tuple(QueryWord(frozenset(form for form, _ in token.forms), within=within) for token in tokens)
-
-
-def _parts(item: Item, target: _Target) -> Iterator[QueryPart]:
-    if isinstance(item, NotItem | RankItem):
-        yield from _parts(item.children[0], target)
-    elif isinstance(item, NearItem):
-        for child in item.children:
-            yield from _parts(child, target)
-    elif isinstance(item, SameElementItem):
-        return  # as in Vespa: see juniper_query_adapter.cpp
-    elif isinstance(item, EquivItem):
-        yield tuple(way for child in item.children for part in _parts(child, target) for way in part)
-    elif isinstance(item, TermItem):
-        if not item.annotations.filter and target.is_named_by(item.index or target.field.name):
-            words = _words(item, target)
-            if target.has_grams_apart and not isinstance(item, PhraseItem):
-                yield from (((word,),) for word in words)
-            else:
-                yield (words,) if words else ()
-    else:
-        for child in item.children_of():
-            yield from _parts(child, target)
-
-
-def _words(item: Item, target: _Target) -> Way:
-    match item:
-        case WordItem():
-            return target.words(item, item.word)
-        case PhraseItem():
-            return tuple(
-                word
-                for part in item.words
-                for word in (target.words(item, part) if isinstance(part, str) else _words(part, target))
-            )
-        case PrefixItem() | SubstringItem():
-            within = isinstance(item, SubstringItem)
-            words = target.words(item, item.word)
-            return tuple(QueryWord(word.terms, prefix=True, within=within or word.within) for word in words)
-        case WordAlternativesItem():
-            forms = [word.terms for form, _ in item.alternatives for word in target.words(item, form)]
-            return (QueryWord(frozenset().union(*forms)),)
-    return ()
 
 
 class Highlighter:

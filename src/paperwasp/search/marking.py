@@ -18,13 +18,14 @@ from paperwasp.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, docum
 from paperwasp.linguistics.detection import FOREIGN
 from paperwasp.linguistics.vocabulary import vocabulary_of
 from paperwasp.operators import SearchSpace
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
+from paperwasp.operators.shown_words import QueryPart, QueryWord
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.summary_model import SummaryField
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
-from paperwasp.search.highlighting import Highlighter, QueryPart, QueryWord, names_of, query_parts
+from paperwasp.search.highlighting import Highlighter, names_of, query_parts
 from paperwasp.search.query import Show
 
 

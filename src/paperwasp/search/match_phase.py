@@ -20,9 +20,11 @@ from paperwasp.attribute.numeric import NumericView
 from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators import SearchSpace, plan
+from paperwasp.operators import SearchSpace
+from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.items import AndItem, Item, RangeItem
+from paperwasp.operators.item import Item, plan
+from paperwasp.operators.range_operator import RangeItem
 from paperwasp.records import dataclass
 from paperwasp.schema.model import MatchPhase, RankProfile
 from paperwasp.search.diversity import Diversifier, diversifier_of

@@ -10,7 +10,7 @@ from paperwasp import limits
 from paperwasp.content.records import Mutate
 from paperwasp.grouping.partial import PartialResult
 from paperwasp.grouping.request import GroupingRequest
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.records import dataclass

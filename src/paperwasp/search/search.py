@@ -23,7 +23,6 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
 from paperwasp.grouping.facets import is_facet
-from paperwasp.operators.items import RegexItem
 from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
@@ -325,10 +324,7 @@ def _doubts(bound: BoundQuery) -> Iterator[str]:
     """Warnings, for a trace, of a valid query that may find or score less than its author means."""
     space = bound.setting.space
     for item in bound.query.match.tree.walk():
-        if isinstance(item, RegexItem) and not space.streamed:
-            for field in space.schema.fields_named(item.index):
-                if space.has_index(field):
-                    yield f"matches takes the expression for a word of field {field.name}, which has an index"
+        yield from item.doubts(space)
     searched = {match.field for term in bound.setting.terms for match in term.matches}
     yield from unsearched(bound.profile, searched)
     yield from coarse(space.schema, [field for field in fields_of_profile(bound.profile) if field in searched])

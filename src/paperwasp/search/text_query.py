@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.records import dataclass
 from paperwasp.search.query import Hit, Query
 

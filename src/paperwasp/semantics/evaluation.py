@@ -14,7 +14,7 @@ from dataclasses import field
 
 from paperwasp import limits
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.records import dataclass
 from paperwasp.semantics.conditions import (
     Choice,

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from paperwasp.operators.items import RangeItem, TrueItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.range_operator import RangeItem
 from paperwasp.query.annotations import Annotations
 from paperwasp.semantics.checking import alternatives_of, words_of
 from paperwasp.semantics.conditions import Condition, Match

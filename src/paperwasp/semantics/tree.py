@@ -13,40 +13,21 @@ from typing import Final
 
 import regex
 
-from paperwasp.operators.items import (
-    AndItem,
-    DotProductItem,
-    EquivItem,
-    GeoBoundingBoxItem,
-    InItem,
-    Item,
-    LabeledItem,
-    NearestNeighborItem,
-    NearItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    PredicateItem,
-    RangeItem,
-    RankItem,
-    SameElementItem,
-    TermItem,
-    TrueItem,
-    UriItem,
-    WandItem,
-    WeakAndItem,
-    WeightedSetItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.item import Annotated, Item, TermItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 
 DEFAULT_INDEX: Final = "default"
 _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}_]+|\p{So}")
 _NUMBER: Final = regex.compile(r"-?[0-9]+(?:\.[0-9]+)?")
-_UNSEEN: Final = (
-    WeightedSetItem, DotProductItem, WandItem, InItem, NearestNeighborItem, PredicateItem, GeoBoundingBoxItem, UriItem,
-)  # fmt: skip
-"""Items on a field that are no terms of a text."""
 
 
 class Node:
@@ -102,7 +83,10 @@ class Leaf(Node):
     @property
     def written(self) -> str:
         """As text: what a comparison of it sees."""
-        return _as_text(self.item) if self.text is None else self.text
+        if self.text is not None:
+            return self.text
+        assert self.item is not None
+        return self.item.written()
 
 
 class Branch(Node):
@@ -147,7 +131,7 @@ def root_of(item: Item) -> Branch:
 
 
 def _node(item: Item) -> Node:
-    if _is_filter(item) or isinstance(item, _UNSEEN):
+    if _is_filter(item) or not item.is_seen_by_rules:
         return Unseen(item)
     if isinstance(item, WordItem):
         return _word(item)
@@ -155,20 +139,11 @@ def _node(item: Item) -> Node:
         return Branch("phrase", list(_words(item)), item.index, item.annotations, item)
     if isinstance(item, TermItem):
         return Leaf(item.index, None, item.annotations, item)
-    children = item.children if isinstance(item, NearItem) else item.children_of()
+    children = item.children_of()
+    children = children[: len(children) - len(item.excluded())]
     if not children:
         return Unseen(item)
-    return Branch(_KINDS.get(type(item), "other"), [_node(child) for child in children], item=item)
-
-
-def _as_text(item: Item | None) -> str:
-    if isinstance(item, RangeItem):
-        if item.low is not None and item.high is not None:
-            return f"[{item.low};{item.high}]"
-        if item.low is None:
-            return f"<{'=' * item.high_inclusive}{item.high}"
-        return f">{'=' * item.low_inclusive}{item.low}"
-    return str(getattr(item, "word", type(item).__name__.removesuffix("Item").upper()))
+    return Branch(item.rule_kind, [_node(child) for child in children], item=item)
 
 
 def _word(item: WordItem) -> Node:
@@ -191,7 +166,7 @@ def _tokens(word: str) -> list[str]:
 
 
 def _is_filter(item: Item) -> bool:
-    return isinstance(item, TermItem | EquivItem) and item.annotations.filter
+    return isinstance(item, Annotated) and item.annotations.filter
 
 
 def leaves_of(node: Node) -> Iterator[Leaf]:
@@ -221,7 +196,7 @@ def _item(node: Node) -> Item | None:
         return None
     if node.item is None or node.kind in ("and", "or", "rank", "not"):
         return _MADE[node.kind](tuple(children))
-    return _like(node.item, tuple(children))
+    return node.item.with_children((*children, *node.item.excluded()))
 
 
 def _same(one: Node, other: Node) -> bool:
@@ -244,23 +219,6 @@ def _is_bare(item: WordItem) -> bool:
     return item.annotations == DEFAULT_ANNOTATIONS
 
 
-def _like(item: Item, children: tuple[Item, ...]) -> Item:
-    if isinstance(item, LabeledItem) and len(children) > 1:
-        children = (AndItem(children),)
-    if isinstance(item, NearItem):
-        return replace(item, children=children)
-    return item.with_children(children)
-
-
-_KINDS: Final[Mapping[type[Item], str]] = {
-    AndItem: "and",
-    OrItem: "or",
-    WeakAndItem: "weakAnd",
-    RankItem: "rank",
-    NotItem: "not",
-    EquivItem: "equiv",
-    SameElementItem: "other",
-}
 _MADE: Final[Mapping[str, Callable[[tuple[Item, ...]], Item]]] = {
     "and": AndItem,
     "or": OrItem,
@@ -286,8 +244,13 @@ def described(node: Node) -> str:
         return f'{_prefix(node.index)}"{words}"{_weight(node.annotations)}'
     if node.kind == "not":
         return _inside(node, " ".join(_with_signs(node.children)))
-    head = _HEADS.get(node.kind) or type(node.item).__name__.removesuffix("Item").upper()
+    head = _HEADS.get(node.kind) or _kind_of(node)
     return _inside(node, " ".join([head, *map(described, node.children)]))
+
+
+def _kind_of(node: Node) -> str:
+    assert node.item is not None
+    return node.item.kind_of()
 
 
 def _inside(node: Node, text: str) -> str:

@@ -3,7 +3,6 @@
 from paperwasp.yql.filters import Filter, filtered, parse_filter, parse_recall
 from paperwasp.yql.query_type import QUERY_TYPES, QueryType, query_type
 from paperwasp.yql.select_json import parse_select, parse_select_grouping
-from paperwasp.yql.serialize import to_yql
 from paperwasp.yql.simple import parse_simple
 from paperwasp.yql.statement import OrderBy, YqlQuery, parse_yql
 from paperwasp.yql.user_text import UserText, complete
@@ -24,5 +23,4 @@ __all__ = [
     "parse_simple",
     "parse_yql",
     "query_type",
-    "to_yql",
 ]

@@ -15,17 +15,15 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.operators.items import (
-    AndItem,
-    EquivItem,
-    Item,
-    NearItem,
-    NotItem,
-    OrItem,
-    RankItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.equiv import EquivItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.rank_operator import RankItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.parsing.tokens import position_of
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass

@@ -11,21 +11,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, cast
 
+from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.items import (
-    AndItem,
-    FalseItem,
-    InItem,
-    Item,
-    NotItem,
-    OrItem,
-    RangeItem,
-    RegexItem,
-    SameElementItem,
-    TermItem,
-    TrueItem,
-    WordItem,
-)
+from paperwasp.operators.constants import FalseItem, TrueItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.registry import COMPARISONS, CONDITIONS, LEAVES
+from paperwasp.operators.same_element import SameElementItem, element_number
+from paperwasp.operators.text_range import text_range
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import word_of
 from paperwasp.parsing.tokens import Token
 from paperwasp.query.lexicon import (
     NUMBERS,
@@ -33,13 +30,8 @@ from paperwasp.query.lexicon import (
     accept_keyword,
     number_value,
     parse_number,
-    string_value,
 )
-from paperwasp.query.parameter_lists import string_values
 from paperwasp.query.scope import NO_SCOPE, Scope, Value
-from paperwasp.yql.operators import CONDITIONS, LEAVES
-from paperwasp.yql.operators.elements import element_number
-from paperwasp.yql.operators.ranges import text_range
 from paperwasp.yql.range_texts import NumberRange, parse_range
 
 Compared = Number | NumberRange | str
@@ -54,8 +46,8 @@ _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
     ">=": lambda n: (n, None, True, True),
 }
 _TURNED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_AFTER_QUOTED: Final = ("contains", "in", "matches")
-"""The operators before which the name of a field may be in quotes; in a comparison it may not."""
+_AFTER_QUOTED: Final = ("contains", *COMPARISONS)
+"""The operators before which the name of a field may be in quotes; before signs it may not."""
 
 
 class ConditionParser(ArgumentReader):
@@ -86,6 +78,10 @@ class ConditionParser(ArgumentReader):
         item = LEAVES[name.text](self, field, scope, outer)
         tokens.expect(")")
         return item
+
+    def word(self, field: str, text: str, scope: Scope) -> TermItem:
+        """The term for a text in a field: a word, or with an annotation the start, the end or a part of one."""
+        return word_of(field, text, scope)
 
     def refuse_call(self) -> None:
         """Fails if an operator stands here that is unknown, or out of place."""
@@ -180,12 +176,9 @@ class ConditionParser(ArgumentReader):
         if name == "contains":
             tokens.next()
             return self._read_contained(field, scope, scope)
-        if name == "in":
+        if (read := COMPARISONS.get(name)) is not None:
             tokens.next()
-            return self._in(field, scope)
-        if name == "matches":
-            tokens.next()
-            return self._matches(field, scope)
+            return read(self, field, scope)
         if operator == "[":
             return self._element_at(field, scope)
         if operator == "{":
@@ -215,17 +208,6 @@ class ConditionParser(ArgumentReader):
             return leaf
         self.refuse_call()
         return self.word(field, self.copied_text("what the field contains"), scope)
-
-    def _matches(self, field: str, scope: Scope) -> Item:
-        """`field matches "expression"`, which may be annotated."""
-        tokens = self.tokens
-        with tokens.nested():
-            scope = self._read_annotated(scope)
-            if tokens.accept("("):
-                item = self._matches(field, scope)
-                tokens.expect(")")
-                return item
-        return RegexItem(field, self.copied_text("a regular expression"), annotations=scope.of_term())
 
     def _element_at(self, field: str, scope: Scope) -> Item:
         """`field[2] = 42`: the element with that number, from 0."""
@@ -340,40 +322,6 @@ class ConditionParser(ArgumentReader):
         number = parse_number(text)
         value = parse_range(text) if number is None else number
         return text if value is None else value
-
-    def _in(self, field: str, scope: Scope) -> Item:
-        """`field in (1, 2)`, `field in ("a", "b")`, `field in (@values)`: one of them."""
-        tokens = self.tokens
-        start = tokens.expect("(")
-        values = self._read_values()
-        while tokens.accept(","):
-            values += self._read_values()
-        tokens.expect(")")
-        if any(isinstance(value, int) for value in values):
-            values = [self._integer(value, start) for value in values]
-        if not values:
-            return FalseItem()
-        return InItem(field, tuple(dict.fromkeys(values)), annotations=scope.of_term())
-
-    def _read_values(self) -> list[str | int]:
-        tokens = self.tokens
-        if (token := tokens.accept_kind("int", "long")) is not None:
-            return [int(number_value(tokens, token))]
-        if (token := tokens.accept_kind("string")) is not None:
-            return [string_value(tokens, token)]
-        if tokens.at("@"):
-            start = tokens.current
-            try:
-                return [*string_values(self.parameter())]
-            except ValueError as error:
-                tokens.fail(str(error), start)
-        tokens.fail(f"expected an integer or a string, found {tokens.found()}")
-
-    def _integer(self, value: str | int, start: Token) -> int:
-        number = parse_number(value) if isinstance(value, str) else value
-        if not isinstance(number, int):
-            self.tokens.fail(f"'in' takes integers or strings, not both: '{value}' is not an integer", start)
-        return number
 
 
 def _literal_text(value: Value) -> str:

@@ -7,9 +7,11 @@ Vespa: `model.filter` and `recall` in https://docs.vespa.ai/en/reference/api/que
 from __future__ import annotations
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.items import AndItem, Item, NotItem, RankItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.rank_operator import RankItem
 from paperwasp.records import dataclass
-from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.simple import parse_simple, read_excluded, read_included
@@ -32,7 +34,7 @@ class Filter:
             tree = NotItem((tree, *self.excluded))
         if self.ranking:
             tree = RankItem((tree, *self.ranking))
-        return canonical(tree)
+        return tree.canonical()
 
 
 def parse_filter(text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES) -> Filter:

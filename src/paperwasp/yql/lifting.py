@@ -14,30 +14,17 @@ finds them. A comment, and all that follows a `|`, is of the outline as it is wr
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
-from paperwasp.operators.items import (
-    FuzzyItem,
-    Item,
-    NearItem,
-    PhraseItem,
-    PrefixItem,
-    RangeItem,
-    RegexItem,
-    SubstringItem,
-    SuffixItem,
-    TextRangeItem,
-    UriItem,
-    WordItem,
-)
+from paperwasp.operators.item import Item
+from paperwasp.operators.word import WordItem
 from paperwasp.patterns import compile_later
 from paperwasp.query.lexicon import unescaped
 from paperwasp.query.slots import Slot, SlotText, slot_of
 from paperwasp.records import dataclass
-from paperwasp.yql.user_items import UserTextItem
 
 _NUMBER: Final = r"(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
 """A number after a sign of comparison."""
@@ -113,21 +100,6 @@ def slots_of(statement: str) -> dict[int | str, Slot]:
     return {start: slot_of(value_of(literal), number) for number, (start, literal) in found}
 
 
-_FILLED: Final[Mapping[type[Item], tuple[str, ...]]] = {
-    WordItem: ("word",),
-    PrefixItem: ("word",),
-    SuffixItem: ("word",),
-    SubstringItem: ("word",),
-    FuzzyItem: ("word",),
-    RegexItem: ("expression",),
-    UriItem: ("text",),
-    UserTextItem: ("text",),
-    RangeItem: ("low", "high"),
-    TextRangeItem: ("low", "high"),
-}
-"""Where slots may be filled, beside the words of phrases: the fields of items that the parser only copies to."""
-
-
 @dataclass(frozen=True, slots=True)
 class Template:
     """A tree with slots. `fill` gives the tree for other values; None: there are no slots in it."""
@@ -144,25 +116,19 @@ def template_of(tree: Item) -> Template:
 
 
 def _slots(item: Item) -> Iterator[int]:
-    values = (getattr(item, name) for name in _FILLED.get(type(item), ()))
-    yield from (value.slot for value in (*values, *_parts(item)) if isinstance(value, Slot))
-    for part in _parts(item):
+    values = (getattr(item, name) for name in item.copied)
+    yield from (value.slot for value in (*values, *item.parts_of()) if isinstance(value, Slot))
+    for part in item.parts_of():
         if isinstance(part, Item):
             yield from _slots(part)
 
 
-def _parts(item: Item) -> tuple[str | Item, ...]:
-    return item.words if isinstance(item, PhraseItem) else item.children_of()
-
-
 def _fill_of(item: Item) -> Fill | None:
     """The function that makes the item from the values; None where the item has no slot."""
-    if isinstance(item, PhraseItem):
-        return _fill_phrase(item)
-    children = item.children_of()
-    if children:
-        return _fill_children(item, [_fill_of(child) for child in children], children)
-    own = {name: value.slot for name in _FILLED.get(type(item), ()) if isinstance(value := getattr(item, name), Slot)}
+    parts = item.parts_of()
+    if parts:
+        return _fill_parts(item, [_fill_part(part) for part in parts], parts)
+    own = {name: value.slot for name in item.copied if isinstance(value := getattr(item, name), Slot)}
     if not own:
         return None
     if type(item) is WordItem:
@@ -176,34 +142,24 @@ def _fill_word(item: WordItem, slot: int) -> Fill:
     return lambda values: WordItem(index, values[slot], annotations=annotations)  # type: ignore[arg-type]
 
 
-def _fill_phrase(item: PhraseItem) -> Fill | None:
-    fills = [_fill_part(word) for word in item.words]
+def _fill_part(part: str | Item) -> Callable[[Values], Any] | None:
+    """The function that makes a part of an item from the values; None where the part has no slot."""
+    if isinstance(part, Item):
+        return _fill_of(part)
+    return itemgetter(part.slot) if isinstance(part, SlotText) else None
+
+
+def _fill_parts(
+    item: Item, fills: Sequence[Callable[[Values], Any] | None], parts: tuple[str | Item, ...]
+) -> Fill | None:
     if not any(fills):
         return None
-    parts = tuple(zip(item.words, fills, strict=True))
+    pairs = tuple(zip(parts, fills, strict=True))
 
-    def fill(values: Values) -> Item:
-        return replace(item, words=tuple(part if make is None else make(values) for part, make in parts))
-
-    return fill
-
-
-def _fill_part(word: str | Item) -> Callable[[Values], Any] | None:
-    """The function that makes a part of a phrase from the values; None where the part has no slot."""
-    if isinstance(word, Item):
-        return _fill_of(word)
-    return itemgetter(word.slot) if isinstance(word, SlotText) else None
-
-
-def _fill_children(item: Item, fills: Sequence[Fill | None], children: tuple[Item, ...]) -> Fill | None:
-    if not any(fills):
-        return None
-    parts = tuple(zip(children, fills, strict=True))
-
-    def make_children(values: Values) -> tuple[Item, ...]:
-        return tuple([child if make is None else make(values) for child, make in parts])
+    def make_parts(values: Values) -> tuple[Any, ...]:
+        return tuple([part if make is None else make(values) for part, make in pairs])
 
     kind: Any = type(item)
-    if not isinstance(item, NearItem) and [each.name for each in fields(item)] == ["children"]:
-        return lambda values: kind(make_children(values))
-    return lambda values: item.with_children(make_children(values))
+    if [each.name for each in fields(item)] == ["children"]:
+        return lambda values: kind(make_parts(values))
+    return lambda values: item.with_parts(make_parts(values))

@@ -22,12 +22,12 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
+from paperwasp.operators.registry import ARGUMENTS, CONDITIONS, LEAVES, Argument, Arguments
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import Token, TokenStream
 from paperwasp.patterns import compile_later
 from paperwasp.records import dataclass
 from paperwasp.yql.conditions import ConditionParser
-from paperwasp.yql.operators import CONDITIONS, LEAVES
 from paperwasp.yql.statement import YqlQuery, check_connectivity
 
 _ROOT: Final = "select.where"
@@ -317,26 +317,32 @@ class _Writer:
 
     def _call(self, name: str, children: Any, path: str) -> None:
         """An operator whose arguments are conditions, or a field and literals."""
-        if name == "userQuery":
+        kinds = ARGUMENTS[name]
+        if not kinds:
             children = []
-        arguments = self._list([children] if isinstance(children, str) else children, path, 0)
-        write = self.condition if name in _OVER_CONDITIONS else self._argument
-        self._in_call(name, self._each(arguments, path, write), path)
+        exact = len(kinds) if kinds[:1] == (Argument.CONDITION,) and len(kinds) > 1 else None
+        given = [children] if isinstance(children, str) and exact is None else children
+        self._in_call(name, self._arguments(kinds, self._list(given, path, exact or 0, exact), path), path)
 
-    def _argument(self, value: Any, path: str) -> None:
-        """The name of a field or a tensor, or a literal."""
-        is_first = self.tokens[-1].text == "(" and self.tokens[-2].text != "userInput"
-        is_tensor = self.tokens[-1].text == "," and self.tokens[-4].text == "nearestNeighbor"
-        if isinstance(value, str) and (is_first or is_tensor):
+    def _arguments(self, kinds: Arguments, values: Sequence[Any], path: str) -> list[Callable[[], None]]:
+        """A function for each argument that writes it as its kind is written."""
+        write = {
+            Argument.CONDITION: self.condition,
+            Argument.PART: self._part,
+            Argument.NAME: self._named,
+            Argument.LITERAL: self._literal,
+        }
+        last = len(kinds) - 1
+        return [
+            partial(write[kinds[min(number, last)]], value, f"{path}[{number}]") for number, value in enumerate(values)
+        ]
+
+    def _named(self, value: Any, path: str) -> None:
+        """The name of a field or a tensor; what is no text is a literal, for the operator to refuse."""
+        if isinstance(value, str):
             self._field(value, path)
         else:
             self._literal(value, path)
-
-    def labeled(self, children: Any, path: str) -> None:
-        """A condition, a label and a score."""
-        inner, label, score = self._list(children, path, 3, 3)
-        rest = self._each((label, score), path, self._literal, 1)
-        self._in_call("labeled", [partial(self.condition, inner, f"{path}[0]"), *rest], path)
 
     def _in_call(self, name: str, arguments: list[Callable[[], None]], path: str) -> None:
         self._name(name, path)
@@ -366,9 +372,8 @@ class _Writer:
     def _leaf(self, name: str, children: Any, path: str) -> None:
         if isinstance(children, dict) and [*children] == ["query"]:
             children = [children["query"]]
-        write = {"sameElement": self.condition, "alternatives": self._literal}.get(name, self._part)
         arguments = self._list(children if isinstance(children, list) else [children], path, 1)
-        self._in_call(name, self._each(arguments, path, write), path)
+        self._in_call(name, self._arguments(ARGUMENTS[name], arguments, path), path)
 
     def _field_is(self, name: str, value: str | int | float, path: str) -> None:
         """`{"title": "music"}`: a field that contains a text, or has a value."""
@@ -432,7 +437,6 @@ def _excerpt(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:100]}…"
 
 
-_OVER_CONDITIONS: Final = frozenset({"rank", "weakAnd", "nonEmpty"})
 _OPERATORS: Final[Mapping[str, Callable[[_Writer, Any, str], None]]] = {
     "and": lambda writer, children, path: writer.combined("and", children, path),
     "or": lambda writer, children, path: writer.combined("or", children, path),
@@ -442,6 +446,5 @@ _OPERATORS: Final[Mapping[str, Callable[[_Writer, Any, str], None]]] = {
     "in": _Writer.is_in,
     "equals": _Writer.equals,
     "range": _Writer.range,
-    "labeled": _Writer.labeled,
 }
-"""The operators that are not functions in YQL, or whose first argument is not their field."""
+"""The operators that are not functions in YQL."""

@@ -13,20 +13,17 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.items import (
-    AndItem,
-    Item,
-    NearItem,
-    NotItem,
-    OrItem,
-    PhraseItem,
-    TrueItem,
-    WeakAndItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.yql.advanced import advanced_terms
-from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QueryType, type_of
@@ -245,7 +242,7 @@ def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: 
     item = plain or _parse(text, kind, default_index, indexes)
     if item is None or isinstance(item, TrueItem):
         return None
-    whole = item if plain is not None else canonical(item)  # words, and one operator over them, are canonical
+    whole = item if plain is not None else item.canonical()  # words, and one operator over them, are canonical
     return marked(whole, {"profile": kind.profile}) if kind.profile else whole
 
 

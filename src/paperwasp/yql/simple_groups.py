@@ -11,7 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import field
 
-from paperwasp.operators.items import AndItem, Item, NotItem, OrItem, PhraseItem, RankItem, TrueItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.rank_operator import RankItem
 from paperwasp.records import dataclass
 from paperwasp.yql.simple_terms import Reader
 

@@ -17,19 +17,14 @@ import regex
 from paperwasp import limits
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.items import (
-    AndItem,
-    Item,
-    PhraseItem,
-    PrefixItem,
-    RangeItem,
-    SameElementItem,
-    SubstringItem,
-    SuffixItem,
-    TermItem,
-    UriItem,
-    WordItem,
-)
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.same_element import SameElementItem
+from paperwasp.operators.uri import UriItem
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.patterns import compile_later
 from paperwasp.query.annotations import Annotations
 from paperwasp.yql.indexes import Indexes, Reading

@@ -14,7 +14,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
-from paperwasp.operators.items import EquivItem, Item, TermItem
+from paperwasp.operators.item import Annotated, Item
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.parsing.tokens import TokenStream, position_of
 from paperwasp.patterns import compile_later
@@ -298,7 +298,7 @@ def _either(words: tuple[str, ...]) -> str:
 
 def check_connectivity(tree: Item) -> None:
     """Errors: LanguageError for a term that is connected to an item which is not there."""
-    terms = [item.annotations for item in tree.walk() if isinstance(item, TermItem | EquivItem)]
+    terms = [item.annotations for item in tree.walk() if isinstance(item, Annotated)]
     ids = {term.id for term in terms if term is not DEFAULT_ANNOTATIONS}
     for term in terms:
         if term.connectivity is not None and term.connectivity[0] not in ids:

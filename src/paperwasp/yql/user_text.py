@@ -14,9 +14,14 @@ from unicodedata import normalize
 
 from paperwasp import limits
 from paperwasp.errors import IllegalQuery, LanguageError
-from paperwasp.operators.items import Item, NearItem, NotItem, PhraseItem, TrueItem, WeakAndItem, WordItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.near import NearItem
+from paperwasp.operators.not_operator import NotItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.yql.canonical import canonical
 from paperwasp.yql.filters import filtered
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
@@ -61,7 +66,7 @@ def complete(tree: Item, user: UserText) -> Item | None:
     whole = _complete(tree, user)
     if whole is None:
         return None
-    whole = canonical(whole)
+    whole = whole.canonical()
     count = number_of_items(whole)
     if count > user.max_items:
         raise too_many_items(count, user.max_items)

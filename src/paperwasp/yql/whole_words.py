@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.operators.items import Item, PrefixItem, SubstringItem, SuffixItem, WordItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.word import WordItem
+from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.patterns import compile_later
 
 _RUN: Final = compile_later(r"\S+")

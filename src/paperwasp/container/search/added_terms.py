@@ -13,7 +13,13 @@ from typing import Final
 from paperwasp.container.search.settings import PredicateParameters, WandParameters
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.items import DotProductItem, Item, OrItem, PredicateItem, WandItem, WeakAndItem, WordItem
+from paperwasp.operators.dot_product import DotProductItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.predicate import PredicateItem
+from paperwasp.operators.wand import WandItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.patterns import compile_later
 from paperwasp.query.annotations import Annotations
 from paperwasp.query.parameter_lists import Tokens, weighted_tokens

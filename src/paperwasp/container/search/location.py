@@ -15,7 +15,10 @@ from typing import Final
 from paperwasp.container.search.settings import PositionParameters
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.items import AndItem, GeoBoundingBoxItem, GeoLocationItem, Item, RankItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.geo import GeoBoundingBoxItem, GeoLocationItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.rank_operator import RankItem
 from paperwasp.patterns import compile_later
 from paperwasp.query.degrees import DEGREES, read_degrees
 from paperwasp.records import dataclass

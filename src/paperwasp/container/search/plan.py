@@ -12,7 +12,7 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.rules import RuledTree
 from paperwasp.errors import PaperwaspError
 from paperwasp.grouping.request import Layout
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.records import dataclass
 from paperwasp.search.query import Query, SortKey
 

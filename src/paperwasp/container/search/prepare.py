@@ -36,7 +36,8 @@ from paperwasp.container.search.tree import read_statement, said_language, tree_
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.features.kept_profiles import ENTRY_BYTES
-from paperwasp.operators.items import FalseItem, Item
+from paperwasp.operators.constants import FalseItem
+from paperwasp.operators.item import Item
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema

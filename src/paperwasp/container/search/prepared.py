@@ -27,7 +27,7 @@ from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.grouping.request import GroupingRequest
 from paperwasp.limits import LONGEST_QUERY_TIMEOUT_MS
-from paperwasp.operators.items import Item
+from paperwasp.operators.item import Item
 from paperwasp.records import dataclass
 from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
 from paperwasp.yql.statement import StatementTemplate

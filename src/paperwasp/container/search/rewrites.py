@@ -23,11 +23,15 @@ from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.significance import significances, uses_model, with_model, with_significances
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.linguistics.languages import CJK, language_of
-from paperwasp.operators.items import AndItem, Item, OrItem, PhraseItem, TermItem, TrueItem, WeakAndItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.constants import TrueItem
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.yql import parse_recall
-from paperwasp.yql.canonical import canonical
 from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.simple_terms import is_one_token
 
@@ -69,7 +73,7 @@ def choose_terms(parameters: SearchParameters, indexes: Indexes) -> AddTerms:
 
 
 def _with_terms(added: tuple[Item, ...], tree: Item | None, values: RequestValues) -> Item:
-    return canonical(AndItem(added if tree is None else (tree, *added)))
+    return AndItem(added if tree is None else (tree, *added)).canonical()
 
 
 def _with_something(tree: Item | None, values: RequestValues) -> Item:
@@ -111,7 +115,7 @@ def _as_a_whole(
         tree = parse_recall(text.recall, text.default_index, indexes).applied_to(tree)
     if location is not None:
         tree = location.applied_to(tree, schemas)
-    return canonical(tree)
+    return tree.canonical()
 
 
 def _location(values: RequestValues) -> Location | None:
@@ -148,10 +152,8 @@ def _unstem(item: Item) -> Item:
     """Vespa: StemmingSearcher.java, which the parameter `nostemming` turns off."""
     if not isinstance(item, TermItem):
         return item
-    if isinstance(item, PhraseItem):
-        words = (word if isinstance(word, str) else _map_items(word, _unstem) for word in item.words)
-        item = replace(item, words=tuple(words))
-    return replace(item, annotations=replace(item.annotations, stem=False))
+    unstemmed = replace(item, annotations=replace(item.annotations, stem=False))
+    return unstemmed.map_parts(lambda part: _map_items(part, _unstem))
 
 
 def choose_checks(parameters: SearchParameters, targets: tuple[Target, ...]) -> Iterator[Rewrite]:

@@ -16,10 +16,9 @@ from paperwasp.container.search.parameter_table import PARAMETERS, full_name, se
 from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.items import Item, TermItem
+from paperwasp.operators.item import Item, TermItem
 from paperwasp.records import dataclass
 from paperwasp.semantics import Rewriting, RuleBase, rewrite
-from paperwasp.yql.canonical import canonical
 from paperwasp.yql.query_type import type_of
 
 _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {names[0]: names for names, *_ in PARAMETERS if len(names) > 1}
@@ -59,7 +58,7 @@ def ruled(base: RuleBase, tree: Item, parameters: SearchParameters, indexes: fro
         return RuledTree(tree, tuple(found.trace))
     _check(base, found.tree, tree, indexes)
     _set(base, found, parameters)
-    return RuledTree(canonical(found.tree), tuple(found.trace), fired=True)
+    return RuledTree(found.tree.canonical(), tuple(found.trace), fired=True)
 
 
 def _with_aliases(given: Mapping[str, str]) -> dict[str, str]:

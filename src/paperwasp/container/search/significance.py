@@ -12,17 +12,7 @@ from typing import Final
 
 from paperwasp.errors import IllegalQuery
 from paperwasp.linguistics.significance import SignificanceModel, SignificanceModels
-from paperwasp.operators.items import (
-    EquivItem,
-    Item,
-    NearItem,
-    PrefixItem,
-    SubstringItem,
-    SuffixItem,
-    TermItem,
-    WordAlternativesItem,
-    WordItem,
-)
+from paperwasp.operators.item import Annotated, Item, TermItem
 from paperwasp.patterns import compile_later
 from paperwasp.schema.model import Schema
 
@@ -66,21 +56,15 @@ def with_significances(tree: Item, given: Mapping[int, str]) -> Item:
 
 
 def _significant(item: Item, numbers: Iterator[int], given: Mapping[int, str]) -> Item:
-    if isinstance(item, TermItem | EquivItem):
+    if isinstance(item, Annotated):
         text = given.get(next(numbers))
         if text is None:
             return item
         return replace(item, annotations=replace(item.annotations, significance=_number(text)))
-    if isinstance(item, NearItem):
-        children = tuple(_significant(child, numbers, given) for child in item.children)
-        return replace(item, children=children, exclusions=_all_numbered(item.exclusions, numbers))
-    children = tuple(_significant(child, numbers, given) for child in item.children_of())
-    return item.with_children(children) if children else item
-
-
-def _all_numbered(items: tuple[Item, ...], numbers: Iterator[int]) -> tuple[Item, ...]:
-    """Items that do not rank, whose terms have numbers all the same."""
-    return tuple(_significant(item, numbers, {}) for item in items)
+    children, excluded = item.children_of(), item.excluded()
+    wanted = [_significant(child, numbers, given) for child in children[: len(children) - len(excluded)]]
+    unranked = [_significant(child, numbers, {}) for child in excluded]  # they have numbers all the same
+    return item.with_children((*wanted, *unranked)) if children else item
 
 
 def _number(text: str) -> float:
@@ -96,15 +80,9 @@ def _with_frequencies(item: Item, model: SignificanceModel) -> Item:
 
     Forms of a word have the frequency of the rarest. Vespa: SignificanceSearcher.java (`setIDF`).
     """
-    words: tuple[str, ...]
-    match item:
-        case WordItem() | PrefixItem() | SubstringItem() | SuffixItem():
-            words = (item.word,)
-        case WordAlternativesItem():
-            words = tuple(form for form, _ in item.alternatives)
-        case _:
-            children = tuple(_with_frequencies(child, model) for child in item.children_of())
-            return item.with_children(children) if children else item
+    if not isinstance(item, TermItem):
+        return item.map_parts(lambda child: _with_frequencies(child, model))
+    words = item.counted_words()
     notes = item.annotations
     if notes.significance is not None or notes.document_frequency is not None or not words:
         return item

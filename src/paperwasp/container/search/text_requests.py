@@ -25,7 +25,14 @@ from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
-from paperwasp.operators.items import AndItem, InItem, Item, OrItem, PhraseItem, RangeItem, WeakAndItem, WordItem
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.in_operator import InItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
 from paperwasp.search.text_query import Filter, TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.lifting import template_of, value_of

@@ -13,7 +13,6 @@ from paperwasp.container.search.plan import ClusterQuery, SearchPlan
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.search.query import Query, SearchResponse
-from paperwasp.yql import to_yql
 
 Step = dict[str, Any]
 
@@ -30,7 +29,7 @@ def trace_of(
     steps = [_step(parameters, 0, used)]
     steps += rule_steps(plan, parameters)
     if parameters.yql and parameters.trace.level >= 2 and parameters.trace.query:
-        steps.append(_step(parameters, 0, f"YQL query parsed: [{to_yql(plan.tree)}]"))
+        steps.append(_step(parameters, 0, f"YQL query parsed: [{plan.tree.to_yql()}]"))
     if plan.layouts and parameters.trace.level >= 3:
         steps.append(_step(parameters, 0, "Grouping in 1 passes."))  # Vespa has one more for each level
     asked = list(_of_clusters(plan, parameters, answers, elapsed_ms))
@@ -46,7 +45,7 @@ def rule_steps(plan: SearchPlan, parameters: SearchParameters) -> list[Step]:
         return []
     steps = [_step(parameters, 0, message) for message in plan.answering.rules.trace]
     if plan.answering.rules.fired and parameters.trace.level:
-        query = f": [{to_yql(plan.tree)}]" if parameters.trace.query else ""
+        query = f": [{plan.tree.to_yql()}]" if parameters.trace.query else ""
         steps.append(_step(parameters, 0, f"SemanticSearcher: Rewrote query{query}"))
     return steps
 
@@ -70,7 +69,7 @@ def _step(parameters: SearchParameters, timestamp_ms: int, message: object) -> S
 
 
 def _describe_query(query: ClusterQuery, asked: Query, plan: SearchPlan, parameters: SearchParameters) -> str:
-    said = f"query=[{to_yql(plan.tree)}] " if parameters.trace.query else ""
+    said = f"query=[{plan.tree.to_yql()}] " if parameters.trace.query else ""
     types = f" restrict=[{','.join(asked.match.document_types)}]" if asked.match.document_types else ""
     return (
         f"{query.cluster}: {said}timeout={query.timeout_ms(plan):g}ms "

@@ -10,7 +10,7 @@ from typing import Final
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.linguistics import ENGLISH, detect
-from paperwasp.operators.items import Item, TermItem
+from paperwasp.operators.item import Item, TermItem
 from paperwasp.parsing.nearest import did_you_mean_sentence
 from paperwasp.records import dataclass
 from paperwasp.yql import QueryType, UserText, YqlQuery

@@ -1,27 +1,81 @@
-"""Weighted tokens of a query in one field: what weightedSet, dotProduct and wand match, and what they score.
+"""The base of weightedSet, dotProduct and wand: weighted tokens of a query, and what they match and score in a field.
 
 Vespa: https://docs.vespa.ai/en/ranking/multivalue-query-operators.html
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute import ColumnView
 from paperwasp.errors import InvalidQuery
+from paperwasp.operators.arguments import ArgumentReader
 from paperwasp.operators.base import SearchSpace
-from paperwasp.operators.composed import TokensMatch, WithoutPositions, element_keys
+from paperwasp.operators.composed import TokensMatch, element_keys
+from paperwasp.operators.constants import FalseItem
 from paperwasp.operators.field_match import Lids
 from paperwasp.operators.in_operator import token_of
-from paperwasp.operators.items import TermItem
-from paperwasp.operators.term import AttributeMatch, first_weights
+from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.printing import annotated, call, keys
+from paperwasp.operators.term import AttributeMatch
 from paperwasp.operators.word import fields_of
+from paperwasp.query.parameter_lists import Tokens, highest, weighted_tokens
+from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 
 TokenWeights = Sequence[tuple[str | int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class TokensItem(TermItem):
+    """One of many values, each with a weight: (value, weight)."""
+
+    is_canonical = False
+    is_seen_by_rules = False
+
+    tokens: tuple[tuple[str | int, int], ...]
+
+    def canonical(self) -> Item:
+        return self if self.tokens else FalseItem()
+
+    def as_call(self, name: str, extra: Mapping[str, Any] | None = None) -> str:
+        """The condition as YQL."""
+        if self.tokens and all(isinstance(key, int) for key, _ in self.tokens):
+            tokens = f"[{', '.join(f'[{key}, {weight}]' for key, weight in self.tokens)}]"
+        else:
+            tokens = keys(self.tokens)
+        return annotated(call(name, (self.index, tokens)), self.annotations, extra)
+
+
+def read_tokens(parser: ArgumentReader) -> Tokens:
+    """`, {"a": 1}`, `, [[11, 1], [37, 2]]` or `, @parameter`."""
+    tokens = parser.tokens
+    tokens.expect(",")
+    start = tokens.current
+    try:
+        if start.text == "@":
+            return weighted_tokens(parser.parameter())
+        return highest(_pairs(parser.value()))
+    except ValueError as error:
+        tokens.fail(str(error), start)
+
+
+def _pairs(value: Any) -> list[tuple[str | int, int]]:
+    if isinstance(value, dict):
+        pairs: list[Any] = [*value.items()]
+    elif isinstance(value, list):
+        pairs = value
+        if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is int for pair in pairs):
+            raise ValueError("expected a list of [integer, weight] pairs")
+    else:
+        raise ValueError("expected a map of values and their weights, a list of pairs, or a parameter")
+    if not all(type(weight) is int for _, weight in pairs):
+        raise ValueError("the weight of a value must be an integer")
+    return [(key, weight) for key, weight in pairs]
 
 
 class TokensInAttribute(AttributeMatch):
@@ -70,43 +124,14 @@ class TokensInIndex(TokensMatch):
 TokensOfField = TokensInAttribute | TokensInIndex
 
 
-def tokens_matches(item: TermItem, tokens: TokenWeights, space: SearchSpace) -> list[TokensOfField]:
+def tokens_matches(item: TokensItem, space: SearchSpace) -> list[TokensOfField]:
     """The tokens in each of the fields that the item searches. Raises InvalidQuery for a field that has no values."""
     matches: list[TokensOfField] = []
     for field in fields_of(item.index, space):
         if space.has_index(field):
-            matches.append(TokensInIndex(space, field, tokens))
+            matches.append(TokensInIndex(space, field, item.tokens))
         elif (column := space.column(field)) is not None:
-            matches.append(TokensInAttribute(space, field.name, column, tokens))
+            matches.append(TokensInAttribute(space, field.name, column, item.tokens))
         else:
             raise InvalidQuery(f"Field '{field.name}' is neither an attribute nor indexed, and is not searched")
     return matches
-
-
-class WeightedSetMatch(WithoutPositions):
-    """Tokens of which ranking sees the weights in place of the field's."""
-
-    def __init__(self, tokens: TokensOfField) -> None:
-        super().__init__(tokens)
-        self._tokens = tokens
-
-    def element_weights(self, lids: Lids) -> NDArray[np.int32]:
-        return self._tokens.query_weights(lids)
-
-    def match_weights(self, lids: Lids) -> NDArray[np.int64]:
-        """The greatest of the query's weights of the tokens that a document has."""
-        offsets, _ = self.elements(lids)
-        weights = self._tokens.query_weights(lids)
-        rows = np.repeat(np.arange(len(lids)), np.diff(offsets))
-        return first_weights(offsets, weights[np.lexsort((-weights, rows))])
-
-
-class DotProductMatch(WithoutPositions):
-    """Tokens whose raw score is the sum of products of weights."""
-
-    def __init__(self, tokens: TokensOfField) -> None:
-        super().__init__(tokens)
-        self._tokens = tokens
-
-    def raw_scores(self, lids: Lids) -> NDArray[np.float64]:
-        return self._tokens.products(lids)
