@@ -81,14 +81,17 @@ def create_column(
 
 def looks_unset(data_type: DataType, value: Value | None) -> bool:
     """Whether a column of this type keeps the value as it keeps none, as in Vespa: so only documents know it."""
-    if value is None:
-        return True
-    if isinstance(data_type, TensorFieldType):
-        return False
+    return unset_check(data_type)(value)
+
+
+def unset_check(data_type: DataType) -> Callable[[Value | None], bool]:
+    """`looks_unset` of one type."""
+    if isinstance(data_type, TensorFieldType) or data_type == BOOL:
+        return lambda value: value is None
     unset = unset_value(data_type)
     if unset is None:
-        return value in (_NO_VALUES if data_type != BOOL else ())
-    return bool(value == unset or value != value)
+        return lambda value: value is None or value in _NO_VALUES
+    return lambda value: value is None or bool(value == unset or value != value)
 
 
 def unset_value(data_type: DataType) -> Value | None:

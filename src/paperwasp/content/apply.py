@@ -18,7 +18,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from paperwasp.attribute import looks_unset
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import TypeLayout
@@ -168,11 +167,13 @@ class _Batch:
         if calculated and not _can_hold(kind, calculated):
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
             return True
-        if any(looks_unset(kind.types[field], value) for field, value in values.items()):
+        unset_checks = kind.unset_checks
+        if any(unset_checks[field](value) for field, value in values.items()):
             return False
         for field, value in values.items():
-            state.columns[name, field].set(lid, value)
-            if not isinstance(state.columns[name, field], NumericColumn):
+            column = state.columns[name, field]
+            column.set(lid, value)
+            if type(column) is not NumericColumn:
                 state.dead_bytes += len(entry.body) // len(values)  # about what the value before took
         state.changed.array[lid] = 1
         state.timestamps.array[lid] = entry.timestamp_us

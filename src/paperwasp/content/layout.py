@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute import LONGEST_ROW, Column, create_column
+from paperwasp.attribute import LONGEST_ROW, Column, create_column, unset_check
 from paperwasp.attribute.vector_graph import GraphSettings
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
@@ -194,6 +194,11 @@ class TypeLayout:
     @cached_property
     def _checks(self) -> dict[str, Callable[[Any], bool]]:
         return {name: _check_of(field) for name, field in self.fields.items()}
+
+    @cached_property
+    def unset_checks(self) -> dict[str, Callable[[Any], bool]]:
+        """By field, whether its column keeps a value as it keeps none."""
+        return {name: unset_check(data_type) for name, data_type in self.types.items()}
 
     def check(self, fields: Mapping[str, Any]) -> None:
         """Raises InvalidInput unless every value is of its field's type: what is logged can be applied."""

@@ -164,6 +164,11 @@ def _encode_updates(
 ) -> tuple[bytes, tuple[FieldUpdate, ...]]:
     """The body of an update, and the updates as whoever replays the log will read them."""
     updates = operation.updates
+    if operation.json:
+        values = {update.field: update.action.value for update in updates if isinstance(update.action, Assign)}
+        layout.check(values)
+        if codec.is_plain(values):
+            return operation.json, updates
     assigned: dict[str, Value | None] = {}
     for update in updates:
         if update.path or type(update.action) is not Assign or update.field in assigned:
@@ -173,8 +178,7 @@ def _encode_updates(
         layout.check({name: value for name, value in assigned.items() if value is not None})
         if not assigned.keys() <= layout.fields.keys():
             layout.check({name: value for name, value in assigned.items() if name not in layout.fields})
-        is_made = operation.json and codec.is_plain(assigned)
-        return operation.json if is_made else codec.encode_assigned(assigned), updates
+        return codec.encode_assigned(assigned), updates
     layout.check({update.field: None for update in updates if update.field not in layout.fields})
     whole = (update for update in updates if not update.path)
     layout.check(
