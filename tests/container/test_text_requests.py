@@ -51,6 +51,7 @@ schema music {
     field year type int { indexing: attribute | summary }
     field price type double { indexing: attribute }
     field name type string { indexing: attribute | summary }
+    field sizes type array<int> { indexing: attribute }
   }
   fieldset default { fields: title, body }
   fieldset mixed { fields: title, name }
@@ -63,6 +64,8 @@ schema music {
   rank-profile dropping inherits body { first-phase { rank-score-drop-limit: 0.5 } }
   rank-profile again inherits body { second-phase { expression: attribute(year) } }
   rank-profile native { first-phase { expression: nativeRank } }
+  rank-profile few inherits native { rank-properties { nativeRank.attributeMatchWeight: 7
+    nativeAttributeMatch.weightTable.year: "linear(0,3)" } }
   rank-profile matching { first-phase { expression: nativeFieldMatch(body) } }
   document-summary short { summary title {} }
   document-summary bold { summary body { bolding: on } }
@@ -91,6 +94,9 @@ FILTERS = (
     "year in ({0}, 3, 7)",
     "year = {0}",
     "name contains 'n{0}'",
+    "sizes = {0}",
+    "({{weight: 300}}(year > {0}))",
+    "({{ranked: false}}(year > {0}))",
     "title contains 'blue'",
     "label contains 'l{0}'",
     "!(year < {0})",
@@ -217,6 +223,7 @@ def document(choice: random.Random, number: int) -> Any:
         year=choice.randrange(40),
         price=choice.randrange(80) / 2,
         name=f"n{choice.randrange(40)}",
+        sizes=[choice.randrange(6) for _ in range(choice.randrange(4))],
     )
 
 
@@ -229,10 +236,17 @@ def word(choice: random.Random) -> str:
 
 
 INDEXES = ("body", "title", "parts", "default", "label", "mixed", "name")
-PROFILES = ("body", "both", "tuned", "parts", "weighed", "dropping", "again", "native", "matching")
+PROFILES = ("body", "both", "tuned", "parts", "weighed", "dropping", "again", "native", "few", "matching")
 PLAIN = (
     *(("body", "body"), ("body", "tuned"), ("default", "both"), ("parts", "parts"), ("default", "body")),
-    *(("default", "native"), ("default", "native"), ("body", "native"), ("title", "matching"), ("default", "matching")),
+    *(
+        ("default", "native"),
+        ("default", "native"),
+        ("default", "few"),
+        ("body", "native"),
+        ("title", "matching"),
+        ("default", "matching"),
+    ),
 )
 """Indexes, and profiles that rank by their fields."""
 MORE: Mapping[str, tuple[object, ...]] = {

@@ -305,6 +305,7 @@ class Plan:
         match_end_ns: int,
         end_ns: int,
         accept: _U64 | None,
+        attribute: float,
     ) -> PlanRun | list[str] | None: ...
 
 class PlanRun:

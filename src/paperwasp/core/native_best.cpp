@@ -121,7 +121,8 @@ class NativeBest {
         const NativeWeights& weights = query_.weights;
         std::vector<uint32_t> place(query_.lists.size(), NO_INDEX);
         for (uint32_t j = 0; j < readings_.size(); ++j) place[readings_[j].list] = j;
-        least_ = query_.together(0, query_.nearness([](const NativeField& field, const NativePair&) { return field.far(); }), 0);
+        least_ =
+            query_.together(0, query_.nearness([](const NativeField& field, const NativePair&) { return field.far(); }), query_.attribute);
         double highest = 0;
         for (const NativeReading& reading : readings_) highest += reading.most;
         for (const NativeField& field : query_.fields) {
@@ -138,7 +139,7 @@ class NativeBest {
                 highest += gain;
             }
         }
-        slack_ = NATIVE_SLACK * (least_ + highest);
+        slack_ = NATIVE_SLACK * (std::abs(least_) + highest);
         scale_ = HIGHEST_SUM / highest;
         if (!(highest > 0) || !std::isfinite(scale_)) return false;
         if (readings_.size() <= TABLED_LISTS) gains_.assign(size_t{1} << readings_.size(), NOT_KNOWN);
@@ -338,7 +339,7 @@ class NativeBest {
         const double match = matching();
         const double most = query_.together(match, 0, 0) + least_ + gain_of(sum & NOT_KNOWN) / scale_;
         if (most < reached() - slack_) return;
-        add(query_.together(match, nearness_.of(query_, entry_of(), clock_), 0), segment.base + candidate.document);
+        add(query_.together(match, nearness_.of(query_, entry_of(), clock_), query_.attribute), segment.base + candidate.document);
     }
 
     // Not by occurrence_starts(), which are worked out for all documents of the block.

@@ -87,6 +87,7 @@ struct NativeQuery {
     std::vector<double> term_weights;
     std::vector<NativePair> pairs;  // of one field after those of another
     NativeWeights weights;
+    double attribute = 0;  // nativeAttributeMatch of hits of which nothing else is known
 
     // Whether nothing counts negatively, so that the highest values are bounds.
     bool is_positive() const;
@@ -181,7 +182,7 @@ std::vector<NativeField> read_native_fields(uint32_t fields, const In<double>& n
 void add_native_pair(NativeQuery& query, const NativePair& pair);
 
 // Scores hits, whose lids rise; of lists that have positions, there is one for each hit. `floor`: those that do not score more score
-// -infinity. The attribute's part is 0. Throws OutOfTime.
+// -infinity. The attributes' part is the query's. Throws OutOfTime.
 void score_natively(const Reader& reader, const NativeQuery& query, const uint32_t* lids, size_t hits, double floor, double* results,
                     Clock& clock);
 

@@ -158,7 +158,7 @@ class NativeScores {
     }
 
     double together(double match, double proximity, size_t hit) const {
-        return query_.together(match, proximity, attribute_ != nullptr ? attribute_[hit] : 0.0);
+        return query_.together(match, proximity, attribute_ != nullptr ? attribute_[hit] : query_.attribute);
     }
 
     double score(size_t i, size_t hit, Clock& clock) {
@@ -231,7 +231,7 @@ class NativeScores {
     }
 
     const NativeQuery& query_;
-    const double *near_, *attribute_;  // of each hit; nullptr: `near_` is computed here, `attribute_` is 0
+    const double *near_, *attribute_;  // of each hit; nullptr: `near_` is computed here, `attribute_` is the query's
     const double floor_;
     std::vector<Reading> readings_;     // by list
     std::vector<NativeEntry> entries_;  // [list][hit of the chunk]

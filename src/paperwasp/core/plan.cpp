@@ -144,7 +144,6 @@ void PlanRun::add_children() {
 
 // Puts the query to the kernels of nativeRank. False: they cannot run it.
 bool PlanRun::add_native() {
-    if (accept_) return false;
     std::vector<NativeTerm> terms;
     for (const auto& word : words_)
         for (const WordPart& part : word->parts)
@@ -152,6 +151,7 @@ bool PlanRun::add_native() {
     for (const std::string& name : plan_.native->names) ranked_.push_back(snapshot_.field(name)->number);
     native_ = native_query_of(*plan_.native, ranked_, terms, native_given_);
     if (!native_) return false;
+    native_->attribute = attribute_;
     const Reader& reader = *snapshot_.reader;
     for (const NativeList& list : native_->lists) steps_ += NATIVE_STEPS * reader.frequency(native_->fields[list.field].index, list.term);
     steps_ += static_cast<uint64_t>(HIT_STEPS) * hits_;

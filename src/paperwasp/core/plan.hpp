@@ -63,8 +63,11 @@ class PlanRun {
     // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, or the plan's fields.
     Fill fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown);
 
-    // Looks among these documents only, which are live.
-    void look_within(const In<uint64_t>& accept) { accept_ = accept; }
+    // Looks among these documents only, which are live. attribute: what nativeAttributeMatch is of each.
+    void look_within(const In<uint64_t>& accept, double attribute) {
+        accept_ = accept;
+        attribute_ = attribute;
+    }
 
     // About how many nanoseconds it will take.
     uint64_t steps() const { return steps_; }
@@ -128,6 +131,7 @@ class PlanRun {
     const uint32_t hits_, offset_;
     int64_t match_end_ns_ = 0, end_ns_ = 0;
     std::optional<In<uint64_t>> accept_;
+    double attribute_ = 0;
     std::vector<std::shared_ptr<const Word>> words_;
     std::vector<uint32_t> ranked_;  // the numbers of the plan's fields
     std::vector<Term> terms_;

@@ -66,7 +66,7 @@ void make_plan(Plan* self, std::string index, const std::string& composite, uint
 
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
 nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, std::string_view text, uint32_t hits,
-                     uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept) {
+                     uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute) {
     const Plan& plan = nb::cast<const Plan&>(plan_object);
     const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
     const std::vector<std::string_view> words = plain_words(text, is_phrase);
@@ -77,7 +77,7 @@ nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::han
     if (accept) {
         if (accept->size() * 64 < nb::cast<const Snapshot&>(snapshot_object).reader->limit())
             throw nb::value_error("the bitmap does not cover all documents");
-        run->look_within(*accept);
+        run->look_within(*accept, attribute);
     }
     std::vector<std::string> unknown;
     switch (run->fill(words, unknown)) {
@@ -109,10 +109,11 @@ void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def("__init__", &make_plan, nb::arg("index"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
              nb::arg("native").none(), nb::arg("form"), nb::arg("most_words"), nb::arg("most_characters"))
-        .def("fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
-             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(),
-             "A run of the plan for a text among accepted documents; a list of its words that the snapshot does not know yet; None: it\n"
-             "goes the general way.");
+        .def(
+            "fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
+            nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"),
+            "A run of the plan for a text among accepted documents, each of which has this nativeAttributeMatch; a list of its words that the snapshot does not know yet; None: it\n"
+            "goes the general way.");
     nb::class_<PlanRun>(m, "PlanRun")
         .def("run",
              [](PlanRun& self) {

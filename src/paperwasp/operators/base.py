@@ -126,8 +126,8 @@ class KnownWords:
         self.space = space
         self.snapshot: _core.Snapshot | None = None
         """The same documents as compiled plans search them; None: no plan has needed them yet."""
-        self.filters: dict[Hashable, Bitmap] = {}
-        """By what filters them, the live documents among which compiled plans look."""
+        self.filters: dict[Hashable, tuple[Bitmap, float]] = {}
+        """By what filters them, the live documents among which compiled plans look, and their nativeAttributeMatch."""
         self._known: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:

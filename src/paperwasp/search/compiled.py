@@ -11,6 +11,7 @@ same bytes.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Final, NamedTuple
@@ -21,15 +22,18 @@ from paperwasp import limits
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
+from paperwasp.features.block import Block
 from paperwasp.features.bm25 import idf_of
-from paperwasp.features.native_query import NativeFeature, NativeSetup
+from paperwasp.features.native_query import NativeFeature
 from paperwasp.features.query_terms import significance_of
+from paperwasp.features.setting import QuerySetting
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator
+from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.item import plan
-from paperwasp.operators.term import IndexMatch, PhraseMatch
+from paperwasp.operators.term import AttributeMatch, IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
 from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS, score_of
@@ -68,8 +72,8 @@ class _Compiled(NamedTuple):
     """The name under which a snapshot has its words."""
     fields: tuple[str, ...]
     """Those that are ranked by."""
-    uses_lengths: bool
-    """Whether how long these are on average counts."""
+    native: NativeFeature | None
+    """What ranks in place of BM25."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
 
@@ -88,26 +92,27 @@ class CompiledQueries:
         if self._served.pages is not self._pages:
             self._known.clear()
             self._pages = self._served.pages
-        found = self._known.get(id(query.template))
-        compiled = self._compile(view, query.template) if found is None else found[1]
+        entry = self._known.get(id(query.template))
+        compiled = self._compile(view, query.template) if entry is None else entry[1]
         if compiled is None or query.deadline_ns <= now_ns or compiled.document_type not in view.schemas:
             return None
         known = known_words(view, compiled.document_type)
         snapshot = known.snapshot
         if snapshot is None:
             snapshot = known.snapshot = _snapshot_of(view, known)
-        accept = None
+        accept, attribute = None, 0.0
         if query.template.filters:
-            accept = known.filters.get((query.template, query.literals))
-            if accept is None:
-                accept = _filter(compiled, known, query)
-            if accept is None:
+            found = known.filters.get((query.template, query.literals)) or _filter(compiled, known, query)
+            if found is None:
                 return None
+            accept, attribute = found
         end_ns = query.deadline_ns
         match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
         plan, rows = compiled.plan, view.rows.rows
         for _ in range(_MOST_LOOKUPS):
-            run = plan.fill(snapshot, rows, query.text, query.hits, query.offset, match_end_ns, end_ns, accept)
+            run = plan.fill(
+                snapshot, rows, query.text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute
+            )
             if not isinstance(run, list):
                 return None if run is None else Filled(run, view, known.space.documents, compiled, self._served)
             if not _describe(compiled, known, snapshot, run):
@@ -182,17 +187,17 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
         types[0],
         _plan(template, fields, native, step),
         _words_name(template),
-        tuple(weights) if native is None else tuple(native.match),
-        native is None,
+        tuple(weights) if native is None else tuple(native.native.match),
+        native,
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
     )
 
 
-def _native_of(profile: CompiledProfile) -> NativeSetup | None:
+def _native_of(profile: CompiledProfile) -> NativeFeature | None:
     """What the first phase is, if it is nativeRank or a part of it."""
     feature = profile.first_phase.feature
     compute = None if feature is None else feature.compute
-    return compute.native if isinstance(compute, NativeFeature) else None
+    return compute if isinstance(compute, NativeFeature) else None
 
 
 def _is_plain(query: Query) -> bool:
@@ -212,12 +217,12 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     return not (phases or narrows or notes) and space.tuning is NO_TUNING
 
 
-def _plan(template: TextTemplate, fields: list[Bm25Field], native: NativeSetup | None, step: PageStep) -> _core.Plan:
+def _plan(template: TextTemplate, fields: list[Bm25Field], native: NativeFeature | None, step: PageStep) -> _core.Plan:
     return _core.Plan(
         index=_words_name(template),
         composite=template.composite,
         target_hits=template.target_hits or DEFAULT_TARGET_HITS,
-        native=None if native is None else native.plan,
+        native=None if native is None else native.native.plan,
         fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
         form=step.form,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
@@ -254,7 +259,7 @@ def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, 
             if not space.index.has(key):
                 return False
             number = space.index.number_of(key)
-            lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.uses_lengths else (None,)
+            lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
             snapshot.add_field(name, number, lengths[0])
         for word in words:
             described = _in_phrase if template.composite == "phrase" else _alone
@@ -311,24 +316,52 @@ def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
     return None
 
 
-def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> Bitmap | None:
-    """The live documents that match all filters of a query; None: they do more than narrow it, or take long."""
+def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[Bitmap, float] | None:
+    """The live documents that match all filters of a query, and what nativeAttributeMatch is of each; None: they do
+    more than narrow it, or take long."""
     space, template = known.space, query.template
     if space.limit * len(template.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
         return None
     language = template.query.match.language
-    found = space.accept
+    found, terms = space.accept, list[TermOperator]()
     try:
         for fill in template.filters:
             operator = plan(fill(query.literals), replace(space, language=language) if language else space)
-            scores = any(match.field in compiled.fields for term in operator.terms() for match in term.matches)
-            if scores or operator.targets_hits or operator.depends_on_hits:
+            terms += operator.terms()
+            if operator.targets_hits or operator.depends_on_hits:
                 return None
             found = found & operator.bitmap(found)
+        attribute = _attribute_match(compiled, space, terms, found)
     except PaperwaspError:  # the general way will say so
+        return None
+    if attribute is None:
         return None
     if sum(map(len, query.literals)) <= _KEPT_CHARACTERS:
         if (len(known.filters) + 1) * (found.nbytes + _KEY_BYTES) > limits.VIEW_FILTER_BYTES:
             known.filters.clear()
-        known.filters[template, query.literals] = found
-    return found
+        known.filters[template, query.literals] = found, attribute
+    return found, attribute
+
+
+def _attribute_match(
+    compiled: _Compiled, space: SearchSpace, terms: Sequence[TermOperator], found: Bitmap
+) -> float | None:
+    """What nativeAttributeMatch is of all documents that have the terms of filters; None: they score otherwise, or not
+    all the same."""
+    if any(match.field in compiled.fields for term in terms for match in term.matches):
+        return None
+    native = compiled.native
+    if native is None or native.attributes is None or not terms:
+        return 0.0
+    if not all(len(term.matches) == 1 and _is_single(term.matches[0]) for term in terms):
+        return None
+    lids = _core.bitmap_lids(found, space.limit)[:1]
+    if not len(lids):
+        return 0.0
+    setting = QuerySetting(space, FalseOperator(space), tuple(terms), {}, {}, 0.0)
+    return float(native.attributes(Block(setting, lids))[0])
+
+
+def _is_single(match: FieldMatch) -> bool:
+    """Whether a match of it is worth the same in all documents."""
+    return type(match) is AttributeMatch and not match.column.is_array
