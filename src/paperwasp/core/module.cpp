@@ -32,6 +32,7 @@ void bind_gid_map(nb::module_& m);
 void bind_global_id(nb::module_& m);
 void bind_rank_program(nb::module_& m);
 void bind_native_rank(nb::module_& m);
+void bind_best_of(nb::module_& m);
 void bind_native_best(nb::module_& m);
 void bind_native_scores(nb::module_& m);
 void bind_field_match(nb::module_& m);
@@ -100,6 +101,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_global_id(m);
     paperwasp::bind_rank_program(m);
     paperwasp::bind_native_rank(m);
+    paperwasp::bind_best_of(m);
     paperwasp::bind_native_best(m);
     paperwasp::bind_native_scores(m);
     paperwasp::bind_field_match(m);

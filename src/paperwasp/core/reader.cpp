@@ -295,6 +295,18 @@ nb::object bitmap_lids(In<uint64_t> bitmap, uint32_t limit) {
     return own(std::move(lids));
 }
 
+// Whether a bitmap has each of some lids.
+nb::object bitmap_has(In<uint64_t> bitmap, In<uint32_t> lids) {
+    auto has = std::make_unique<std::vector<uint8_t>>(lids.size());
+    const uint64_t* words = bitmap.data();
+    const uint32_t* lid = lids.data();
+    for (size_t i = 0; i < lids.size(); ++i) {
+        if (lid[i] / 64 >= bitmap.size()) throw nb::value_error("a document beyond the bitmap");
+        (*has)[i] = words[lid[i] / 64] >> (lid[i] % 64) & 1;
+    }
+    return own(std::move(has));
+}
+
 // Set bits in both bitmaps.
 uint64_t bitmap_count(In<uint64_t> a, In<uint64_t> b) { return count_bits(a.data(), b.data(), std::min(a.size(), b.size())); }
 
@@ -369,6 +381,7 @@ void bind_reader(nb::module_& m) {
     m.def("field_lengths", &field_lengths, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("to").noconvert());
     m.def("phrase", &phrase, nb::arg("reader"), nb::arg("field"), nb::arg("terms"), nb::arg("accept").none());
     m.def("locate", &locate, nb::arg("reader"), nb::arg("field"), nb::arg("lids"), nb::arg("offsets"), nb::arg("positions"));
+    m.def("bitmap_has", &bitmap_has, nb::arg("bitmap").noconvert(), nb::arg("lids").noconvert());
     m.def("bitmap_lids", &bitmap_lids, nb::arg("bitmap"), nb::arg("limit"));
     m.def("bitmap_count", &bitmap_count, nb::arg("a"), nb::arg("b"));
 }

@@ -321,7 +321,9 @@ def _joined(parts: Sequence[_PartHits], count: int) -> BestHits | None:
     searched, spent_ns = sum(each[2] for each in found), sum(spent_ns for _, spent_ns in parts)
     if len(found) == 1:
         return BestHits(*found[0][:2], searched, spent_ns)
-    lids, scores = _best_of([each[0] for each in found], [each[1] for each in found], count)
+    lids, scores = _core.best_of(
+        np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found]), count
+    )
     least = min(each[3] for each in found)
     if least == -np.inf:
         if not len(lids):
@@ -329,13 +331,6 @@ def _joined(parts: Sequence[_PartHits], count: int) -> BestHits | None:
     elif len(lids) < count or scores[-1] <= least:
         return None
     return BestHits(lids, scores, searched, spent_ns)
-
-
-def _best_of(lids: Sequence[Lids], scores: Sequence[Floats], count: int) -> tuple[Lids, Floats]:
-    """The best of all parts together."""
-    all_lids, all_scores = np.concatenate(lids), np.concatenate(scores)
-    best = np.lexsort((all_lids, -all_scores))[:count]
-    return all_lids[best], all_scores[best]
 
 
 def _found(match: FieldMatch, hits: Callable[[], Lids]) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:

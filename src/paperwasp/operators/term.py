@@ -228,5 +228,4 @@ class AttributeMatch(FieldMatch):
 
 def bits_of(bitmap: Bitmap, lids: Lids) -> NDArray[np.bool_]:
     """Whether a bitmap has each of some lids."""
-    bits: NDArray[np.uint64] = bitmap[lids >> 6] >> (lids & 63).astype(np.uint64)
-    return (bits & np.uint64(1)).astype(np.bool_)
+    return _core.bitmap_has(bitmap, lids).view(np.bool_)

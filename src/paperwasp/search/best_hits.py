@@ -27,14 +27,7 @@ def best_with(best: Lids, best_scores: Scores, lids: Lids, scores: Scores, kept:
 
 def best_of(lids: Lids, scores: Scores, kept: int) -> tuple[Lids, Scores]:
     """The best `kept`, best first. NaN is worse than any number."""
-    ranks = np.where(np.isnan(scores), -np.inf, scores)
-    if len(lids) > 4 * kept:
-        # Everything that reaches the score of the last one kept: ties there are decided by lid.
-        least = np.partition(ranks, len(ranks) - kept)[len(ranks) - kept]
-        near = ranks >= least
-        lids, scores, ranks = lids[near], scores[near], ranks[near]
-    order = np.lexsort((lids, -ranks))[:kept]
-    return lids[order], scores[order]
+    return _core.best_of(lids, scores, kept)
 
 
 def best_places(scores: Scores, kept: int) -> NDArray[np.int64]:

@@ -18,7 +18,7 @@ from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.records import dataclass
 from paperwasp.search.blocks import BLOCK_LIDS
 
-_SAME_IN_EVERY_PHASE: Final = ("bm25(", "closeness(")
+_SAME_IN_EVERY_PHASE: Final = ("bm25(", "closeness(", "itemRawScore(", "rawScore(")
 """How the names of features begin that depend on the query and the hit alone, and that take time."""
 Columns = dict[object, NDArray[np.float64]]
 
