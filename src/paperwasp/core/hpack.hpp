@@ -9,7 +9,8 @@
 //     hpack_added_field   the same, and an entry of the table of the connection
 //
 // Entries keep what a reader has made of them (FieldNotes): a client sends the same headers again and again, by number.
-// Under the interpreter's lock, for the Python objects in them.
+// Threads: a decoder is used by one at a time, with Python's objects in reach. What is noted of the static table never changes once a
+// connection has been made.
 #pragma once
 
 #include <cstddef>

@@ -29,7 +29,7 @@
 //     bodies that nobody reads                                stream_window, connection_window
 //     answers that the peer gives no window for               the caller's: see unsent_bytes
 //
-// One thread at a time, under the interpreter's lock.
+// Threads: one at a time, with Python's objects in reach, which the caller sees to: it is that of the event loop.
 #pragma once
 
 #include <cstddef>

@@ -19,7 +19,7 @@
 //     output that the server makes and does not read     what it makes is bounded by max_control_frames
 //     settings that take the room for requests away      the caller's: see `room`
 //
-// One thread at a time, under the interpreter's lock.
+// Threads: one at a time, with Python's objects in reach, which the caller sees to.
 #pragma once
 
 #include <cstddef>

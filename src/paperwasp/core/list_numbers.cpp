@@ -1,5 +1,7 @@
 // The numbers of a decoded JSON array, looked at and converted in one pass: NumPy looks at each twice. The plain twin is in
 // list_numbers.py.
+//
+// Threads: nobody changes the list meanwhile. It is of a document that was just decoded, which only its thread has.
 #include <memory>
 #include <vector>
 

@@ -6,16 +6,24 @@
 // lies (obmalloc.c: pymalloc_free), so a block of either kind may be freed, or enlarged, by either allocator.
 //
 // The allocator is replaced only while some thread asks for it: nothing else pays for the look at whose call it is.
+//
+// Threads: who asks, and who has asked, holds the interpreter's lock. A Python without it finds its objects by where they lie, so there
+// they stay where it puts them: nothing is replaced.
 #include "core.hpp"
 
 namespace paperwasp {
 
 namespace {
 
+#ifdef Py_GIL_DISABLED
+constexpr bool HAS_LOCK = false;
+#else
+constexpr bool HAS_LOCK = true;
+#endif
+
 constexpr PyMemAllocatorDomain DOMAINS[] = {PYMEM_DOMAIN_MEM, PYMEM_DOMAIN_OBJ};
 constexpr size_t COUNT = std::size(DOMAINS);
 
-// Changed by who holds the interpreter's lock.
 PyMemAllocatorEx kept[COUNT];
 bool is_replaced = false;
 int asking = 0;
@@ -62,11 +70,13 @@ void put_back() {
 }
 
 void begin_outside_arenas() {
+    if (!HAS_LOCK) return;
     if (asking++ == 0 && !is_replaced) replace();
     ++asking_here;
 }
 
 void end_outside_arenas() {
+    if (!HAS_LOCK) return;
     --asking_here;
     if (--asking == 0) put_back();
 }

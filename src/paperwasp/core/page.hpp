@@ -1,4 +1,4 @@
-// The JSON of the hits of a page: see page.cpp.
+// The JSON of the hits of a page: see page.cpp. A form never changes once it is made: any thread.
 #pragma once
 
 #include <cstdint>

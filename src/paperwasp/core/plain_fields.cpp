@@ -4,6 +4,8 @@
 // It takes `{"fields":{…}}` where every member is a known field of a plain kind, once, with a value that is written as the kind is. All
 // else, and all that is wrong, is for the general way, which also says what is wrong. Of texts, whole numbers and truth values it gives the
 // JSON that is stored as well, which is what orjson would write of the values.
+//
+// Immutable once built: any thread.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 

@@ -1,6 +1,8 @@
 // TextMarker: marks the words of one query in texts of one field, in the whole text (bolding) or in a teaser of it.
 //
 // Works on all texts of a page of hits together: the words that no query met before are asked of the vocabulary at once.
+//
+// Threads: any number; nothing of it changes once it is made but the vocabulary, which has its own lock.
 #pragma once
 
 #include <cstdint>
