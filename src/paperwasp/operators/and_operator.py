@@ -6,9 +6,10 @@ goes last, to find them among the documents that all others match, and a weakAnd
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
+from paperwasp.core.elements import BOTH
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, TrueOperator, has_false
 from paperwasp.operators.field_match import Bitmap
@@ -24,6 +25,8 @@ class AndOperator(Operator):
 
     It remembers its order and estimate: each asks all that is below, and in a deep tree everybody above asks again.
     """
+
+    element_join = BOTH
 
     space: SearchSpace
     children: tuple[Operator, ...]
@@ -82,6 +85,9 @@ class AndOperator(Operator):
     @cached_property
     def _estimate(self) -> int:
         return min(child.estimate() for child in self.children)
+
+    def most(self, counts: Sequence[int], limit: int) -> int:
+        return min(counts)
 
     def children_of(self) -> tuple[Operator, ...]:
         return self.children

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.index import IndexSnapshot
-from paperwasp.operators.field_match import Bitmap, FieldMatch
+from paperwasp.operators.field_match import POSTING_NS, Bitmap, FieldMatch
 from paperwasp.operators.tuning import NO_TUNING, Tuning
 from paperwasp.query.annotations import Annotations
 from paperwasp.records import dataclass
@@ -144,6 +144,10 @@ class KnownWords:
 class Operator(ABC):
     """A planned item."""
 
+    element_join: ClassVar[int | None] = None
+    """How it joins the elements of a field in which those that are run below it match: `BOTH`, `EITHER` or
+    `FIRST_ONLY` of `core.elements`; None: it is not made of others."""
+
     @abstractmethod
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         """The documents that match.
@@ -167,6 +171,20 @@ class Operator(ABC):
     def estimate(self) -> int:
         """About how many documents match, without looking at them all; not above the space's documents."""
         return sum(child.estimate() for child in self.children_of())
+
+    def cost(self, limit: int) -> tuple[float, int]:
+        """(nanoseconds to find the documents, rather too many; at most how many there are), of rows below `limit`.
+        Looks at no posting and no row."""
+        took_ns, counts = 0.0, []
+        for child in self.children_of():
+            one_ns, count = child.cost(limit)
+            took_ns += one_ns
+            counts.append(count)
+        return (took_ns, self.most(counts, limit)) if counts else (limit * POSTING_NS, limit)
+
+    def most(self, counts: Sequence[int], limit: int) -> int:
+        """At most how many documents match, where those below match at most `counts`."""
+        return min(limit, sum(counts))
 
     def children_of(self) -> tuple[Operator, ...]:
         """The operators below."""
@@ -219,6 +237,14 @@ class TermOperator(Operator):
 
     def estimate(self) -> int:
         return min(self._space.documents, sum(match.estimate() for match in self.matches))
+
+    def cost(self, limit: int) -> tuple[float, int]:
+        took_ns, matches = 0.0, 0
+        for match in self.matches:
+            one_ns, count = match.cost(limit)
+            took_ns += one_ns
+            matches += count
+        return took_ns, min(limit, matches)
 
     @cached_property
     def document_frequency(self) -> tuple[int, int]:

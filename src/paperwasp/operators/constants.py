@@ -22,6 +22,9 @@ class TrueOperator(Operator):
     def estimate(self) -> int:
         return self._space.documents
 
+    def cost(self, limit: int) -> tuple[float, int]:
+        return 0.0, limit
+
 
 class FalseOperator(Operator):
     """No document."""
@@ -31,6 +34,9 @@ class FalseOperator(Operator):
 
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         return self._space.empty()
+
+    def cost(self, limit: int) -> tuple[float, int]:
+        return 0.0, 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+POSTING_NS: Final = 1
+"""Of one posting that is read, or one row of a column that is looked at."""
 
 Bitmap = NDArray[np.uint64]
 """Bit (lid & 63) of word (lid >> 6); (limit + 63) // 64 words."""
@@ -93,3 +96,8 @@ class FieldMatch(ABC):
     def estimate(self) -> int:
         """About how many documents match, without looking at them all."""
         return self.frequency()
+
+    def cost(self, limit: int) -> tuple[float, int]:
+        """(nanoseconds to find the documents, rather too many; at most how many there are), of rows below `limit`.
+        Looks at no posting and no row."""
+        return limit * POSTING_NS, limit

@@ -154,13 +154,13 @@ class NearestNeighborMatch(BestMatch):
                     return computed[places], vectors[places]
         return self._distances.computed(lids)
 
-    def work_ns(self) -> float:
-        """About how long the search takes: rather too long, where a graph is searched."""
+    def cost(self, limit: int) -> tuple[float, int]:
+        """Rather too long, where a graph is searched."""
         vector_ns = self._distances.bytes_of_vector / _BYTES_A_NS
         if self._graph is None:
-            return self._space.documents * (_DOCUMENT_NS + vector_ns)
+            return self._space.documents * (_DOCUMENT_NS + vector_ns), self.estimate()
         explored = min(self._explored(self._target_hits), self._space.documents)
-        return explored * _NODES_OF_HIT * (_NODE_NS + vector_ns)
+        return explored * _NODES_OF_HIT * (_NODE_NS + vector_ns), self.estimate()
 
     def _explored(self, wanted: int) -> int:
         """How many documents a search of the graph keeps in sight, of which it finds the nearest `wanted`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from paperwasp.core.elements import FIRST_ONLY
 from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, TrueItem, led_by_first
@@ -18,6 +19,8 @@ from paperwasp.records import dataclass
 @dataclass(frozen=True, eq=False, slots=True)
 class NotOperator(Operator):
     """Matches the documents that the positive matches and none of the negatives."""
+
+    element_join = FIRST_ONLY
 
     space: SearchSpace
     positive: Operator
@@ -51,6 +54,9 @@ class NotOperator(Operator):
 
     def estimate(self) -> int:
         return self.positive.estimate()
+
+    def most(self, counts: Sequence[int], limit: int) -> int:
+        return counts[0]
 
     def children_of(self) -> tuple[Operator, ...]:
         return (self.positive, *self.negatives)

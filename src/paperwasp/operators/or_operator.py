@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paperwasp.core.elements import EITHER
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, FalseOperator, has_false
 from paperwasp.operators.field_match import Bitmap
@@ -17,6 +18,8 @@ from paperwasp.records import dataclass
 @dataclass(frozen=True, eq=False, slots=True)
 class OrOperator(Operator):
     """Matches the documents that any of the operators below matches."""
+
+    element_join = EITHER
 
     space: SearchSpace
     children: tuple[Operator, ...]

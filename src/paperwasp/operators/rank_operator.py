@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from paperwasp.core.elements import BOTH
 from paperwasp.operators.arguments import ArgumentReader
 from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, led_by_first
@@ -21,6 +22,8 @@ from paperwasp.records import dataclass
 @dataclass(frozen=True, eq=False, slots=True)
 class RankOperator(Operator):
     """Matches what the first operator matches; the others only give terms to ranking."""
+
+    element_join = BOTH
 
     space: SearchSpace
     children: tuple[Operator, ...]
@@ -43,6 +46,9 @@ class RankOperator(Operator):
 
     def estimate(self) -> int:
         return self.children[0].estimate()
+
+    def most(self, counts: Sequence[int], limit: int) -> int:
+        return counts[0]
 
     def children_of(self) -> tuple[Operator, ...]:
         return self.children

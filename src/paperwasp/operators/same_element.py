@@ -31,10 +31,7 @@ from paperwasp.operators.composed import element_keys
 from paperwasp.operators.constants import FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.operators.item import Item, plan
-from paperwasp.operators.not_operator import NotOperator
-from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.printing import annotated, call
-from paperwasp.operators.rank_operator import RankOperator
 from paperwasp.operators.registry import Argument, leaf
 from paperwasp.operators.shown_words import QueryPart, Target
 from paperwasp.operators.term import PositionalMatch, counts_of
@@ -107,21 +104,10 @@ class _Elements:
         return self._of(self._condition)
 
     def _of(self, condition: Operator) -> Occurrences:
-        match condition:
-            case AndOperator():
-                return self._join_children(BOTH, condition)
-            case OrOperator():
-                return self._join_children(EITHER, condition)
-            case NotOperator():
-                return self._join_children(FIRST_ONLY, condition)
-            case RankOperator():
-                return self._of(condition.children_of()[0])
-            case TrueOperator():
-                return self._every
-        return self._of_term(condition)
-
-    def _join_children(self, how: int, condition: Operator) -> Occurrences:
-        return _join(how, map(self._of, condition.children_of()))
+        how = condition.element_join
+        if how is not None:
+            return _join(how, map(self._of, condition.order()))
+        return self._every if isinstance(condition, TrueOperator) else self._of_term(condition)
 
     def _of_term(self, condition: Operator) -> Occurrences:
         """Where an operator matches that is not made of others: in some elements of each of its fields."""
@@ -151,29 +137,24 @@ def _join(how: int, lists: Iterable[Occurrences]) -> Occurrences:
 
 
 def _terms(condition: Operator) -> Iterator[Operator]:
-    if not _is_composite(condition):
+    if condition.element_join is None:
         yield condition
         return
     for child in condition.children_of():
         yield from _terms(child)
 
 
-def _is_composite(condition: Operator) -> bool:
-    return isinstance(condition, AndOperator | OrOperator | NotOperator | RankOperator)
-
-
 def candidates(condition: Operator, within: Bitmap) -> Bitmap:
     """The documents in which some element may match: what a negation takes away is known of single elements only."""
-    children = condition.children_of()
-    if isinstance(condition, NotOperator | RankOperator):
-        return candidates(children[0], within)
-    if isinstance(condition, AndOperator | OrOperator):
-        found = candidates(children[0], within)
-        for child in children[1:]:
-            more = candidates(child, within)
-            found = found & more if isinstance(condition, AndOperator) else found | more
-        return found
-    return condition.bitmap(within)
+    how = condition.element_join
+    if how is None:
+        return condition.bitmap(within)
+    first, *others = condition.order()
+    found = candidates(first, within)
+    for child in () if how == FIRST_ONLY else others:
+        more = candidates(child, within)
+        found = found & more if how == BOTH else found | more
+    return found
 
 
 class SameElementOperator(TermOperator):

@@ -15,10 +15,12 @@ from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL
 from paperwasp.operators.base import SearchSpace
-from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.field_match import POSTING_NS, Bitmap, FieldMatch, Lids, Occurrences
 
 LEAST_ROWS: Final = 400_000
 """A column of fewer rows is read as a whole: that takes as long as asking for some."""
+POSITION_NS: Final = 20
+"""Of one document of a phrase's rarest word."""
 ROWS_OF_LID: Final = 256
 """How many rows of a column are read in sequence in the time that picking one takes."""
 
@@ -94,6 +96,10 @@ class IndexMatch(PositionalMatch):
             self._frequency = space.index.live_frequency(self.number, self.term, space.accept, space.dead)
         return self._frequency
 
+    def cost(self, limit: int) -> tuple[float, int]:
+        count = self._frequency if self._frequency >= 0 else self.frequency()
+        return count * POSTING_NS, count
+
     def occurrences(self, lids: Lids) -> NDArray[np.int32]:
         return self._space.index.occurrences(self.number, self.term, lids)
 
@@ -158,6 +164,10 @@ class PhraseMatch(FoundMatch):
         return (
             min(space.index.live_frequency(self.number, term, space.accept, space.dead) for term in set(self.terms)),
         )
+
+    def cost(self, limit: int) -> tuple[float, int]:
+        (frequency,) = self.document_frequencies()
+        return frequency * POSITION_NS, frequency
 
 
 class AttributeMatch(FieldMatch):

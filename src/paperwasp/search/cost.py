@@ -10,26 +10,15 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.grouping.cutting import most_groups
-from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
-from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.item import Item
-from paperwasp.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
-from paperwasp.operators.not_operator import NotOperator
-from paperwasp.operators.rank_operator import RankOperator
-from paperwasp.operators.term import PhraseMatch
 from paperwasp.search.bound import BoundQuery
 
-POSTING_NS: Final = 1
-"""Of one posting that is read, or one row of a column that is looked at."""
 FACET_NS: Final = 30_000
 """Of a facet, whatever it counts."""
 FACET_HIT_NS: Final = 10
 """Of one hit that it counts."""
 FACET_GROUP_NS: Final = 1_500
 """Of one group that is shown."""
-POSITION_NS: Final = 20
-"""Of one document of a phrase's rarest word."""
 
 
 def is_plain(tree: Item, types_count: int) -> bool:
@@ -48,7 +37,7 @@ def is_plain(tree: Item, types_count: int) -> bool:
 def estimate_ns(bound: BoundQuery, hits: int) -> float:
     """Return about how long a query takes for one document type, rather too long than too short."""
     space, cost, profile = bound.setting.space, bound.cost, bound.profile
-    matching_ns, matches = _matching(bound.setting.operator, space.limit)
+    matching_ns, matches = bound.setting.operator.cost(space.limit)
     ranking_ns = 0.0 if bound.is_pruned else matches * cost.first_ns
     if profile.second_phase is not None:
         ranking_ns += min(matches, profile.rerank_count) * cost.second_ns
@@ -68,43 +57,3 @@ def grouped_ns(bound: BoundQuery, hits: int, matches: int) -> float:
         groups = matches if most is None else min(matches, most)
         found += FACET_NS + matches * FACET_HIT_NS + groups * FACET_GROUP_NS
     return found
-
-
-def _matching(operator: Operator, limit: int) -> tuple[float, int]:
-    """Return nanoseconds, and at most how many documents match. Looks at no posting and no row."""
-    took_ns, matches = 0.0, 0
-    kind = type(operator)
-    if kind is TermOperator or kind is NearestNeighborOperator:
-        for match in operator.matches:  # type: ignore[attr-defined]
-            if type(match) is IndexMatch:
-                count = match.frequency()
-                took_ns += count * POSTING_NS
-                matches += count
-                continue
-            one_ns, count = _match(match, limit)
-            took_ns += one_ns
-            matches += count
-        return took_ns, min(limit, matches)
-    if kind is TrueOperator:
-        return 0.0, limit
-    counts = []
-    for child in operator.children_of():
-        one_ns, count = _matching(child, limit)
-        took_ns += one_ns
-        counts.append(count)
-    if not counts:
-        return (0.0, 0) if kind is FalseOperator else (limit * POSTING_NS, limit)
-    if kind is AndOperator:
-        return took_ns, min(counts)
-    if kind is NotOperator or kind is RankOperator:
-        return took_ns, counts[0]
-    return took_ns, min(limit, sum(counts))
-
-
-def _match(match: FieldMatch, limit: int) -> tuple[float, int]:
-    if isinstance(match, NearestNeighborMatch):
-        return match.work_ns(), match.estimate()
-    if type(match) is PhraseMatch:
-        (frequency,) = match.document_frequencies()
-        return frequency * POSITION_NS, frequency
-    return limit * POSTING_NS, limit
