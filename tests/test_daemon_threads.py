@@ -46,6 +46,19 @@ def test_what_is_cancelled_before_it_begins_is_not_done() -> None:
     assert done == []
 
 
+def test_what_has_not_begun_may_be_cancelled_at_the_end() -> None:
+    threads, going, done = DaemonThreads(1, "test"), threading.Event(), list[int]()
+    first = threads.submit(going.wait, 60)
+    waiting = [threads.submit(done.append, number) for number in range(3)]
+    threads.shutdown(wait=False)
+    threads.shutdown(wait=False, cancel_futures=True)
+    assert all(each.cancelled() for each in waiting)
+    going.set()
+    assert first.result(60)
+    threads.shutdown()
+    assert done == []
+
+
 def test_they_end_with_their_owner() -> None:
     threads = DaemonThreads(2, "test")
     thread = threads.submit(threading.current_thread).result(60)

@@ -1,6 +1,8 @@
-"""Threads that the end of the process does not wait for: they may wait for a service elsewhere, or never return.
+"""The one kind of pool for what waits or takes long: threads that are made when they are needed.
 
-The threads of `concurrent.futures.ThreadPoolExecutor` are all joined when the interpreter ends.
+The end of the process does not wait for them, since they may wait for a service elsewhere, or never return: those of
+`concurrent.futures.ThreadPoolExecutor` are all joined when the interpreter ends. Who needs its work done to the end
+shuts its threads down.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from queue import SimpleQueue
-from typing import ParamSpec, TypeVar
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import Any, ParamSpec, TypeVar
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
-_Work = SimpleQueue[Callable[[], None] | None]
+_Task = tuple[Future[Any], Callable[[], object]]
+_Work = SimpleQueue[_Task | None]
 
 
 class DaemonThreads(Executor):
@@ -33,29 +37,21 @@ class DaemonThreads(Executor):
     def submit(self, fn: Callable[_Given, _Made], /, *given: _Given.args, **named: _Given.kwargs) -> Future[_Made]:
         """Have `fn` called on a thread. Errors: RuntimeError after `shutdown`."""
         future: Future[_Made] = Future()
-
-        def work() -> None:
-            if not future.set_running_or_notify_cancel():
-                return
-            try:
-                made = fn(*given, **named)
-            except BaseException as error:
-                future.set_exception(error)
-            else:
-                future.set_result(made)
-
         with self._adding:
             if self._is_shut:
                 raise RuntimeError("the threads were shut down")
-            self._work.put(work)
+            self._work.put((future, partial(fn, *given, **named)))
             if not self._idle.acquire(blocking=False) and len(self._threads) < self._most:
                 self._threads.append(_Worker(f"{self._name}_{len(self._threads)}", self._work, self._idle))
                 self._threads[-1].start()
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Takes no more work, and ends the threads behind what was submitted, which is never cancelled."""
+        """Takes no more work, and ends the threads behind what was submitted. `cancel_futures`: what has not begun is
+        not done."""
         with self._adding:
+            if cancel_futures:
+                _cancel(self._work)
             if not self._is_shut:
                 self._is_shut = True
                 _end(self._work, self._threads)
@@ -80,12 +76,38 @@ class _Worker(threading.Thread):
 
     def run(self) -> None:
         """Works until the queue's end."""
-        while (work := self._work.get()) is not None:
+        while (task := self._work.get()) is not None:
             self.is_busy = True
-            work()
-            del work  # what it holds is not kept while there is nothing to do
+            _do(*task)
+            del task  # what it holds is not kept while there is nothing to do
             self.is_busy = False
             self._has_idle.release()
+
+
+def _do(future: Future[Any], work: Callable[[], object]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        made = work()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(made)
+
+
+def _cancel(work: _Work) -> None:
+    """Cancels what waits; the signs for threads to end stay."""
+    ends = 0
+    try:
+        while True:
+            task = work.get_nowait()
+            if task is None:
+                ends += 1
+            else:
+                task[0].cancel()
+    except Empty:
+        for _ in range(ends):
+            work.put(None)
 
 
 def _end(work: _Work, threads: list[_Worker]) -> None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import orjson
 
 from paperwasp.backup.source import SourceFile, close_all
 from paperwasp.backup.stream import packed
+from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse
 from paperwasp.http.routing import Router
@@ -58,7 +58,7 @@ class _Sending(AsyncGenerator[bytes, None]):
     def __init__(self, known: frozenset[str], at_end: Callable[[], None]) -> None:
         self._known = known
         self._at_end = at_end
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="configserver-backup")
+        self._thread = DaemonThreads(1, "configserver-backup")
         self._files: list[SourceFile] = []
         self._pieces: Iterator[bytes] = iter(())
         self._is_closed = False

@@ -10,12 +10,12 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
 from paperwasp.configserver.deadline import Deadline
+from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload
 from paperwasp.yielding import yielding_to_requests
 
@@ -30,8 +30,8 @@ class Workers:
 
     def __init__(self) -> None:
         deployers = limits.TENANT_DEPLOYMENTS * limits.TENANTS
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="configserver-read")
-        self._deployers = ThreadPoolExecutor(deployers, thread_name_prefix="configserver-deploy")
+        self._readers = DaemonThreads(_READERS, "configserver-read")
+        self._deployers = DaemonThreads(deployers, "configserver-deploy")
         self._lock = threading.Lock()
         self._deploying: Counter[str] = Counter()
 

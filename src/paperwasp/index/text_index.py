@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from paperwasp.core import _core
+from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.env import processors, sync_directory
 from paperwasp.index import files
 from paperwasp.index.fields import FieldKey, Fields, IndexedField
@@ -268,7 +268,7 @@ class TextIndex:
         Files are read and checked by as many threads as there are processors, without the interpreter's lock.
         """
         state = _of_this_form(state)
-        with ThreadPoolExecutor(processors(), thread_name_prefix="index-check") as pool:
+        with DaemonThreads(processors(), "index-check") as pool:
             segments = files.open_segments(self._directory, state["segments"], pool)
             paths = [files.check_file(self._directory, file) for file in state["words"]]
             self._saved_words = restore_words(self._lexicon, paths)
