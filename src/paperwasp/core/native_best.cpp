@@ -468,9 +468,10 @@ void bind_native_best(nb::module_& m) {
         nb::arg("weights").noconvert(), nb::arg("hits").noconvert(), nb::arg("k"), nb::arg("first") = 0, nb::arg("last") = UINT32_MAX,
         nb::arg("floor").none() = nb::none(),
         "(lids, scores, hits searched in time, what is in no list scores at most; -inf where the time was over) of the best k of a\n"
-        "bitmap's hits by nativeRank, best first; None where there is no bound for what they score, or fewer than k score more than what is in no list. `given`: number of a list -> (lids, offsets, positions)\n"
-        "in place of postings. `first`, `last`, `floor`: of the hits with these lids alone; parts of the same search share a floor, and may give\n"
-        "fewer than k. Twin: paperwasp.core.native_scores.plain_native_scores, of all hits.");
+        "bitmap's hits by nativeRank, best first; None where there is no bound for what they score, or fewer than k score more than what\n"
+        "is in no list. `given`: number of a list -> (lids, offsets, positions) in place of postings. `first`, `last`,\n"
+        "`floor`: of the hits with these lids alone; parts of the same search share a floor, and may give fewer than k.\n"
+        "Twin: paperwasp.core.native_scores.plain_native_scores, of all hits.");
 }
 
 }  // namespace paperwasp

@@ -13,6 +13,7 @@ exact_nearest_neighbor_iterator.cpp, nearest_neighbor_distance_heap.h
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Final
 
 import numpy as np
@@ -52,6 +53,8 @@ _NODES_OF_HIT: Final = 20
 """Nodes to which a search of a graph computes distances, for each hit that it keeps in sight."""
 _MIN_TARGET_HITS: Final = 100
 """What `minTargetHits` is where it is not set."""
+_FARTHEST: Final = sys.float_info.max
+"""What is farther is no number, or infinitely far."""
 _NS_PER_MS: Final = 1_000_000
 _Computed = tuple[NDArray[np.float64], NDArray[np.uint32]]
 
@@ -107,7 +110,7 @@ class NearestNeighborMatch(BestMatch):
         """Of documents that a graph found those that are near in the view, too, with what is computed of them."""
         lids = found.lids
         distances, vectors = self._distances.of_found(found)
-        near = (distances <= self._limit) & (distances < np.inf)
+        near = distances <= min(self._limit, _FARTHEST)
         return (lids, (distances, vectors)) if near.all() else (lids[near], (distances[near], vectors[near]))
 
     def _search(self, graph: GraphView, accept: Bitmap | None) -> Found:
