@@ -101,13 +101,16 @@ bool PlanPool::help() {
 }
 
 nb::list PlanPool::take() {
-    char bytes[64];
-    while (read(ends_[0], bytes, sizeof bytes) == static_cast<ssize_t>(sizeof bytes)) {
-    }
     std::vector<Job*> finished;
+    bool was_told = false;
     {
         const std::lock_guard lock(mutex_);
         finished.swap(finished_);
+        std::swap(was_told, is_told_);
+    }
+    if (was_told) {  // by one byte, whatever comes meanwhile
+        char byte = 0;
+        [[maybe_unused]] const ssize_t taken = read(ends_[0], &byte, 1);
     }
     nb::list tokens;
     for (Job* job : finished) {
@@ -147,7 +150,8 @@ void PlanPool::work() {
         --running_;
         running_long_ -= is_long;
         finished_.push_back(job);
-        if (finished_.size() == 1) {
+        if (!is_told_) {
+            is_told_ = true;
             const char byte = 0;
             [[maybe_unused]] const ssize_t written = write(ends_[1], &byte, 1);
         }

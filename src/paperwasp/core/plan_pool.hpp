@@ -61,6 +61,7 @@ class PlanPool {
     std::vector<Job*> finished_;
     size_t running_ = 0, running_long_ = 0;
     bool ends_soon_ = false;
+    bool is_told_ = false;    // whether a byte tells of what has finished
     int ends_[2] = {-1, -1};  // of a pipe
     std::vector<std::thread> threads_;
 };

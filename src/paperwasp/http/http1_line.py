@@ -361,7 +361,8 @@ class Http1Line:
         self._discarded_bytes = 0
         if not self._is_advancing:
             connection.flush_soon()
-            connection.advance_soon()
+            if self._reader.waiting_bytes or self._is_ended:
+                connection.advance_soon()
 
     @property
     def is_closing(self) -> bool:
