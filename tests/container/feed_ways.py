@@ -48,6 +48,8 @@ schema music {
     field single type float { indexing: attribute | summary }
     field shown type string { indexing: summary }
     field vector type tensor<float>(x[3]) { indexing: attribute | summary }
+    field doubles type tensor(x[2]) { indexing: attribute | summary }
+    field bytes type tensor<int8>(x[2]) { indexing: attribute | summary }
     field cells type tensor(y{}) { indexing: attribute | summary }
     field weights type weightedset<string> { indexing: attribute | summary }
     field numbers type array<int> { indexing: attribute | summary }
@@ -72,6 +74,16 @@ schema book {
 START_NS: Final = 1_700_000_000_000_000_000
 
 
+class RecordedLog(FileOperationLog):
+    """Keeps what is written, since files go with a checkpoint, whenever one is due."""
+
+    written = b""
+
+    def _write(self, data: bytes) -> None:
+        self.written += data
+        super()._write(data)
+
+
 class Way:
     """One of the two clusters, in a directory of its own."""
 
@@ -80,12 +92,11 @@ class Way:
         self._loop = loop
         self.now_ns = START_NS
         self.schemas = dict(parse_schemas(SCHEMAS).schemas)
-        self._read_bytes = 0
         self._open()
 
     def _open(self) -> None:
         environment = replace(SYSTEM, time_ns=lambda: self.now_ns)
-        self._log = FileOperationLog(self._directory / "log", environment=environment)
+        self._log = RecordedLog(self._directory / "log", environment=environment)
         self.node = ContentNode(self._directory / "node", self._log, environment=environment)
         self.node.configure(1, self.schemas)
         self._pool = WorkerPool("media")
@@ -111,7 +122,6 @@ class Way:
         """Opens what is on disk. Without a checkpoint, what was fed since the last one comes from the log."""
         self.close(checkpoint)
         self._open()
-        self._read_bytes = 0
 
     def send(self, requests: Sequence[Request]) -> list[Response]:
         """The answers to requests that come together: the operations among them are one batch of the writer's."""
@@ -124,9 +134,8 @@ class Way:
 
     def logged(self) -> bytes:
         """What was logged since the last call, or since the start."""
-        whole = b"".join(path.read_bytes() for path in sorted((self._directory / "log").glob("*.log")))
-        before, self._read_bytes = self._read_bytes, len(whole)
-        return whole[before:]
+        written, self._log.written = self._log.written, b""
+        return written
 
     def search(self, **parameters: object) -> Response:
         query = urlencode({"timeout": "60s"} | parameters)

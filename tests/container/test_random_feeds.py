@@ -71,6 +71,8 @@ FIELDS: Final[Mapping[str, Value]] = {
     **dict.fromkeys(("whole", "small", "long", "double", "single"), number),
     "truth": lambda choice: choice.random() < 0.5,
     "vector": vector,
+    "doubles": lambda choice: [number(choice), number(choice)],
+    "bytes": lambda choice: [choice.randrange(-130, 130), 1],
 }
 OTHERS: Final[Mapping[str, Value]] = {
     "cells": lambda choice: {"cells": {"a": number(choice)}} if choice.random() < 0.8 else {},

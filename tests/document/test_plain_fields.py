@@ -41,6 +41,7 @@ from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 
 VECTOR, BYTES = TensorType.parse("tensor<float>(x[3])"), TensorType.parse("tensor<int8>(x[2],y[1])")
+DOUBLES, HALVES = TensorType.parse("tensor(x[2])"), TensorType.parse("tensor<bfloat16>(x[2])")
 TYPES = {
     "text": STRING,
     "whole": INT,
@@ -52,6 +53,8 @@ TYPES = {
     "texts": array_of(STRING),
     "vector": TensorFieldType(str(VECTOR), VECTOR),
     "bytes": TensorFieldType(str(BYTES), BYTES),
+    "doubles": TensorFieldType(str(DOUBLES), DOUBLES),
+    "halves": TensorFieldType(str(HALVES), HALVES),
     "uri": URI,
     "raw": RAW,
     "place": POSITION,
@@ -84,6 +87,8 @@ VALUES = {
         st.fixed_dictionaries({"values": st.lists(NUMBERS, min_size=3, max_size=3)}),
     ),
     "bytes": st.lists(st.integers(-130, 130), min_size=2, max_size=2),
+    "doubles": st.lists(NUMBERS, min_size=2, max_size=2),
+    "halves": st.lists(NUMBERS, min_size=2, max_size=2),
 }
 ANYTHING = st.one_of(*VALUES.values(), st.none(), st.just({}), st.just({"assign": 1}))
 
@@ -179,7 +184,9 @@ def test_updates_are_read_as_the_general_way_reads_them(body: bytes) -> None:
 
 
 @given(
-    st.dictionaries(st.sampled_from(["text", "whole", "long", "truth", "texts", "double", "vector"]), st.none()),
+    st.dictionaries(
+        st.sampled_from(["text", "whole", "long", "truth", "texts", "double", "vector", "bytes"]), st.none()
+    ),
     st.data(),
 )
 def test_what_is_right_and_plain_is_read_at_once(names: dict[str, None], data: st.DataObject) -> None:
@@ -196,12 +203,13 @@ def test_what_is_right_and_plain_is_read_at_once(names: dict[str, None], data: s
         "texts": st.lists(texts, max_size=3),
         "double": st.floats(1e-300, 1e300),
         "vector": st.lists(st.integers(-100, 100), min_size=3, max_size=3),
+        "bytes": st.lists(st.integers(-100, 100), min_size=2, max_size=2),
     }
     fields = {name: data.draw(right[name]) for name in names}
     body = {"fields": fields}
     found = PLAIN.read_put(data.draw(st.sampled_from([json.dumps(body).encode(), orjson.dumps(body)])))
     assert found is not None
-    assert bool(found.json) == names.keys().isdisjoint(["double", "vector"])
+    assert bool(found.json) == names.keys().isdisjoint(["double", "bytes"])
 
 
 @pytest.mark.parametrize(

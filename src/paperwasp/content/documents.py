@@ -26,6 +26,7 @@ from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
 from paperwasp.document.operations import Value
 from paperwasp.document.output import Render, render_of
+from paperwasp.document.plain_fields import is_written_at_once
 from paperwasp.document.pruning import Prune, pruner
 from paperwasp.document.shown import ShownFields
 from paperwasp.document.tensor_forms import TensorForms, expand_tensor
@@ -64,14 +65,15 @@ class DocumentCodec:
         self._attributes = frozenset(field.name for field in layout.attributes)
         self._shown = _shown_fields(layout)
         self._renders = {name: render for name, kind in layout.types.items() if (render := _render_of(kind))}
+        self._made_only_here = frozenset(name for name in self._renders if not is_written_at_once(layout.types[name]))
         self._converters = {name: _converter(kind) for name, kind in layout.types.items()}
         self._pruners = {
             name: prune for name, kind in layout.types.items() if (prune := pruner(kind, _struct_pruner, _tensor_check))
         }
 
     def is_plain(self, names: Iterable[str]) -> bool:
-        """Whether the values of these fields are in JSON as they are."""
-        return self._renders.keys().isdisjoint(names)
+        """Whether the JSON that came with the values of these fields is what is stored of them."""
+        return self._made_only_here.isdisjoint(names)
 
     def encode(self, fields: Mapping[str, Value]) -> bytes:
         """A document's fields as JSON. Errors: TypeError for text that is none (lone surrogates)."""

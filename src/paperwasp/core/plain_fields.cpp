@@ -2,10 +2,11 @@
 // document/converters.py, whose answers these are.
 //
 // It takes `{"fields":{…}}` where every member is a known field of a plain kind, once, with a value that is written as the kind is. All
-// else, and all that is wrong, is for the general way, which also says what is wrong. Of texts, whole numbers and truth values it gives the
-// JSON that is stored as well, which is what orjson would write of the values.
+// else, and all that is wrong, is for the general way, which also says what is wrong. Of texts, whole numbers, truth values and vectors of
+// floats and doubles it gives the JSON that is stored as well, which is what orjson would write of the values.
 //
 // Immutable once built: any thread.
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -31,9 +32,11 @@ enum Kind : uint32_t {
     WHOLE,  // from low to high
     TRUTH,
     DOUBLE,
-    SINGLE,  // a double that a float can hold
-    TEXTS,   // a list of texts
-    CELLS,   // a list of `high` numbers
+    SINGLE,   // a double that a float can hold
+    TEXTS,    // a list of texts
+    CELLS,    // a list of `high` numbers
+    FLOATS,   // the same, kept as floats, and stored in hex behind `start`
+    DOUBLES,  // the same, kept as doubles
     KINDS,
 };
 
@@ -42,9 +45,23 @@ struct Field {
     std::string key;
     Kind kind;
     int64_t low, high;
+    std::string start;  // of the JSON of a vector, up to its first digit
 };
 
 constexpr uint64_t EACH_BYTE = 0x0101010101010101ull, HIGH_BITS = 0x8080808080808080ull;
+
+// Each byte in two digits.
+struct Hex {
+    char of[256][2];
+    constexpr Hex() : of() {
+        constexpr std::string_view DIGITS = "0123456789ABCDEF";
+        for (size_t byte = 0; byte < 256; ++byte) {
+            of[byte][0] = DIGITS[byte >> 4];
+            of[byte][1] = DIGITS[byte & 15];
+        }
+    }
+};
+constexpr Hex HEX;
 
 // Whether one of eight bytes is 0, or more of them; bits above the first one that is may be set, too.
 inline uint64_t zeros(uint64_t word) { return (word - EACH_BYTE) & ~word & HIGH_BITS; }
@@ -110,7 +127,11 @@ class Reading {
             case TEXTS:
                 return texts();
             case CELLS:
-                return cells(static_cast<size_t>(field.high));
+                return cells<double>(field, false);
+            case FLOATS:
+                return cells<float>(field, true);
+            case DOUBLES:
+                return cells<double>(field, true);
             default:
                 return {};
         }
@@ -336,21 +357,45 @@ class Reading {
         return found;
     }
 
-    // `[…]`, or `{"values":[…]}`.
-    nb::object cells(size_t count) {
+    // `[…]`, or `{"values":[…]}`. `is_stored`: whether what is stored of it is written, too.
+    template <typename T>
+    nb::object cells(const Field& field, bool is_stored) {
+        const auto count = static_cast<size_t>(field.high);
         const bool is_named = takes('{');
         std::string_view form;
         if (is_named && (!name(form) || form != "values" || !takes(':'))) return {};
         if (!takes('[')) return {};
-        auto numbers = std::make_unique<std::vector<double>>(count);
+        auto numbers = std::make_unique<std::vector<T>>(count);
         for (size_t i = 0; i < count; ++i) {
             if (i > 0 && !takes(',')) return {};
             skip_space();
-            if (!scan_double((*numbers)[i])) return {};
+            double number = 0;
+            if (!scan_double(number)) return {};
+            if (number > std::numeric_limits<T>::max() || number < std::numeric_limits<T>::lowest()) return {};
+            (*numbers)[i] = static_cast<T>(number);
         }
         if (!takes(']') || (is_named && !takes('}'))) return {};
-        has_json = false;
+        if (is_stored) {
+            json_ += field.start;
+            add_hex(*numbers);
+            json_ += "\"}";
+        } else {
+            has_json = false;
+        }
         return own(std::move(numbers));
+    }
+
+    // The bytes of numbers, the highest of each first.
+    template <typename T>
+    void add_hex(const std::vector<T>& numbers) {
+        const size_t begin = json_.size();
+        json_.resize(begin + 2 * sizeof(T) * numbers.size());
+        char* to = json_.data() + begin;
+        for (const T number : numbers) {
+            uint8_t bytes[sizeof(T)];
+            std::memcpy(bytes, &number, sizeof(T));
+            for (size_t i = sizeof(T); i-- > 0; to += 2) std::memcpy(to, HEX.of[bytes[i]], 2);
+        }
     }
 
     const char* at_;
@@ -360,14 +405,14 @@ class Reading {
 
 class PlainFields {
   public:
-    // (name, kind, low, high) of each field.
-    explicit PlainFields(const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t>>& fields) {
-        for (const auto& [name, kind, low, high] : fields) {
+    // (name, kind, low, high, start) of each field.
+    explicit PlainFields(const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t, std::string>>& fields) {
+        for (const auto& [name, kind, low, high, start] : fields) {
             if (kind >= KINDS) throw nb::value_error("no such kind of field");
             places_.emplace(name.c_str(), fields_.size());
             PyObject* key = name.inc_ref().ptr();
             PyUnicode_InternInPlace(&key);
-            fields_.push_back({nb::steal(key), name.c_str(), static_cast<Kind>(kind), low, high});
+            fields_.push_back({nb::steal(key), name.c_str(), static_cast<Kind>(kind), low, high, start});
         }
     }
 
@@ -438,7 +483,7 @@ class PlainFields {
 
 void bind_plain_fields(nb::module_& m) {
     nb::class_<PlainFields>(m, "PlainFields", "Reads documents whose fields are of plain kinds: see plain_fields.cpp.")
-        .def(nb::init<const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t>>&>(), nb::arg("fields"))
+        .def(nb::init<const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t, std::string>>&>(), nb::arg("fields"))
         .def("put", &PlainFields::put, nb::arg("body"))
         .def("assigned", &PlainFields::assigned, nb::arg("body"));
 }

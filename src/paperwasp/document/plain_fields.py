@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.document.types import (
@@ -29,7 +31,7 @@ from paperwasp.document.types import (
 from paperwasp.document.updates import Assign, FieldUpdate, Value
 from paperwasp.tensor.json_format import dense_tensor
 
-_TEXT, _WHOLE, _TRUTH, _DOUBLE, _SINGLE, _TEXTS, _CELLS = range(7)
+_TEXT, _WHOLE, _TRUTH, _DOUBLE, _SINGLE, _TEXTS, _CELLS, _FLOATS, _DOUBLES = range(9)
 """The kinds of fields, as the kernel numbers them."""
 _SINGLE_VALUES: Final = {
     STRING: (_TEXT, 0, 0),
@@ -58,7 +60,8 @@ class PlainFields:
 
     def __init__(self, document_type: DocumentType) -> None:
         kinds = {name: kind for name, type_ in document_type.fields.items() if (kind := _kind_of(type_)) is not None}
-        self._kernel: Final = _core.PlainFields([(name, *kind) for name, kind in kinds.items()])
+        starts = {name: _start_of(type_) for name, type_ in document_type.fields.items() if name in kinds}
+        self._kernel: Final = _core.PlainFields([(name, *kind, starts[name]) for name, kind in kinds.items()])
         self._tensors: Final = {
             name: type_.tensor
             for name, type_ in document_type.fields.items()
@@ -90,6 +93,19 @@ class PlainFields:
         return True
 
 
+def _start_of(data_type: DataType) -> str:
+    """How the JSON begins that is stored of a vector, up to its first digit."""
+    if not isinstance(data_type, TensorFieldType):
+        return ""
+    return orjson.dumps({"type": str(data_type.tensor), "values": ""}).decode().removesuffix('"}')
+
+
+def is_written_at_once(data_type: DataType) -> bool:
+    """Whether the kernel writes what is stored of a tensor of this type."""
+    kind = _kind_of(data_type)
+    return kind is not None and kind[0] in (_FLOATS, _DOUBLES)
+
+
 def _kind_of(data_type: DataType) -> tuple[int, int, int] | None:
     """The kind of a field, and the least and the largest number that it may have, or the number of its cells."""
     match data_type:
@@ -98,7 +114,8 @@ def _kind_of(data_type: DataType) -> tuple[int, int, int] | None:
         case TensorFieldType():
             type_ = data_type.tensor
             count = 0 if type_.mapped or not type_.indexed else math.prod(type_.shape)
-            return (_CELLS, 0, count) if 0 < count <= limits.TENSOR_CELLS else None
+            kind = {"float": _FLOATS, "double": _DOUBLES}.get(type_.cell_type, _CELLS)
+            return (kind, 0, count) if 0 < count <= limits.TENSOR_CELLS else None
         case NumericType() if data_type in (BYTE, INT, LONG):
             return _WHOLE, data_type.low or 0, data_type.high or 0
     return _SINGLE_VALUES.get(data_type)

@@ -39,6 +39,8 @@ _WORDS: Final[Mapping[str, float]] = {
 _VALUES: Final = frozenset({"values"})
 _TYPE_AND_VALUES: Final = frozenset({"type", "values"})
 _ONE_SUBSPACE: Final[tuple[Labels, ...]] = ((),)
+_KEPT: Final = {"float": np.dtype(np.float32), "double": np.dtype(np.float64)}
+"""By cell type, the numbers that are cells as they are."""
 """The labels of a tensor without mapped dimensions."""
 _DECIMAL: Final = compile_later(r"\s*([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)[fFdD]?\s*", re.ASCII)
 _HEX: Final = compile_later("[0-9A-Fa-f]*")
@@ -110,8 +112,10 @@ def flat_tensor(values: Any, type_: TensorType) -> Tensor | None:
     return dense_tensor(numbers, type_)
 
 
-def dense_tensor(numbers: NDArray[np.float64], type_: TensorType) -> Tensor:
+def dense_tensor(numbers: NDArray[Any], type_: TensorType) -> Tensor:
     """The tensor of one dense subspace whose cells are these numbers. Errors: ValueError for int8 that is none."""
+    if numbers.dtype is _KEPT.get(type_.cell_type):
+        return Tensor(type_, _ONE_SUBSPACE, numbers.reshape(1, *type_.shape))
     return Tensor(type_, _ONE_SUBSPACE, as_cells(numbers.reshape(1, *type_.shape), type_.cell_type))
 
 
