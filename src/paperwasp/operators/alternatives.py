@@ -58,7 +58,7 @@ class WordAlternativesItem(TermItem):
         return (QueryWord(frozenset().union(*forms)),)
 
 
-@leaf("alternatives", (Argument.LITERAL,))
+@leaf("alternatives", Argument.LITERAL)
 def read_alternatives(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`alternatives({"sneakers": 1.0, "shoes": 0.7})`: forms of one word, each with its exactness."""
     start = parser.tokens.current

@@ -13,7 +13,7 @@ from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.field_match import Lids
 from paperwasp.operators.item import Item
-from paperwasp.operators.registry import condition
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches
 from paperwasp.query.scope import Scope
 from paperwasp.records import dataclass
@@ -42,7 +42,7 @@ class DotProductItem(TokensItem):
         return TermOperator(space, matches, self.annotations)
 
 
-@condition("dotProduct")
+@condition("dotProduct", Argument.NAME, Argument.LITERAL)
 def read_dot_product(parser: ArgumentReader, scope: Scope) -> Item:
     """`dotProduct(field, {"a": 1, "b": 2})`: any of the values; the raw score is the dot product."""
     return DotProductItem(parser.field_or_quoted(), read_tokens(parser), annotations=scope.of_term())

@@ -24,7 +24,7 @@ from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.printing import annotated, call
-from paperwasp.operators.registry import condition
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import bits_of
 from paperwasp.operators.word import fields_of
 from paperwasp.patterns import compile_later
@@ -162,7 +162,7 @@ def _positions(column: ColumnView) -> PositionView:
     return inner
 
 
-@condition("geoLocation")
+@condition("geoLocation", Argument.NAME, Argument.LITERAL)
 def read_geo_location(parser: ArgumentReader, scope: Scope) -> Item:
     """`geoLocation(field, latitude, longitude, "200 km")`: within that distance; below zero: anywhere."""
     field = parser.field_or_quoted()
@@ -175,7 +175,7 @@ def read_geo_location(parser: ArgumentReader, scope: Scope) -> Item:
     return GeoLocationItem(field, north, east, _radius(parser), annotations=scope.of_term())
 
 
-@condition("geoBoundingBox")
+@condition("geoBoundingBox", Argument.NAME, Argument.LITERAL)
 def read_geo_bounding_box(parser: ArgumentReader, scope: Scope) -> Item:
     """`geoBoundingBox(field, south, west, north, east)`, in degrees."""
     field = parser.field_or_quoted()

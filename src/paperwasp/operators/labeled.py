@@ -106,7 +106,7 @@ class LabeledItem(Composite):
         return LabeledOperator(labeled, TermOperator(space, [match], notes))
 
 
-@condition("labeled", (Argument.CONDITION, Argument.LITERAL, Argument.LITERAL))
+@condition("labeled", Argument.CONDITION, Argument.LITERAL, Argument.LITERAL, is_fixed=True)
 def read_labeled(parser: ArgumentReader, scope: Scope) -> Item:
     """`labeled(a, "label", 0.5)`: what `a` matches; ranking sees the number as the raw score of the label."""
     tokens = parser.tokens

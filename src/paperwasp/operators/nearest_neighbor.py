@@ -314,7 +314,7 @@ def _match(item: NearestNeighborItem, field: Field, tensor: Tensor, space: Searc
     return NearestNeighborMatch(space, field.name, distances, item)
 
 
-@condition("nearestNeighbor", (Argument.NAME, Argument.NAME, Argument.LITERAL))
+@condition("nearestNeighbor", Argument.NAME, Argument.NAME, Argument.LITERAL)
 def read_nearest_neighbor(parser: ArgumentReader, scope: Scope) -> Item:
     """`nearestNeighbor(field, name)`: the `targetHits` nearest to the tensor `query(name)`.
 

@@ -23,7 +23,7 @@ from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.printing import annotated, call, literal, string
-from paperwasp.operators.registry import condition
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.parsing.tokens import Token
 from paperwasp.patterns import compile_later
 from paperwasp.query.scope import Scope
@@ -132,7 +132,7 @@ def _print_map(features: Mapping[str, Any]) -> str:
     return "{" + ", ".join(parts) + "}"
 
 
-@condition("predicate")
+@condition("predicate", Argument.NAME, Argument.LITERAL)
 def read_predicate(parser: ArgumentReader, scope: Scope) -> Item:
     """`predicate(field, {"gender": "Female"}, {"age": 20L})`; 0 stands for no attributes.
 

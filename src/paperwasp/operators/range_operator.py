@@ -16,7 +16,7 @@ from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.printing import annotated, bounds, call
-from paperwasp.operators.registry import condition
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import IndexMatch
 from paperwasp.operators.text import NOWHERE, sequence
 from paperwasp.operators.text_range import text_range
@@ -99,7 +99,7 @@ def _as_text(number: int | float) -> str:
     return str(number) if isinstance(number, int) else double_text(number)
 
 
-@condition("range")
+@condition("range", Argument.NAME, Argument.LITERAL)
 def read_range(parser: ArgumentReader, scope: Scope) -> Item:
     """`range(field, low, high)`; `bounds` says which of the two do not belong to it."""
     start = parser.tokens.current

@@ -89,7 +89,7 @@ class RankItem(Composite):
         return self.children[0].shown(target)
 
 
-@condition("rank", (Argument.CONDITION,))
+@condition("rank", Argument.CONDITION)
 def read_rank(parser: ArgumentReader, scope: Scope) -> Item:
     """`rank(a, b, …)`: what `a` matches; the others only add to ranking."""
     return RankItem(parser.arguments(scope))

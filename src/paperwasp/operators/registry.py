@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from paperwasp.operators.arguments import ArgumentReader
 from paperwasp.operators.item import Item
@@ -52,8 +52,14 @@ class Argument(Enum):
     LITERAL = "literal"
 
 
-Arguments = tuple[Argument, ...]
-"""The kinds of arguments in their order; further ones are of the last kind. None of them: there are no arguments."""
+class Arguments(NamedTuple):
+    """The arguments of an operator."""
+
+    kinds: tuple[Argument, ...]
+    """In their order; further ones are of the last kind. None of them: there are no arguments."""
+    is_fixed: bool = False
+    """Whether there are as many as there are kinds."""
+
 
 CONDITIONS: Final[dict[str, Condition]] = {}
 LEAVES: Final[dict[str, Leaf]] = {}
@@ -62,21 +68,21 @@ ARGUMENTS: Final[dict[str, Arguments]] = {}
 """The arguments of conditions and leaves."""
 
 
-def condition(name: str, arguments: Arguments = (Argument.NAME, Argument.LITERAL)) -> Callable[[Condition], Condition]:
+def condition(name: str, *arguments: Argument, is_fixed: bool = False) -> Callable[[Condition], Condition]:
     """Registers the reader of a condition under its YQL name."""
 
     def register(reader: Condition) -> Condition:
-        CONDITIONS[name], ARGUMENTS[name] = reader, arguments
+        CONDITIONS[name], ARGUMENTS[name] = reader, Arguments(arguments, is_fixed)
         return reader
 
     return register
 
 
-def leaf(name: str, arguments: Arguments = (Argument.PART,)) -> Callable[[Leaf], Leaf]:
+def leaf(name: str, *arguments: Argument) -> Callable[[Leaf], Leaf]:
     """Registers the reader of an operator that stands after `contains` under its YQL name."""
 
     def register(reader: Leaf) -> Leaf:
-        LEAVES[name], ARGUMENTS[name] = reader, arguments
+        LEAVES[name], ARGUMENTS[name] = reader, Arguments(arguments or (Argument.PART,))
         return reader
 
     return register

@@ -323,7 +323,7 @@ def _name(index: str, field: Field, space: SearchSpace) -> str:
     return name
 
 
-@leaf("sameElement", (Argument.CONDITION,))
+@leaf("sameElement", Argument.CONDITION)
 def read_same_element(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -> Item:
     """`sameElement(name contains "x", year < 1940)`, or of texts `sameElement("a" and !"b")`.
 

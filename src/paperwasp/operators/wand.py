@@ -19,7 +19,7 @@ from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
 from paperwasp.operators.item import Item
-from paperwasp.operators.registry import condition
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import counts_of
 from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches
 from paperwasp.query.scope import Scope
@@ -124,7 +124,7 @@ class WandItem(TokensItem):
         return BestOperator(space, matches, self.annotations)
 
 
-@condition("wand")
+@condition("wand", Argument.NAME, Argument.LITERAL)
 def read_wand(parser: ArgumentReader, scope: Scope) -> Item:
     """`wand(field, {"a": 1, "b": 2})`: the best by their dot product."""
     boost = scope.get("thresholdBoostFactor", float)

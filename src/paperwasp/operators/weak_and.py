@@ -195,7 +195,7 @@ class WeakAndItem(Composite):
 COMPOSITES["weakAnd"] = WeakAndItem
 
 
-@condition("weakAnd", (Argument.CONDITION,))
+@condition("weakAnd", Argument.CONDITION)
 def read_weak_and(parser: ArgumentReader, scope: Scope) -> Item:
     """`weakAnd(a, b, …)`: the best `targetHits` of what any of them matches."""
     return WeakAndItem(parser.arguments(scope), scope.target_hits())

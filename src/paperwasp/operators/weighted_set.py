@@ -13,7 +13,7 @@ from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.field_match import Lids
 from paperwasp.operators.item import Item
-from paperwasp.operators.registry import condition
+from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import first_weights
 from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches
 from paperwasp.query.scope import Scope
@@ -50,7 +50,7 @@ class WeightedSetItem(TokensItem):
         return TermOperator(space, matches, self.annotations)
 
 
-@condition("weightedSet")
+@condition("weightedSet", Argument.NAME, Argument.LITERAL)
 def read_weighted_set(parser: ArgumentReader, scope: Scope) -> Item:
     """`weightedSet(field, {"a": 1, "b": 2})`: any of the values."""
     return WeightedSetItem(parser.field_or_quoted(), read_tokens(parser), annotations=scope.of_term())

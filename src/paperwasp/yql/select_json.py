@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import chain, repeat
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
@@ -317,14 +318,14 @@ class _Writer:
 
     def _call(self, name: str, children: Any, path: str) -> None:
         """An operator whose arguments are conditions, or a field and literals."""
-        kinds = ARGUMENTS[name]
-        if not kinds:
+        arguments = ARGUMENTS[name]
+        if not arguments.kinds:
             children = []
-        exact = len(kinds) if kinds[:1] == (Argument.CONDITION,) and len(kinds) > 1 else None
-        given = [children] if isinstance(children, str) and exact is None else children
-        self._in_call(name, self._arguments(kinds, self._list(given, path, exact or 0, exact), path), path)
+        count = len(arguments.kinds) if arguments.is_fixed else None
+        given = [children] if isinstance(children, str) and count is None else children
+        self._in_call(name, self._arguments(arguments, self._list(given, path, count or 0, count), path), path)
 
-    def _arguments(self, kinds: Arguments, values: Sequence[Any], path: str) -> list[Callable[[], None]]:
+    def _arguments(self, arguments: Arguments, values: Sequence[Any], path: str) -> list[Callable[[], None]]:
         """A function for each argument that writes it as its kind is written."""
         write = {
             Argument.CONDITION: self.condition,
@@ -332,10 +333,9 @@ class _Writer:
             Argument.NAME: self._named,
             Argument.LITERAL: self._literal,
         }
-        last = len(kinds) - 1
-        return [
-            partial(write[kinds[min(number, last)]], value, f"{path}[{number}]") for number, value in enumerate(values)
-        ]
+        kinds = chain(arguments.kinds, repeat(arguments.kinds[-1]) if arguments.kinds else ())
+        found = enumerate(zip(values, kinds, strict=False))
+        return [partial(write[kind], value, f"{path}[{number}]") for number, (value, kind) in found]
 
     def _named(self, value: Any, path: str) -> None:
         """The name of a field or a tensor; what is no text is a literal, for the operator to refuse."""

@@ -101,14 +101,14 @@ class NonEmptyItem(Composite):
         return call("nonEmpty", [child.to_yql() for child in self.children])
 
 
-@condition("nonEmpty", (Argument.CONDITION,))
+@condition("nonEmpty", Argument.CONDITION)
 def read_non_empty(parser: ArgumentReader, scope: Scope) -> Item:
     """`nonEmpty(a)`: `a`, and an error if a term in it is empty."""
     start = parser.tokens.current
     return NonEmptyItem((parser.expression(scope),), parser.tokens.position(start))
 
 
-@condition("userQuery", ())
+@condition("userQuery")
 def read_user_query(parser: ArgumentReader, scope: Scope) -> Item:
     """`userQuery()`: the parameter `query`, of the type that `type` says. Vespa reads no arguments: `void` is one."""
     if parser.tokens.current.text == "void":
@@ -116,7 +116,7 @@ def read_user_query(parser: ArgumentReader, scope: Scope) -> Item:
     return UserQueryItem()
 
 
-@condition("userInput", (Argument.LITERAL,))
+@condition("userInput", Argument.LITERAL)
 def read_user_input(parser: ArgumentReader, scope: Scope) -> Item:
     """`userInput("…")` or `userInput(@name)`: simple query language, by default of type weakAnd."""
     token = parser.tokens.current
