@@ -287,7 +287,7 @@ class Snapshot:
 class Plan:
     def __init__(
         self,
-        index: str,
+        indexes: Sequence[str],
         composite: str,
         target_hits: int,
         fields: Sequence[tuple[str, float, float, float]],
@@ -300,14 +300,14 @@ class Plan:
         self,
         snapshot: Snapshot,
         rows: RowFiles,
-        text: str,
+        text: str | Sequence[str],
         hits: int,
         offset: int,
         match_end_ns: int,
         end_ns: int,
         accept: _U64 | None,
         attribute: float,
-    ) -> PlanRun | list[str] | None: ...
+    ) -> PlanRun | list[tuple[int, str]] | None: ...
 
 class PlanRun:
     def run(self) -> None: ...

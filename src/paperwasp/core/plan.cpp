@@ -63,13 +63,15 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 
 }  // namespace
 
-PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown) {
-    const std::shared_ptr<const Words> known = snapshot_.words(plan_.index);
-    for (const std::string_view text : words) {
-        if (text.size() > plan_.most_characters) return Fill::OTHER_WAY;
-        std::shared_ptr<const Word> word = known->find(text);
+PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown) {
+    std::shared_ptr<const Words> known;
+    for (size_t i = 0; i < words.size(); ++i) {
+        if (words[i].size() > plan_.most_characters) return Fill::OTHER_WAY;
+        const size_t index = plan_.indexes.size() > 1 ? i : 0;
+        if (index > 0 || !known) known = snapshot_.words(plan_.indexes[index]);
+        std::shared_ptr<const Word> word = known->find(words[i]);
         if (!word)
-            unknown.emplace_back(text);
+            unknown.emplace_back(index, words[i]);
         else if (word->parts.empty() || has_phrase_in_part(*word))
             return Fill::OTHER_WAY;
         else

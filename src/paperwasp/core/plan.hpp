@@ -2,10 +2,10 @@
 //
 //     Plan (immutable, shared)  +  Snapshot  +  slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's JSON
 //
-// A plan is of the class of queries that are words of a user's text in one index: any, all, the best of any (weakAnd), or next to each
-// other. Other conditions only narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of weight 1, or by nativeRank,
-// and shown as documents are stored. What is not of this class, or turns out to need more when its words are known, goes the general way,
-// whose answer is the same: search/search.py is the specification.
+// A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
+// (weakAnd), or next to each other. Other conditions only narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of
+// weight 1, or by nativeRank, and shown as documents are stored. What is not of this class, or turns out to need more when its words are
+// known, goes the general way, whose answer is the same: search/search.py is the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.
@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "page.hpp"
@@ -37,7 +38,7 @@ struct PlanField {
 struct Plan {
     enum class Composite { ANY, ALL, WEAK, PHRASE };
 
-    std::string index;  // of the words, with the language of the text
+    std::vector<std::string> indexes;  // of each word, with its language; one: of all words
     Composite composite = Composite::ANY;
     uint32_t target_hits = 0;  // of a weakAnd
     std::vector<PlanField> fields;
@@ -46,6 +47,8 @@ struct Plan {
     size_t most_characters = 0;  // of a word
     PageForm form;
 };
+
+using UnknownWord = std::pair<size_t, std::string>;  // the number of its index, and the word
 
 class PlanRun {
   public:
@@ -60,8 +63,9 @@ class PlanRun {
 
     enum class Fill { READY, UNKNOWN, OTHER_WAY };
 
-    // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, or the plan's fields.
-    Fill fill(const std::vector<std::string_view>& words, std::vector<std::string>& unknown);
+    // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, each with the number of its
+    // index, or the plan's fields.
+    Fill fill(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown);
 
     // Looks among these documents only, which are live. attribute: what nativeAttributeMatch is of each.
     void look_within(const In<uint64_t>& accept, double attribute) {

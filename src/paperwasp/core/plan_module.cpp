@@ -5,12 +5,15 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "plan.hpp"
@@ -48,10 +51,12 @@ NativeRank native_of(const NativeTuple& given) {
     return native;
 }
 
-void make_plan(Plan* self, std::string index, const std::string& composite, uint32_t target_hits, const std::vector<FieldTuple>& fields,
-               const std::optional<NativeTuple>& native, const PageForm& form, size_t most_words, size_t most_characters) {
+void make_plan(Plan* self, std::vector<std::string> indexes, const std::string& composite, uint32_t target_hits,
+               const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const PageForm& form, size_t most_words,
+               size_t most_characters) {
+    if (indexes.empty()) throw nb::value_error("words have an index");
     new (self) Plan();
-    self->index = std::move(index);
+    self->indexes = std::move(indexes);
     self->composite = composite_of(composite);
     self->target_hits = target_hits;
     if (native) self->native = native_of(*native);
@@ -64,12 +69,17 @@ void make_plan(Plan* self, std::string index, const std::string& composite, uint
     self->most_characters = most_characters;
 }
 
+// A text, or its words, one for each index of the plan.
+using TextOrWords = std::variant<std::string_view, std::vector<std::string_view>>;
+
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
-nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, std::string_view text, uint32_t hits,
+nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, const TextOrWords& text, uint32_t hits,
                      uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute) {
     const Plan& plan = nb::cast<const Plan&>(plan_object);
     const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
-    const std::vector<std::string_view> words = plain_words(text, is_phrase);
+    const auto* const given = std::get_if<std::vector<std::string_view>>(&text);
+    const std::vector<std::string_view> words = given != nullptr ? *given : plain_words(std::get<std::string_view>(text), is_phrase);
+    if (given != nullptr && words.size() != plan.indexes.size()) throw nb::value_error("a word for each index");
     if (words.empty() || words.size() > plan.most_words || hits == 0) return nb::none();
     auto run =
         std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
@@ -79,7 +89,7 @@ nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::han
             throw nb::value_error("the bitmap does not cover all documents");
         run->look_within(*accept, attribute);
     }
-    std::vector<std::string> unknown;
+    std::vector<UnknownWord> unknown;
     switch (run->fill(words, unknown)) {
         case PlanRun::Fill::UNKNOWN:
             return nb::cast(unknown);
@@ -107,7 +117,7 @@ nb::list left_of(const PlanRun& self) {
 
 void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
-        .def("__init__", &make_plan, nb::arg("index"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
+        .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
              nb::arg("native").none(), nb::arg("form"), nb::arg("most_words"), nb::arg("most_characters"))
         .def(
             "fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),

@@ -51,7 +51,7 @@ from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.text_query import TextAnswer, TextQuery, TextTemplate
+from paperwasp.search.text_query import ItemTemplate, TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
 _KEPT_CHARACTERS: Final = 256
@@ -68,8 +68,11 @@ class _Compiled(NamedTuple):
     template: TextTemplate
     document_type: str
     plan: _core.Plan
-    words: str
-    """The name under which a snapshot has its words."""
+    indexes: tuple[str, ...]
+    """That of all words, or of each."""
+    words: tuple[ItemTemplate, ...]
+    """Those of the statement, in place of a text."""
+    filters: tuple[ItemTemplate, ...]
     fields: tuple[str, ...]
     """Those that are ranked by."""
     native: NativeFeature | None
@@ -101,18 +104,17 @@ class CompiledQueries:
         if snapshot is None:
             snapshot = known.snapshot = _snapshot_of(view, known)
         accept, attribute = None, 0.0
-        if query.template.filters:
-            found = known.filters.get((query.template, query.literals)) or _filter(compiled, known, query)
+        if compiled.filters:
+            found = known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
             if found is None:
                 return None
             accept, attribute = found
         end_ns = query.deadline_ns
         match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
         plan, rows = compiled.plan, view.rows.rows
+        text = _words_of(compiled, query) if compiled.words else query.text
         for _ in range(_MOST_LOOKUPS):
-            run = plan.fill(
-                snapshot, rows, query.text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute
-            )
+            run = plan.fill(snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute)
             if not isinstance(run, list):
                 return None if run is None else Filled(run, view, known.space.documents, compiled, self._served)
             if not _describe(compiled, known, snapshot, run):
@@ -182,15 +184,42 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     if native is None and (not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}):
         return None
     fields = [profile.bm25_fields[name] for name in weights]
+    words, filters = _split(template, bound.setting.space)
+    if template.words and not words:
+        return None
+    indexes = (
+        tuple([index for index, word in zip(template.indexes, template.words, strict=True) if word in words])
+        if words
+        else template.indexes
+    )
     return _Compiled(
         template,
         types[0],
-        _plan(template, fields, native, step),
-        _words_name(template),
+        _plan(template, indexes, fields, native, step),
+        indexes,
+        words,
+        filters,
         tuple(weights) if native is None else tuple(native.native.match),
         native,
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
     )
+
+
+def _split(template: TextTemplate, space: SearchSpace) -> tuple[tuple[ItemTemplate, ...], tuple[ItemTemplate, ...]]:
+    """The words of a statement that are looked for in texts, and what narrows these: words of attributes too, where all
+    must match."""
+    if template.composite != "and":
+        return template.words, template.filters
+    words, others = list[ItemTemplate](), list[ItemTemplate]()
+    for number, word in enumerate(template.words):
+        fields = fields_of(template.indexes[number], space)
+        (words if fields and all(map(space.has_index, fields)) else others).append(word)
+    return tuple(words), (*others, *template.filters)
+
+
+def _words_of(compiled: _Compiled, query: TextQuery) -> list[str]:
+    """The words of a statement."""
+    return [word.fill(query.literals).word for word in compiled.words]  # type: ignore[attr-defined]
 
 
 def _native_of(profile: CompiledProfile) -> NativeFeature | None:
@@ -217,9 +246,15 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     return not (phases or narrows or notes) and space.tuning is NO_TUNING
 
 
-def _plan(template: TextTemplate, fields: list[Bm25Field], native: NativeFeature | None, step: PageStep) -> _core.Plan:
+def _plan(
+    template: TextTemplate,
+    indexes: Sequence[str],
+    fields: list[Bm25Field],
+    native: NativeFeature | None,
+    step: PageStep,
+) -> _core.Plan:
     return _core.Plan(
-        index=_words_name(template),
+        indexes=[_words_name(template, index) for index in indexes],
         composite=template.composite,
         target_hits=template.target_hits or DEFAULT_TARGET_HITS,
         native=None if native is None else native.native.plan,
@@ -230,9 +265,10 @@ def _plan(template: TextTemplate, fields: list[Bm25Field], native: NativeFeature
     )
 
 
-def _words_name(template: TextTemplate) -> str:
-    place = "phrase" if template.composite == "phrase" else ""
-    return f"{template.index}\0{template.query.match.language}\0{place}"
+def _words_name(template: TextTemplate, index: str) -> str:
+    """The name under which a snapshot has the words of an index: what they are depends on where they stand."""
+    place = "phrase" if template.composite == "phrase" else "statement" if template.words else ""
+    return f"{index}\0{template.query.match.language}\0{place}"
 
 
 def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
@@ -249,7 +285,7 @@ def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
     )
 
 
-def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, words: list[str]) -> bool:
+def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, str]]) -> bool:
     """Says to a snapshot what words are, and which fields are ranked by. False: it cannot be said."""
     template = compiled.template
     space = replace(known.space, language=template.query.match.language, known_words=known)
@@ -261,9 +297,14 @@ def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, 
             number = space.index.number_of(key)
             lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
             snapshot.add_field(name, number, lengths[0])
-        for word in words:
-            described = _in_phrase if template.composite == "phrase" else _alone
-            snapshot.add_word(compiled.words, word, *described(template, word, space))
+        for number, word in words:
+            index = compiled.indexes[number]
+            if template.composite == "phrase":
+                described = _in_phrase(index, word, space)
+            else:
+                notes = DEFAULT_ANNOTATIONS if template.words or is_one_token(word) else IN_PIECES
+                described = _alone(WordItem(index, word, annotations=notes), space)
+            snapshot.add_word(_words_name(template, index), word, *described)
     except PaperwaspError:  # the general way will say so
         return False
     return True
@@ -274,10 +315,8 @@ _Parts = list[tuple[float, float, int, list[tuple[int, list[int], int]]]]
 none: it matches in another way."""
 
 
-def _alone(template: TextTemplate, word: str, space: SearchSpace) -> tuple[int, _Parts]:
+def _alone(item: WordItem, space: SearchSpace) -> tuple[int, _Parts]:
     """What a word scores in a weakAnd, and what it is that matches by itself."""
-    notes = DEFAULT_ANNOTATIONS if is_one_token(word) else IN_PIECES
-    item = WordItem(template.index, word, annotations=notes)
     operator = plan(item, space)
     parts: _Parts = []
     for term in operator.children if type(operator) is AndOperator else (operator,):
@@ -291,10 +330,10 @@ def _alone(template: TextTemplate, word: str, space: SearchSpace) -> tuple[int, 
     return score_of(item, operator, space), parts
 
 
-def _in_phrase(template: TextTemplate, word: str, space: SearchSpace) -> tuple[int, _Parts]:
+def _in_phrase(index: str, word: str, space: SearchSpace) -> tuple[int, _Parts]:
     """The same of a word between others: how rare these are together is not known yet."""
     matches = []
-    for field in fields_of(template.index, space):
+    for field in fields_of(index, space):
         if not space.has_index(field):
             return 0, []
         terms = [
@@ -320,13 +359,13 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
     """The live documents that match all filters of a query, and what nativeAttributeMatch is of each; None: they do
     more than narrow it, or take long."""
     space, template = known.space, query.template
-    if space.limit * len(template.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
+    if space.limit * len(compiled.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
         return None
     language = template.query.match.language
     found, terms = space.accept, list[TermOperator]()
     try:
-        for fill in template.filters:
-            operator = plan(fill(query.literals), replace(space, language=language) if language else space)
+        for item in compiled.filters:
+            operator = plan(item.fill(query.literals), replace(space, language=language) if language else space)
             terms += operator.terms()
             if operator.targets_hits or operator.depends_on_hits:
                 return None
@@ -336,11 +375,18 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
         return None
     if attribute is None:
         return None
-    if sum(map(len, query.literals)) <= _KEPT_CHARACTERS:
+    key = _filter_key(compiled, query)
+    if sum(map(len, key[1])) <= _KEPT_CHARACTERS:
         if (len(known.filters) + 1) * (found.nbytes + _KEY_BYTES) > limits.VIEW_FILTER_BYTES:
             known.filters.clear()
-        known.filters[template, query.literals] = found, attribute
+        known.filters[key] = found, attribute
     return found, attribute
+
+
+def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[TextTemplate, tuple[str, ...]]:
+    """What the documents that filters leave are kept by: the template, and the literals of the filters."""
+    literals = query.literals
+    return query.template, tuple([literals[slot] for item in compiled.filters for slot in item.slots])
 
 
 def _attribute_match(

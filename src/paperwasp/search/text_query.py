@@ -1,4 +1,5 @@
-"""Queries that are a user's text, as messages: what is the same for all of a kind, and the values of each.
+"""Queries for words as messages, of a user's text or of a statement: what is the same for all of a kind, and the values
+of each.
 
 They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.compiled`). What
 has none is answered by None, and the query is asked the general way, whose answer is the same.
@@ -13,8 +14,14 @@ from paperwasp.operators.item import Item
 from paperwasp.records import dataclass
 from paperwasp.search.query import Hit, Query
 
-Filter = Callable[[tuple[str, ...]], Item]
-"""Makes an item of the literals of a request as they are written."""
+
+class ItemTemplate(NamedTuple):
+    """An item of a statement that is made for each request."""
+
+    fill: Callable[[tuple[str, ...]], Item]
+    """Makes it of the literals of a request as they are written."""
+    slots: tuple[int, ...]
+    """The numbers of the literals that it is made of."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,14 +30,16 @@ class TextTemplate:
 
     query: Query
     """One of them, as it is asked the general way."""
-    index: str
-    """The index that the words of the text are in."""
+    indexes: tuple[str, ...]
+    """The index that the words of the text are in, or that of each word."""
     composite: str
     """How they belong together: `or`, `and`, `weakAnd`, or `phrase`."""
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[ItemTemplate, ...] = ()
     """What makes each of the items that documents must match besides."""
     target_hits: int = 0
     """Of a weakAnd; 0: the default."""
+    words: tuple[ItemTemplate, ...] = ()
+    """What makes each of the words, where they are of the statement in place of a text."""
 
 
 class TextQuery(NamedTuple):
@@ -38,12 +47,13 @@ class TextQuery(NamedTuple):
 
     template: TextTemplate
     text: str
+    """The user's text; of words of a statement: the statement."""
     hits: int
     offset: int
     deadline_ns: int
     """The end of its time on the monotonic clock."""
     literals: tuple[str, ...] = ()
-    """Those of the request that its filters are made of, as they are written."""
+    """Those of the request that its filters and words are made of, as they are written."""
 
 
 class TextAnswer(NamedTuple):

@@ -1,52 +1,39 @@
-"""Requests that are a user's text and filters: what is the same for all of one shape (`container.search.known_texts`).
+"""Requests for words and filters: what is the same for all of one shape (`container.search.known_texts`).
 
     prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → KnownText → TextQuery
 
 To see whether a prepared query is of this kind, it is bound to a text of two made-up words: its tree must be these two
-words and the filters of the statement, and nothing else. A request whose values say more than its text, its page and
-its time goes the general way, as does every text that is not plain; the answer is the same.
+words and the filters of the statement, and nothing else. Where words stand in the statement (`contains`), its literals
+take the place of the text (`container.search.text_templates`). A request whose values say more than its text, its page
+and its time goes the general way, as does every text that is not plain; the answer is the same.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.container.search.config import NO_QUERY_LIMITS
 from paperwasp.container.search.parameters import check_window
-from paperwasp.container.search.plan import SearchPlan
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
+from paperwasp.container.search.text_templates import PROBE, text_template, words_template
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.in_operator import InItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
-from paperwasp.search.text_query import Filter, TextAnswer, TextTemplate
+from paperwasp.search.text_query import TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
-from paperwasp.yql.lifting import template_of, value_of
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple_terms import DEFAULT_INDEX
-from paperwasp.yql.user_items import UserQueryItem
 from paperwasp.yql.user_text import UserText
 
 _QUERY: Final = "model.queryString"
 _JSON_FORMATS: Final = ("", "json")
-_PROBE: Final = ("pwprobea", "pwprobeb")
-"""Words that no rewrite of a tree knows."""
-
-
 _WINDOWS, _WINDOW_CHARACTERS = 32, 256
 """How many pages and times of the requests of one shape are kept, and of how long a text."""
 _TASKS: Final[set[asyncio.Task[None]]] = set()
@@ -68,7 +55,7 @@ class TextRequests:
         self._prepared = prepared
         self.template: Final = template
         self.place: Final = place
-        """Of the text among the parameters."""
+        """Of the text among the parameters, or of the statement that has the words."""
         self._others = others
         """Those of the other parameters that have a value of their own."""
         self.names: Final = _names_of(prepared)
@@ -82,8 +69,8 @@ class TextRequests:
         """Whether the same request has the same answer for as long as nothing is written."""
 
     def literals_of(self, shape: Shape) -> tuple[str, ...]:
-        """The values that the filters are made of."""
-        return shape.written(self.names) if self.template.filters else ()
+        """The values that filters and words are made of."""
+        return shape.written(self.names) if self.template.filters or self.template.words else ()
 
     def window_of(self, pairs: Pairs, shape: Shape) -> Window | None:
         """The page that a request asks for, and its time; None: it goes the general way."""
@@ -125,7 +112,7 @@ class TextRequests:
             return None
         if not _says_a_text_alone(values):
             return None
-        plan = prepared.bind(replace(values, query=" ".join(_PROBE)), 0)
+        plan = prepared.bind(replace(values, query=" ".join(PROBE)), 0)
         query = plan.queries[0].query
         if query is None or plan.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
             return None
@@ -177,20 +164,22 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
     """The requests of the shape of one that was prepared; None: they are more than a text."""
     if not prepared.serves_others or shape.is_whole or not _is_plain(prepared):
         return None
-    form = shape.form
-    places = _places_of_text(form)
-    if len(places) != 1:
+    form, has_text = shape.form, prepared.tree is not None and prepared.tree.text is not None
+    places, statement = _places_of_text(form), form.statement
+    if len(places) != has_text or (not has_text and statement is None):
         return None
+    place = places[0] if has_text or statement is None else statement
     try:
         values = shape.values(_names_of(prepared), prepared.defaults)
-        plan = prepared.bind(replace(values, query=" ".join(_PROBE)), 0)
+        plan = prepared.bind(replace(values, query=" ".join(PROBE) if has_text else None), 0)
     except (PaperwaspError, ValueError):
         return None
-    template = _template_of(prepared, plan, shape) if _says_a_text_alone(values) else None
+    made = text_template if has_text else words_template
+    written = shape.written(_names_of(prepared))
+    template = made(prepared, plan, written) if _says_a_text_alone(values) else None
     if template is None:
         return None
-    others = [place for place, _ in form.setters if place != places[0]]
-    return TextRequests(prepared, template, places[0], others)
+    return TextRequests(prepared, template, place, [other for other, _ in form.setters if other != place])
 
 
 def _names_of(prepared: PreparedQuery) -> tuple[str, ...]:
@@ -218,7 +207,7 @@ def _is_plain(prepared: PreparedQuery) -> bool:
     tree = prepared.tree
     if shows_more or notes_more or asks_more or merges or tree is None or tree.says_language:
         return False
-    if tree.text is None or not _is_plain_text(tree.text):
+    if tree.text is not None and not _is_plain_text(tree.text):
         return False
     cluster = prepared.clusters[0]
     has_own_steps = len(prepared.rewrites) > 1 or len(prepared.checks) > 1
@@ -231,77 +220,3 @@ def _is_plain_text(text: UserText) -> bool:
     kind = type_of(text.type)
     is_read_so = kind.syntax == "simple" or kind.composite == "phrase"
     return is_read_so and kind.tokenization == "internal" and not kind.profile and reading == TEXT and not text.filter
-
-
-def _template_of(prepared: PreparedQuery, plan: SearchPlan, shape: Shape) -> TextTemplate | None:
-    """The template of a plan whose text is the probe. None: its tree is not a text with filters."""
-    query, tree = plan.queries[0].query, prepared.tree
-    names = _names_of(prepared)
-    filters = None if tree is None else _filters_of(tree.statement, len(names))
-    if query is None or filters is None:
-        return None
-    found = query.match.tree
-    left = list(found.children) if filters and isinstance(found, AndItem) else [found]
-    for fill in filters:
-        item = fill(shape.written(names))
-        if item not in left:
-            return None
-        left.remove(item)
-    if len(left) == len(_PROBE):  # an and of words has taken in the filters beside it
-        left = [AndItem(tuple(left))]
-    if len(left) != 1:
-        return None
-    (text,) = left
-    index = _index_of(text)
-    target_hits = text.target_hits if isinstance(text, WeakAndItem) else 0
-    for composite, make in _COMPOSITES.items():
-        if text == make(index, target_hits):
-            return TextTemplate(query, index, composite, filters, target_hits)
-    return None
-
-
-_COMPOSITES: Final[Mapping[str, Callable[[str, int], Item]]] = {
-    "or": lambda index, target_hits: OrItem(_words_of_probe(index)),
-    "and": lambda index, target_hits: AndItem(_words_of_probe(index)),
-    "weakAnd": lambda index, target_hits: WeakAndItem(_words_of_probe(index), target_hits),
-    "phrase": lambda index, target_hits: PhraseItem(index, _PROBE),
-}
-"""How the words of the probe may belong together."""
-
-
-def _words_of_probe(index: str) -> tuple[Item, ...]:
-    return tuple([WordItem(index, word) for word in _PROBE])
-
-
-def _index_of(item: Item) -> str:
-    first = next((each for each in item.walk() if isinstance(each, WordItem | PhraseItem)), None)
-    return "" if first is None else first.index
-
-
-def _filters_of(statement: Item, names_count: int) -> tuple[Filter, ...] | None:
-    """What makes the items of a statement beside the user's text; None: the text does not stand among all that must
-    match."""
-    if isinstance(statement, UserQueryItem):
-        return ()
-    if not isinstance(statement, AndItem):
-        return None
-    others = [child for child in statement.children if not isinstance(child, UserQueryItem)]
-    if len(others) != len(statement.children) - 1 or not all(type(child) in _FILTERS for child in others):
-        return None
-    return tuple([_filter_of(child, names_count) for child in others])
-
-
-_FILTERS: Final = (RangeItem, WordItem, InItem)
-
-
-def _filter_of(item: Item, names_count: int) -> Filter:
-    """What makes the item, given the literals as they are written and then the values of `names_count` parameters."""
-    fill = template_of(item).fill
-    if fill is None:
-        return lambda written: item
-
-    def made(written: tuple[str, ...]) -> Item:
-        literals = len(written) - names_count
-        return fill([*map(value_of, written[:literals]), *written[literals:]])
-
-    return made

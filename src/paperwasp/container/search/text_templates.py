@@ -1,0 +1,148 @@
+"""Templates of queries for words: a user's text or the words of a statement, each with filters beside it.
+
+What a statement asks for is read off its tree; what becomes of it, off the query that it was bound to: only where the
+rewrites leave all as it was written does a request need no tree of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.prepared import PreparedQuery
+from paperwasp.linguistics.languages import CJK, language_of
+from paperwasp.operators.and_operator import AndItem
+from paperwasp.operators.in_operator import InItem
+from paperwasp.operators.item import Item
+from paperwasp.operators.or_operator import OrItem
+from paperwasp.operators.phrase import PhraseItem
+from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.weak_and import WeakAndItem
+from paperwasp.operators.word import WordItem
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.text_query import ItemTemplate, TextTemplate
+from paperwasp.yql.lifting import template_of, value_of
+from paperwasp.yql.user_items import UserQueryItem
+
+PROBE: Final = ("pwprobea", "pwprobeb")
+"""Words that no rewrite of a tree knows."""
+_FILTERS: Final = (RangeItem, WordItem, InItem)
+_NAMES: Final[Mapping[type[Item], str]] = {AndItem: "and", OrItem: "or", WeakAndItem: "weakAnd", WordItem: "or"}
+"""How the words of a statement belong together."""
+
+
+def text_template(prepared: PreparedQuery, plan: SearchPlan, written: tuple[str, ...]) -> TextTemplate | None:
+    """The template of a plan whose text is the probe. `written`: the values of its statement. None: its tree is not a
+    text with filters."""
+    query, tree = plan.queries[0].query, prepared.tree
+    filters = None if tree is None else _filters_of(tree.statement, _names_count(prepared))
+    if query is None or filters is None:
+        return None
+    found = query.match.tree
+    left = list(found.children) if filters and isinstance(found, AndItem) else [found]
+    for each in filters:
+        item = each.fill(written)
+        if item not in left:
+            return None
+        left.remove(item)
+    if len(left) == len(PROBE):  # an and of words has taken in the filters beside it
+        left = [AndItem(tuple(left))]
+    if len(left) != 1:
+        return None
+    (text,) = left
+    index = _index_of(text)
+    target_hits = text.target_hits if isinstance(text, WeakAndItem) else 0
+    for composite, make in _COMPOSITES.items():
+        if text == make(index, target_hits):
+            return TextTemplate(query, (index,), composite, filters, target_hits)
+    return None
+
+
+_COMPOSITES: Final[Mapping[str, Callable[[str, int], Item]]] = {
+    "or": lambda index, target_hits: OrItem(_words_of_probe(index)),
+    "and": lambda index, target_hits: AndItem(_words_of_probe(index)),
+    "weakAnd": lambda index, target_hits: WeakAndItem(_words_of_probe(index), target_hits),
+    "phrase": lambda index, target_hits: PhraseItem(index, PROBE),
+}
+"""How the words of the probe may belong together."""
+
+
+def words_template(prepared: PreparedQuery, plan: SearchPlan, written: tuple[str, ...]) -> TextTemplate | None:
+    """The template of a plan without a user's text. None: its tree is not words with filters."""
+    query, tree, names = plan.queries[0].query, prepared.tree, _names_count(prepared)
+    if query is None or tree is None or query.match.tree != _item_template(tree.statement, names).fill(written):
+        return None
+    if query.match.language and language_of(query.match.language) in CJK:  # words of several tokens are no phrases
+        return None
+    whole, others = _whole_of(tree.statement)
+    words = [whole] if isinstance(whole, WordItem) else list(whole.children_of())
+    if not words or type(whole) not in _NAMES or not all(map(_is_plain_word, words)):
+        return None
+    if not all(type(item) in _FILTERS for item in others):
+        return None
+    return TextTemplate(
+        query,
+        tuple([word.index for word in words if isinstance(word, WordItem)]),
+        _NAMES[type(whole)],
+        tuple([_item_template(item, names) for item in others]),
+        whole.target_hits if isinstance(whole, WeakAndItem) else 0,
+        tuple([_item_template(word, names) for word in words]),
+    )
+
+
+def _whole_of(statement: Item) -> tuple[Item, Sequence[Item]]:
+    """What the words of a statement are in, and the items beside that, all of which must match."""
+    if not isinstance(statement, AndItem):
+        return statement, ()
+    children = statement.children
+    whole = next((child for child in children if isinstance(child, OrItem | WeakAndItem)), None)
+    if whole is not None:
+        return whole, [child for child in children if child is not whole]
+    words = [child for child in children if isinstance(child, WordItem)]
+    return AndItem(tuple(words)), [child for child in children if not isinstance(child, WordItem)]
+
+
+def _is_plain_word(item: Item) -> bool:
+    return type(item) is WordItem and item.annotations == DEFAULT_ANNOTATIONS and isinstance(item.word, str)
+
+
+def _names_count(prepared: PreparedQuery) -> int:
+    """How many parameters the statement names."""
+    return len(prepared.statement.names) if prepared.statement else 0
+
+
+def _words_of_probe(index: str) -> tuple[Item, ...]:
+    return tuple([WordItem(index, word) for word in PROBE])
+
+
+def _index_of(item: Item) -> str:
+    first = next((each for each in item.walk() if isinstance(each, WordItem | PhraseItem)), None)
+    return "" if first is None else first.index
+
+
+def _filters_of(statement: Item, names_count: int) -> tuple[ItemTemplate, ...] | None:
+    """What makes the items of a statement beside the user's text; None: the text does not stand among all that must
+    match."""
+    if isinstance(statement, UserQueryItem):
+        return ()
+    if not isinstance(statement, AndItem):
+        return None
+    others = [child for child in statement.children if not isinstance(child, UserQueryItem)]
+    if len(others) != len(statement.children) - 1 or not all(type(child) in _FILTERS for child in others):
+        return None
+    return tuple([_item_template(child, names_count) for child in others])
+
+
+def _item_template(item: Item, names_count: int) -> ItemTemplate:
+    """What makes the item, given the literals as they are written and then the values of `names_count` parameters."""
+    template = template_of(item)
+    fill = template.fill
+    if fill is None:
+        return ItemTemplate(lambda written: item, ())
+
+    def made(written: tuple[str, ...]) -> Item:
+        literals = len(written) - names_count
+        return fill([*map(value_of, written[:literals]), *written[literals:]])
+
+    return ItemTemplate(made, template.slots)
