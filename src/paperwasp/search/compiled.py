@@ -1,11 +1,11 @@
-"""Compiled plans of queries that are a user's text and filters (`search.text_query`), run by the core in one call.
+"""Compiled plans of queries for words, of a user's text or of a statement, and filters (`search.text_query`).
 
     first query of a template → planned the general way → _core.Plan, kept      Plan + Snapshot + text → answer
 
-A template has a plan if the general steps would go one way with every text: words, any, all or the best of which match,
-ranked by a sum of bm25 features or by nativeRank, and shown as documents are stored. What a word is in a view is found
-by the general planning, and kept in the view's snapshot. The general steps are the specification: the answers are the
-same bytes.
+The core runs each in one call. A template has a plan if the general steps would go one way with every text: words, any,
+all or the best of which match, ranked by a sum of bm25 features or by nativeRank, and shown as documents are stored.
+What a word is in a view is found by the general planning, and kept in the view's snapshot. The general steps are the
+specification: the answers are the same bytes.
 """
 
 from __future__ import annotations
