@@ -56,7 +56,8 @@ PREPARED_QUERIES_BYTES: Final = 32 * 1024 * 1024
 PREPARED_QUERY_CHARACTERS: Final = 16 * 1024
 """The parameters of a request together: with more its query is not kept."""
 REQUEST_FORMS: Final = 512
-"""Lists of parameter names of which a container remembers what they say; and requests that it knows but for their text."""
+"""Lists of parameter names of which a container remembers what they say; and requests that it knows but for their
+text."""
 REQUEST_FORM_BYTES: Final = 8 * 1024
 """The names of the parameters of a request, about, or all of one that is known but for its text: longer ones are not
 remembered."""

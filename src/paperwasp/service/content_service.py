@@ -44,7 +44,7 @@ from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.text_query import TextAnswer, TextQuery
+from paperwasp.search.text_query import TextQuery
 from paperwasp.service.content_figures import content_figures
 from paperwasp.service.plan_runs import PlanRuns
 from paperwasp.yielding import switching_soon
@@ -146,11 +146,7 @@ class ContentService:
         if filled is None:
             reply(None)
             return
-        self._runs.start(filled, partial(self._reply_text, reply))
-
-    def _reply_text(self, reply: Reply, answer: TextAnswer | None) -> None:
-        self._queries += answer is not None
-        reply(answer)
+        self._runs.start(filled, reply)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)
@@ -172,7 +168,7 @@ class ContentService:
             return GetResponse(self._node.reader.get(message.id, message.fields, message.tensor_form))
         if isinstance(message, StatusRequest):
             view = self._node.reader.view()
-            metrics = list(content_figures(self._node, self._gate, self._pool, self._queries))
+            metrics = list(content_figures(self._node, self._gate, self._pool, self._queries + self._runs.answered))
             return StatusResponse(view.live_count, view.generation, self._node.sizes_bytes(), metrics)
         raise InternalError(f"a content node does not serve {type(message).__name__}")
 

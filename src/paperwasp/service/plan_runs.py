@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from functools import partial
 
 from paperwasp import limits
 from paperwasp.core import _core
@@ -32,6 +31,8 @@ class PlanRuns:
         self._pool: _Pool | None = None
         self._lock = threading.Lock()
         self._is_closed = False
+        self.answered = 0
+        """Queries that were answered by a plan."""
 
     @property
     def uses_threads(self) -> bool:
@@ -49,7 +50,12 @@ class PlanRuns:
             reply(None)
             return
         filled.run.run()
-        reply(filled.answer())
+        self._give(filled, reply)
+
+    def _give(self, filled: Filled, reply: Reply) -> None:
+        answer = filled.answer()
+        self.answered += answer is not None
+        reply(answer)
 
     def resize(self, threads: int) -> None:
         """Has so many threads from now on."""
@@ -91,22 +97,25 @@ class PlanRuns:
         with self._lock:
             if self._is_closed or (self._pool is not None and not self._pool.loop.is_closed()):
                 return None
-            self._pool = _Pool(loop, self._threads)
+            self._pool = _Pool(loop, self._threads, self._give)
             return self._pool
 
 
 class _Pool:
     """Threads of the core whose answers one event loop takes."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int, give: Callable[[Filled, Reply], None]) -> None:
+        """`give`: gives the answer of a run to the one who asked."""
         self.loop = loop
-        self.threads = _core.PlanPool(max(1, threads - 1), limits.INLINE_QUERY_NS)  # the loop's own is one more
+        self._give = give
+        others = max(1, threads - 1)  # the loop's own is one more
+        self.threads: _core.PlanPool[tuple[Filled, Reply]] = _core.PlanPool(others, limits.INLINE_QUERY_NS)
         self._is_ending = False
         self._will_help = False
         loop.add_reader(self.threads.fileno(), self.take)
 
     def submit(self, filled: Filled, reply: Reply) -> None:
-        self.threads.submit(filled.run, partial(_answer, filled, reply))
+        self.threads.submit(filled.run, (filled, reply))
         if not self._will_help:
             self._will_help = True
             self.loop.call_soon(self._help)
@@ -119,8 +128,8 @@ class _Pool:
             self.loop.call_soon(self._help)
 
     def take(self) -> None:
-        for answer in self.threads.take():
-            answer()
+        for filled, reply in self.threads.take():
+            self._give(filled, reply)
         if self._is_ending and not self.threads.busy:
             self.loop.remove_reader(self.threads.fileno())
 
@@ -128,7 +137,3 @@ class _Pool:
         """Is let go of once all that waits has run. On the loop."""
         self._is_ending = True
         self.take()
-
-
-def _answer(filled: Filled, reply: Reply) -> None:
-    reply(filled.answer())
