@@ -1,4 +1,4 @@
-"""The base type of items: the nodes of a query tree, of which each is an operator's one home.
+"""The base type of items, the nodes of a query tree. An item's file is the one home of its operator.
 
 Items are immutable and say what was queried, in Vespa's words. `index` is a field, a fieldset, or a pseudo-field such
 as `sddocname`. Text in an item is as the user wrote it: which tokens and stems it stands for depends on the field and

@@ -1,4 +1,4 @@
-"""The words of a query that are marked in shown texts: what items say of themselves, for one field.
+"""The words of a query that are marked in the shown texts of one field: what `Item.shown` gives.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#bolding
 """

@@ -1,5 +1,8 @@
 """`userQuery`, `userInput` and `text`: where text from a user stands in the tree of a statement, until
-`user_text.complete` puts the parsed text there; and `nonEmpty`, which says that it may not be empty."""
+`user_text.complete` puts the parsed text there; and `nonEmpty`, which says that it may not be empty.
+
+Importing the package `yql` registers their readers.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Refuses queries that are wrong whatever the documents: for what items say of themselves, for text that was encoded
-twice, and for match-phase by an attribute that cannot be its own.
+"""Refuses queries that are wrong whatever the documents: by the checks of their items, for text that was encoded twice,
+and for match-phase by an attribute that cannot be its own.
 
 Vespa: com.yahoo.search.searchers.InputCheckingSearcher, ValidateMatchPhaseSearcher
 """
