@@ -12,7 +12,7 @@ import threading
 import time
 
 from tests.container.search_nodes import remove, update
-from tests.container.test_text_requests import at_once, document, peers, text
+from tests.container.text_peers import at_once, document, peers, text
 
 
 def main() -> None:

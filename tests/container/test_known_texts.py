@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search.benchmark_headers import _REQUEST
 from paperwasp.http.messages import Request, Response
 from tests.container.search_nodes import put
-from tests.container.test_text_requests import Peers, peers
+from tests.container.text_peers import Peers, peers
 
 ASKED = {
     "yql": "select * from music where userQuery()",

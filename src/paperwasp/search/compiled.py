@@ -27,6 +27,7 @@ from paperwasp.features.bm25 import idf_of
 from paperwasp.features.native_query import NativeFeature
 from paperwasp.features.query_terms import significance_of
 from paperwasp.features.setting import QuerySetting
+from paperwasp.linguistics.detection import detect_all
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseOperator
@@ -77,6 +78,8 @@ class _Compiled(NamedTuple):
     """Those that are ranked by."""
     native: NativeFeature | None
     """What ranks in place of BM25."""
+    detects_language: bool
+    """Whether the text may be in another language than the plan's."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
 
@@ -98,6 +101,8 @@ class CompiledQueries:
         entry = self._known.get(id(query.template))
         compiled = self._compile(view, query.template) if entry is None else entry[1]
         if compiled is None or query.deadline_ns <= now_ns or compiled.document_type not in view.schemas:
+            return None
+        if compiled.detects_language and detect_all([query.text]):  # then its words have other stems
             return None
         known = known_words(view, compiled.document_type)
         snapshot = known.snapshot
@@ -201,6 +206,7 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
         filters,
         tuple(weights) if native is None else tuple(native.native.match),
         native,
+        not (words or query.match.language),
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
     )
 

@@ -1,0 +1,289 @@
+"""A content node that is asked with compiled plans and without, and random documents and queries for it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlencode
+
+from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.content.node import ContentNode
+from paperwasp.content.row_filling import RowFilling
+from paperwasp.http.messages import Request, Response
+from paperwasp.schema import parse_schemas
+from paperwasp.search.served import ServedSchemas
+from paperwasp.search.text_query import TextAnswer, TextQuery
+from paperwasp.service.content_service import ContentService
+from tests.container.search_nodes import Running, put
+
+SCHEMA = """
+schema music {
+  document music {
+    field title type string { indexing: index | summary
+      index: enable-bm25 }
+    field body type string { indexing: index | summary
+      index: enable-bm25 }
+    field parts type array<string> { indexing: index | summary
+      index: enable-bm25 }
+    field label type string { indexing: index | summary
+      match: word }
+    field year type int { indexing: attribute | summary }
+    field price type double { indexing: attribute }
+    field name type string { indexing: attribute | summary }
+    field sizes type array<int> { indexing: attribute }
+  }
+  fieldset default { fields: title, body }
+  fieldset mixed { fields: title, name }
+  rank-profile body { first-phase { expression: bm25(body) } }
+  rank-profile both { first-phase { expression: bm25(title) + bm25(body) } }
+  rank-profile tuned inherits body { rank-properties { bm25(body).k1: 0.4
+    bm25(body).b: 0.2 } }
+  rank-profile parts { first-phase { expression: bm25(parts) } }
+  rank-profile weighed { first-phase { expression: 3 * bm25(title) + bm25(body) } }
+  rank-profile dropping inherits body { first-phase { rank-score-drop-limit: 0.5 } }
+  rank-profile again inherits body { second-phase { expression: attribute(year) } }
+  rank-profile native { first-phase { expression: nativeRank } }
+  rank-profile few inherits native { rank-properties { nativeRank.attributeMatchWeight: 7
+    nativeAttributeMatch.weightTable.year: "linear(0,3)" } }
+  rank-profile matching { first-phase { expression: nativeFieldMatch(body) } }
+  document-summary short { summary title {} }
+  document-summary bold { summary body { bolding: on } }
+}
+"""
+WORDS = (
+    *(
+        "running",
+        "runs",
+        "cats",
+        "don't",
+        "rock-n-roll",
+        "blue",
+        "sorted_list",
+        "UTF-8",
+        "3.5",
+        "v2.0",
+        "x=y",
+        "Straße",
+        "naïve",
+    ),
+    *("der", "und", "nicht", "les", "dans"),
+    *("a", "the", "of", "in", "the", "the", "of", "a", "in"),
+)
+FILTERS = (
+    "year < {0}",
+    "year >= {0} and price < {0}.5",
+    "year in ({0}, 3, 7)",
+    "year = {0}",
+    "name contains 'n{0}'",
+    "sizes = {0}",
+    "({{weight: 300}}(year > {0}))",
+    "({{ranked: false}}(year > {0}))",
+    "title contains 'blue'",
+    "label contains 'l{0}'",
+    "!(year < {0})",
+    "body contains 'cats'",
+    "range(year, {0}, Infinity)",
+    "({{hitLimit: 20}}range(year, {0}, 30))",
+)
+
+
+class General(EmbeddedMessenger):
+    """Tells of each text that there is no plan for it."""
+
+    def __init__(self, messenger: EmbeddedMessenger) -> None:
+        super().__init__()
+        self._handlers = messenger._handlers
+
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+        reply(None)
+
+
+class Counting(EmbeddedMessenger):
+    """Counts the texts that a plan answered."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answered = 0
+
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None:
+        assert isinstance(message, TextQuery)
+
+        def counted(answer: object) -> None:
+            self.answered += isinstance(answer, TextAnswer)
+            reply(answer)
+
+        super().hand(address, message, counted)
+
+
+class Peers:
+    """The same content node, asked with plans and without."""
+
+    def __init__(self, compiled: Running, general: Running, messenger: Counting, service: ContentService) -> None:
+        self.compiled = compiled
+        self._general = general
+        self._messenger = messenger
+        self.service = service
+
+    @property
+    def answered(self) -> int:
+        """How many texts a plan has answered."""
+        return self._messenger.answered
+
+    def compare(self, **parameters: object) -> bytes:
+        """The answer, which is the same in both ways. Something else is asked before, so that its shape is prepared."""
+        self.compiled.answer(**parameters | ({"query": "warm up"} if "query" in parameters else {}))
+        found = self.compiled.answer(**parameters)
+        wanted = self._general.answer(**parameters)
+        assert (found.status, found.body) == (wanted.status, wanted.body), parameters
+        facts, others = found.about, wanted.about
+        assert isinstance(facts, tuple) and isinstance(others, tuple)
+        assert (facts[:2], facts[3]) == (others[:2], others[3]), parameters
+        return found.body
+
+    def fill_rows(self) -> None:
+        """Does at once what a chore does within a second: only documents in the row store are rendered by plans."""
+        node = self.compiled.nodes["media"]
+        filling = RowFilling(node.reader)
+        while node.reader.view().rows.limit < node.reader.view().limit:
+            filling()
+
+
+@contextmanager
+def peers() -> Iterator[Peers]:
+    schema = parse_schemas({"schemas/music.sd": SCHEMA}).schemas["music"]
+    messenger = Counting()
+    with ExitStack() as stack:
+        directory = Path(stack.enter_context(TemporaryDirectory()))
+        loop = asyncio.new_event_loop()
+        stack.callback(loop.close)
+        log = FileOperationLog(directory / "log")
+        stack.callback(log.close)
+        node = ContentNode(directory / "node", log)
+        stack.callback(node.stop)
+        node.configure(1, {"music": schema})
+        pool = WorkerPool("media")
+        stack.callback(pool.close)
+        service = ContentService(node, pool, ServedSchemas())
+        messenger.serve("content/media", service.handle)
+        config = SearchConfig((ClusterConfig("media", {"music": schema}),))
+        nodes = {"media": node}
+        compiled = Running(SearchHandler(messenger, config), nodes, loop)
+        general = Running(SearchHandler(General(messenger), config), nodes, loop)
+        stack.callback(lambda: loop.run_until_complete(asyncio.wait_for(_nothing(), 10)))
+        stack.callback(service.close)
+        yield Peers(compiled, general, messenger, service)
+
+
+async def _nothing() -> None:
+    """A turn of the loop."""
+
+
+def document(choice: random.Random, number: int) -> Any:
+    return put(
+        number,
+        title=text(choice, 4),
+        body=text(choice, 20),
+        parts=[text(choice, 3) for _ in range(choice.randrange(3))],
+        label=f"l{choice.randrange(4)}",
+        year=choice.randrange(40),
+        price=choice.randrange(80) / 2,
+        name=f"n{choice.randrange(40)}",
+        sizes=[choice.randrange(6) for _ in range(choice.randrange(4))],
+    )
+
+
+def text(choice: random.Random, words: int) -> str:
+    return " ".join(word(choice) for _ in range(choice.randint(1, words)))
+
+
+def word(choice: random.Random) -> str:
+    return choice.choice((*WORDS, f"w{int(choice.paretovariate(0.6)) % 500}"))
+
+
+INDEXES = ("body", "title", "parts", "default", "label", "mixed", "name")
+PROFILES = ("body", "both", "tuned", "parts", "weighed", "dropping", "again", "native", "few", "matching")
+PLAIN = (
+    *(("body", "body"), ("body", "tuned"), ("default", "both"), ("parts", "parts"), ("default", "body")),
+    *(
+        ("default", "native"),
+        ("default", "native"),
+        ("default", "few"),
+        ("body", "native"),
+        ("title", "matching"),
+        ("default", "matching"),
+    ),
+)
+"""Indexes, and profiles that rank by their fields."""
+MORE: Mapping[str, tuple[object, ...]] = {
+    "hits": (0, 1, 3, 50),
+    "offset": (1, 7, 1000),
+    "language": ("de", "en", "ja"),
+    "presentation.summary": ("short", "bold"),
+    "ranking.features.query(x)": (3,),
+    "model.filter": ("+blue",),
+    "timeout": ("9s",),
+}
+
+
+def query(choice: random.Random) -> dict[str, object]:
+    count = choice.choice((0, 0, 0, 1, 1, 2))
+    filters = [choice.choice(FILTERS).format(choice.choice((1, 5, 30))) for _ in range(count)]
+    index, ranking = (
+        choice.choice(PLAIN) if choice.random() < 0.7 else (choice.choice(INDEXES), choice.choice(PROFILES))
+    )
+    odd = choice.choice((word(choice), f"({word(choice)}) -{word(choice)}", f'"{text(choice, 3)}"', ""))
+    parts: dict[str, object] = {
+        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where "
+        + " and ".join(["userQuery()", *filters]),
+        "query": text(choice, 5) if choice.random() < 0.8 else odd,
+        "type": choice.choice(("any", "all", "phrase", "weakAnd", "weakAnd", "web")),
+        "ranking": ranking,
+        "default-index": index,
+        "nocache": choice.choice(("true", "false")),
+    }
+    return parts | {name: choice.choice(values) for name, values in MORE.items() if choice.random() < 0.08}
+
+
+def statement(choice: random.Random) -> dict[str, object]:
+    """A query for words that stand in its statement."""
+    index, ranking = choice.choice(PLAIN)
+
+    def contains() -> str:
+        field = index if choice.random() < 0.9 else choice.choice(INDEXES)
+        notes = choice.choice(("{stem: false}", "{weight: 200}", "{ranked: false}")) if choice.random() < 0.04 else ""
+        looked_for = word(choice) if choice.random() < 0.9 else text(choice, 3)
+        return f'{field} contains ({notes}"{looked_for}")'
+
+    words = [contains() for _ in range(choice.choice((1, 2, 2, 3, 4)))]
+    kind = choice.choice(("and", "and", "or", "weakAnd", "targets"))
+    if kind in ("and", "or"):
+        where = f" {kind} ".join(words)
+    else:
+        where = f"{'{targetHits: 5}' if kind == 'targets' else ''}weakAnd({', '.join(words)})"
+    count = choice.choice((0, 0, 0, 1, 1, 2))
+    filters = [choice.choice(FILTERS).format(choice.choice((1, 5, 30))) for _ in range(count)]
+    whole = " and ".join([f"({where})" if filters and kind != "and" else where, *filters])
+    parts: dict[str, object] = {
+        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where {whole}",
+        "ranking": ranking if choice.random() < 0.8 else choice.choice(PROFILES),
+        "nocache": choice.choice(("true", "false")),
+    }
+    return parts | {name: choice.choice(values) for name, values in MORE.items() if choice.random() < 0.08}
+
+
+def at_once(shared: Peers, asked: Sequence[dict[str, str]]) -> list[Response]:
+    handler = shared.compiled.handler
+
+    async def ask_all() -> list[Response]:
+        requests = [Request("GET", "/search/", urlencode({"timeout": "60s"} | each)) for each in asked]
+        return await asyncio.gather(*(handler.handle(request) for request in requests))
+
+    return shared.compiled._loop.run_until_complete(ask_all())
