@@ -18,7 +18,19 @@ from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.records import Entry, EntryKind, decode_entries, entry_of, records_of
 from paperwasp.document.ids import partition_of
 from paperwasp.document.operations import Operation, Put, Remove, Update
-from paperwasp.document.types import BOOL, DOUBLE, FLOAT, STRING, ArrayType, DataType, NumericType, tensor_field
+from paperwasp.document.types import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    INT,
+    LONG,
+    STRING,
+    ArrayType,
+    DataType,
+    DocumentType,
+    NumericType,
+    tensor_field,
+)
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.schema.model import Field
@@ -212,6 +224,22 @@ def test_json_of_the_layout_before_is_made_again() -> None:
 def test_what_could_not_be_replayed_is_not_logged(operation: Operation) -> None:
     with pytest.raises((InvalidInput, UnicodeEncodeError)):
         entry_of(operation, KIND, CODEC, 1)
+
+
+def test_what_was_read_as_the_layouts_fields_is_not_checked_again() -> None:
+    """Only where all fields of that type are here, as they are there: a deployment may come in between."""
+    wrong = {"year": 2**40}
+    same = DocumentType("music", {name: KIND.types[name] for name in ("title", "year")})
+    for other in (DocumentType("music", {"year": LONG}), DocumentType("music", {"year": INT, "gone": INT}), None):
+        for _ in range(2):
+            with pytest.raises(InvalidInput):
+                entry_of(Put(doc_id("a"), wrong, json=b"{}", read_as=other), KIND, CODEC, 1)
+            updates = (FieldUpdate("year", Assign(2**40)),)
+            with pytest.raises(InvalidInput):
+                entry_of(Update(doc_id("a"), updates, json=b"{}", read_as=other), KIND, CODEC, 1)
+    for number in range(20):
+        read_as = same if number % 2 else DocumentType("music", dict(same.fields))
+        assert entry_of(Put(doc_id("a"), wrong, json=b"{}", read_as=read_as), KIND, CODEC, 1).body == b"{}"
 
 
 def test_floats_are_shown_with_the_digits_they_have() -> None:

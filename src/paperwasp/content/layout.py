@@ -30,6 +30,7 @@ from paperwasp.document.types import (
     RAW,
     ArrayType,
     DataType,
+    DocumentType,
     MapType,
     TensorFieldType,
     WeightedSetType,
@@ -51,6 +52,8 @@ INDEX_MODE: Final = "index"
 """The mode of document types that are searched. Those of any other are stored only."""
 _VERSION: Final = 3
 _MOST_TYPES: Final = 0xFFFF
+_TYPES_COMPARED: Final = 8
+"""For so many it is kept whether a layout has their fields: containers have one, and another after a deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,21 @@ class TypeLayout:
     @cached_property
     def _checks(self) -> dict[str, Callable[[Any], bool]]:
         return {name: _check_of(field) for name, field in self.fields.items()}
+
+    @cached_property
+    def _compared(self) -> dict[int, tuple[DocumentType, bool]]:
+        """Document types by their identity, which they keep while they are here, and whether `has_all` is so."""
+        return {}
+
+    def has_all(self, document_type: DocumentType) -> bool:
+        """Whether the fields of a document type are here, with the same types: what was read as one is right."""
+        found = self._compared.get(id(document_type))
+        if found is None:
+            if len(self._compared) >= _TYPES_COMPARED:
+                self._compared.clear()
+            is_so = all(self.types.get(name) == data_type for name, data_type in document_type.fields.items())
+            found = self._compared[id(document_type)] = document_type, is_so
+        return found[1]
 
     @cached_property
     def unset_checks(self) -> dict[str, Callable[[Any], bool]]:

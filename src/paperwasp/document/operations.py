@@ -14,6 +14,7 @@ from dataclasses import field
 from enum import Enum
 
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate, Value
 from paperwasp.records import frozen
 
@@ -31,6 +32,8 @@ class Put:
     create: bool = False
     json: bytes = field(default=b"", compare=False, repr=False)
     """The fields as they are stored, where all of them are in JSON what they are here; empty: not made yet."""
+    read_as: DocumentType | None = field(default=None, compare=False, repr=False)
+    """The type whose fields these are, each with a value of its type; None: that is to be checked."""
 
 
 @frozen
@@ -45,6 +48,8 @@ class Update:
     required_us: int = 0
     json: bytes = field(default=b"", compare=False, repr=False)
     """The updates as they are logged, where all of them assign what is in JSON what it is here; empty: not made yet."""
+    read_as: DocumentType | None = field(default=None, compare=False, repr=False)
+    """The type whose fields are assigned, each a value of its type; None: that is to be checked."""
 
 
 @frozen

@@ -62,13 +62,14 @@ class PlainChanges:
 class _Alike:
     """Requests that are alike."""
 
-    __slots__ = ("_create", "_names", "_options", "_plain", "_targets")
+    __slots__ = ("_create", "_names", "_options", "_plain", "_targets", "_type")
 
     def __init__(self, names: tuple[str, str], options: Options, route: Route) -> None:
         self._names = names
         self._options = options
         self._create = bool(options.create)
         self._plain = route.plain
+        self._type = route.type
         self._targets = route.targets
 
     def read(self, name: str, body: bytes) -> Call | None:
@@ -82,7 +83,7 @@ class _Puts(_Alike):
         if (plain := self._plain.read_put(body)) is None:
             return None
         document_id = DocumentId(*self._names, name)
-        put = Put(document_id, plain.fields, None, self._create, plain.json)
+        put = Put(document_id, plain.fields, None, self._create, plain.json, self._type)
         return Call(document_id, self._targets, ApplyRequest(put, len(body)), self._options)
 
 
@@ -93,5 +94,5 @@ class _Updates(_Alike):
         if (plain := self._plain.read_update(body)) is None:
             return None
         document_id = DocumentId(*self._names, name)
-        update = Update(document_id, plain.updates, self._create, json=plain.json)
+        update = Update(document_id, plain.updates, self._create, json=plain.json, read_as=self._type)
         return Call(document_id, self._targets, ApplyRequest(update, len(body)), self._options)
