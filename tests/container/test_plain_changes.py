@@ -57,7 +57,7 @@ def test_what_is_plain_is_read_at_once(method: str, path: str, query: str, body:
         ("POST", "music/docid/1", "dryRun=true", MUSIC),
         ("POST", "music/docid/1", "cluster=two", MUSIC),
         ("POST", "music/docid/1", "timeout=x", MUSIC),
-        ("POST", "music/docid/1", "a=" + "b" * limits.DOCUMENT_INLINE_QUERY_CHARACTERS, MUSIC),
+        ("POST", "music/docid/1", "a=" + "b" * limits.ALIKE_CHANGE_CHARACTERS, MUSIC),
         ("POST", "music/docid/1", "", YEAR),
         ("POST", "music/docid/1", "", orjson.dumps({"fields": {"tags": ["a", 1]}})),
         ("DELETE", "music/docid/1", "", b""),
@@ -77,3 +77,7 @@ def test_a_bounded_number_of_kinds_of_requests_is_kept(monkeypatch: pytest.Monke
         request = Request("POST", "/document/v1/n/music/docid/1", f"x={number}", {}, MUSIC)
         assert changes.read(request) is not None
         assert len(changes._known) <= 3
+    for method, query in (("GET", ""), ("POST", "x=" + "y" * limits.ALIKE_CHANGE_CHARACTERS)):
+        known = dict(changes._known)
+        assert changes.read(Request(method, "/document/v1/n/music/docid/1", query, {}, MUSIC)) is None
+        assert changes._known == known

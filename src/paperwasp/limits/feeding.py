@@ -17,6 +17,8 @@ DOCUMENT_QUEUE_BYTES: Final = 512 * 1024 * 1024
 """The bodies of such messages: an eighth of the memory that a service has at least. A single larger one is taken."""
 ALIKE_CHANGES: Final = 256
 """Methods, starts of paths and query strings of puts and updates for which it is kept where they lead."""
+ALIKE_CHANGE_CHARACTERS: Final = 1024
+"""Of the start of a path with the query string; for longer ones nothing is kept."""
 GATHERING_PAUSES: Final = 4
 GATHERING_SECONDS: Final = 0.001
 """The writer waits so often, and so long each time, for the rest of the operations that come together."""

@@ -38,7 +38,7 @@ class PlainChanges:
         return alike.read(name, request.body)
 
     def _look_up(self, method: str, start: str, query: str) -> _Alike | None:
-        if method not in ("POST", "PUT"):
+        if method not in ("POST", "PUT") or len(start) + len(query) > limits.ALIKE_CHANGE_CHARACTERS:
             return None
         if len(self._known) >= limits.ALIKE_CHANGES:
             self._known.clear()
@@ -46,7 +46,7 @@ class PlainChanges:
         return found
 
     def _alike(self, method: str, start: str, query: str) -> _Alike | None:
-        if len(query) > limits.DOCUMENT_INLINE_QUERY_CHARACTERS or (names := plain_names(start)) is None:
+        if (names := plain_names(start)) is None:
             return None
         try:
             options = read_options(query, method)
@@ -73,6 +73,7 @@ class _Alike:
         self._targets = route.targets
 
     def read(self, name: str, body: bytes) -> Call | None:
+        """The document's name as it is in the path; None where the body is not plain."""
         raise NotImplementedError
 
 
