@@ -129,14 +129,12 @@ void PlanRun::add_children() {
     const Reader& reader = *snapshot_.reader;
     for (const auto& word : words_) {
         const int64_t score = is_weak ? word->weak_score : 1;
-        if (!all_ && word->parts.size() > 1) {
-            children_.push_back({score, {}, word.get()});
-            continue;
-        }
+        const bool is_whole = !all_ && word->parts.size() > 1;
+        if (is_whole) children_.push_back({score, {}, word.get()});
         for (const WordPart& part : word->parts) {
-            Child& child = children_.emplace_back(Child{score, {}});
+            if (!is_whole) children_.push_back({score, {}});
             for (const WordMatch& match : part.matches) {
-                child.matches.push_back(&match);
+                if (!is_whole) children_.back().matches.push_back(&match);
                 steps_ += match.terms.size() > 1 ? steps_of_phrase(reader, match.field, match.terms.data(), match.terms.size())
                                                  : reader.steps_of(match.field, match.terms[0]);
             }

@@ -158,7 +158,7 @@ class Filled(NamedTuple):
         begun_ns = time.monotonic_ns()
         try:
             hits = self._written([lid for _, lid, _ in left], [score for _, _, score in left])
-        except PaperwaspError:  # the general way will say so
+        except Exception:  # whatever is wrong, the general way will say so
             return None
         places = zip((place for place, _, _ in left), hits, strict=True)
         return TextAnswer(body, *about, run.writing_ns + time.monotonic_ns() - begun_ns, tuple(places))
@@ -192,17 +192,13 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     words, filters = _split(template, bound.setting.space)
     if template.words and not words:
         return None
-    indexes = (
-        tuple([index for index, word in zip(template.indexes, template.words, strict=True) if word in words])
-        if words
-        else template.indexes
-    )
+    indexes = [index for index, _ in words] or [template.index]
     return _Compiled(
         template,
         types[0],
         _plan(template, indexes, fields, native, step),
-        indexes,
-        words,
+        tuple(indexes),
+        tuple([word for _, word in words]),
         filters,
         tuple(weights) if native is None else tuple(native.native.match),
         native,
@@ -211,16 +207,21 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     )
 
 
-def _split(template: TextTemplate, space: SearchSpace) -> tuple[tuple[ItemTemplate, ...], tuple[ItemTemplate, ...]]:
+def _split(
+    template: TextTemplate, space: SearchSpace
+) -> tuple[Sequence[tuple[str, ItemTemplate]], tuple[ItemTemplate, ...]]:
     """The words of a statement that are looked for in texts, and what narrows these: words of attributes too, where all
     must match."""
     if template.composite != "and":
         return template.words, template.filters
-    words, others = list[ItemTemplate](), list[ItemTemplate]()
-    for number, word in enumerate(template.words):
-        fields = fields_of(template.indexes[number], space)
-        (words if fields and all(map(space.has_index, fields)) else others).append(word)
-    return tuple(words), (*others, *template.filters)
+    words, others = [], list[ItemTemplate]()
+    for index, word in template.words:
+        fields = fields_of(index, space)
+        if fields and all(map(space.has_index, fields)):
+            words.append((index, word))
+        else:
+            others.append(word)
+    return words, (*others, *template.filters)
 
 
 def _words_of(compiled: _Compiled, query: TextQuery) -> list[str]:

@@ -30,16 +30,16 @@ class TextTemplate:
 
     query: Query
     """One of them, as it is asked the general way."""
-    indexes: tuple[str, ...]
-    """The index that the words of the text are in, or that of each word."""
+    index: str
+    """The index that the words of the text are in."""
     composite: str
     """How they belong together: `or`, `and`, `weakAnd`, or `phrase`."""
     filters: tuple[ItemTemplate, ...] = ()
     """What makes each of the items that documents must match besides."""
     target_hits: int = 0
     """Of a weakAnd; 0: the default."""
-    words: tuple[ItemTemplate, ...] = ()
-    """What makes each of the words, where they are of the statement in place of a text."""
+    words: tuple[tuple[str, ItemTemplate], ...] = ()
+    """The index of each word and what makes it, where words are of the statement in place of a text."""
 
 
 class TextQuery(NamedTuple):

@@ -55,7 +55,7 @@ def text_template(prepared: PreparedQuery, plan: SearchPlan, written: tuple[str,
     target_hits = text.target_hits if isinstance(text, WeakAndItem) else 0
     for composite, make in _COMPOSITES.items():
         if text == make(index, target_hits):
-            return TextTemplate(query, (index,), composite, filters, target_hits)
+            return TextTemplate(query, index, composite, filters, target_hits)
     return None
 
 
@@ -83,11 +83,11 @@ def words_template(prepared: PreparedQuery, plan: SearchPlan, written: tuple[str
         return None
     return TextTemplate(
         query,
-        tuple([word.index for word in words if isinstance(word, WordItem)]),
+        "",
         _NAMES[type(whole)],
         tuple([_item_template(item, names) for item in others]),
         whole.target_hits if isinstance(whole, WeakAndItem) else 0,
-        tuple([_item_template(word, names) for word in words]),
+        tuple([(word.index, _item_template(word, names)) for word in words if isinstance(word, WordItem)]),
     )
 
 
