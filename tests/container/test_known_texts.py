@@ -117,6 +117,16 @@ def test_the_format_that_is_accepted_is_part_of_what_is_known(found: Peers) -> N
         assert packed.content_type == "application/cbor"
 
 
+def test_a_body_of_another_type_is_not_looked_at(found: Peers) -> None:
+    """Its text is that of the query string. Vespa: SearchHandler.java takes parameters from JSON bodies alone."""
+    headers = {"content-type": "text/plain"}
+    for text in ("w1", "w2", "w1", "w3"):
+        asked = replace(post(query=text), query=get(query="w1").query, headers=headers)
+        ids = [hit["id"] for hit in orjson.loads(answer(found, asked).body)["root"]["children"]]
+        assert ids == ["id:n:music::1"]
+    assert known(found) == 0
+
+
 def test_another_configuration_forgets_all(found: Peers) -> None:
     for text in ("w1", "w2"):
         answer(found, get(query=text))

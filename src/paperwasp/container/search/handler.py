@@ -157,11 +157,12 @@ class SearchHandler:
         if read is None or texts is None or self._environment.monotonic_ns is not time.monotonic_ns:
             return self._answer_all(request, config, started_ns, accepted, read)  # the core knows no other clock
         known = known_text(texts, read.pairs, read.shape, accepted, self._address_of(texts.cluster))
-        if known is not None and cut is not None:
+        text = read.pairs[texts.place][1]
+        if known is not None and cut is not None and cut.text == text:
             self._texts.put(cut, known)
         if known is None or read.cached is not None:
             return self._answer_all(request, config, started_ns, accepted, read)
-        return self._begin_text(request, config, started_ns, read.pairs[texts.place][1], known, read)
+        return self._begin_text(request, config, started_ns, text, known, read)
 
     def _begin_text(
         self,

@@ -16,6 +16,7 @@ from paperwasp import limits
 from paperwasp.application.query_profiles import REFERENCE
 from paperwasp.container.search.benchmark_headers import is_benchmark
 from paperwasp.container.search.cache import Key, key_of, sets_aside
+from paperwasp.container.search.request import JSON_TYPES
 from paperwasp.container.search.shapes import Pairs, Shape
 from paperwasp.container.search.text_requests import TextRequests, Window
 from paperwasp.core import _core
@@ -89,6 +90,8 @@ def cut_request(request: Request) -> CutRequest | None:
     if len(query) + len(body) > limits.REQUEST_FORM_BYTES or is_benchmark(request):
         return None
     is_post = bool(body) and request.method == "POST"
+    if is_post and request.content_type not in JSON_TYPES:
+        return None
     found = _core.cut_json(body) if is_post else _core.cut_query_string(query)
     if found is None:
         return None

@@ -21,7 +21,8 @@ from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
 from paperwasp.large_json import load_json
 
-_JSON: Final = ("application/json", "")
+JSON_TYPES: Final = ("application/json", "")
+"""The media types of bodies that are read as JSON."""
 _FORM: Final = "application/x-www-form-urlencoded"
 _REMEMBERED_CHARACTERS: Final = 4096
 _SELECT: Final = ("select.where", "select.grouping")
@@ -43,7 +44,7 @@ def parameter_pairs(request: Request) -> list[tuple[str, str]]:
         pairs = _query_pairs(request.query) if request.query else []
     if len(pairs) > limits.QUERY_PARAMETERS:
         raise _too_many()
-    if content_type in _JSON:
+    if content_type in JSON_TYPES:
         _check_together({name for name, _ in pairs})
     return pairs
 
@@ -122,7 +123,7 @@ def _body_pairs(request: Request, content_type: str) -> Iterable[tuple[str, str]
             return decode_form(request.body.decode()).items()
         except (UnicodeDecodeError, InvalidInput) as error:
             raise IllegalQuery(f"The form in the body is broken: {error}") from None
-    if content_type not in _JSON:
+    if content_type not in JSON_TYPES:
         return ()
     content = _json_object(request.body)
     if set(map(type, content.values())) == {str}:
