@@ -96,7 +96,7 @@ def cut_request(request: Request) -> CutRequest | None:
     if found is None:
         return None
     rest, text = found
-    if text[:_REFERENCE_LENGTH] == REFERENCE:  # in a query profile's eyes it is another parameter
+    if text[:_REFERENCE_LENGTH] == REFERENCE:  # a query profile takes it for the name of another parameter
         return None
     accept = headers.get("accept")
     return CutRequest((rest, query, accept, headers.get("content-type")) if is_post else (rest, accept), text)
