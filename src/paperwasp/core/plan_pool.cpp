@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <system_error>
@@ -126,11 +127,16 @@ size_t PlanPool::busy() const {
 }
 
 PlanPool::Job* PlanPool::next() {
-    std::deque<Job*>& jobs = short_.empty() ? long_ : short_;
-    if (jobs.empty()) return nullptr;
-    if (&jobs == &long_ && running_long_ > 0 && running_long_ + 1 >= threads_.size()) return nullptr;
-    Job* const job = jobs.front();
-    jobs.pop_front();
+    const size_t threads = threads_.size(), running_short = running_ - running_long_;
+    std::deque<Job*>* jobs = nullptr;
+    if (!short_.empty() && running_short < std::max<size_t>(1, threads - 1)) {
+        jobs = &short_;
+    } else if (!long_.empty() && running_long_ < (threads > 2 ? threads - 1 : threads)) {
+        jobs = &long_;
+    }
+    if (jobs == nullptr) return nullptr;
+    Job* const job = jobs->front();
+    jobs->pop_front();
     return job;
 }
 

@@ -1,8 +1,9 @@
 // PlanPool: threads of the core that run plans, and never take the interpreter's lock.
 //
 // The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a
-// query costs the loop a place in two queues, and no two threads fight for the lock. Runs that take little time do not wait for those that
-// take long: these come after them, and leave one thread free where there are several.
+// query costs the loop a place in two queues, and no two threads fight for the lock. Runs that take little time come before those that take
+// long. Of n threads n - 1 run what takes little time, since the loop runs some of it as well (`help`); what takes long, which the loop
+// never runs, has n threads where there are two, and n - 1 where there are more.
 //
 // Threads: `submit`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects of
 // Python are counted up and down by the callers only.

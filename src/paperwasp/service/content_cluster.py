@@ -31,6 +31,7 @@ from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.text_query import TextQuery
 from paperwasp.service.content_service import ContentService
 from paperwasp.service.query_threads import query_threads
 
@@ -212,9 +213,13 @@ class _Waiting:
         self._handler: Any = None
 
     def handle(self, message: Any, reply: Reply) -> None:
-        """Errors: Overload where too many wait."""
+        """A query for a compiled plan does not wait: it is asked again the general way, whose time is looked at.
+        Errors: Overload where too many wait."""
         with self._lock:
             if self._handler is None:
+                if type(message) is TextQuery:
+                    reply(None)
+                    return
                 if len(self._messages) >= limits.RESTART_WAITING_MESSAGES:
                     raise Overload("the content cluster is being restarted, and too many requests wait for it already")
                 self._messages.append((message, reply))

@@ -64,7 +64,7 @@ class ContentService:
         self._gate = gate or FeedGate("content")
         self._queries = 0
         self._compiled = CompiledQueries(served)
-        self._runs = PlanRuns(limits.QUERY_THREADS)
+        self._runs = PlanRuns(limits.QUERY_THREADS, self._inline_lock)
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle, self.handle_all)
@@ -142,11 +142,16 @@ class ContentService:
 
     def _search_text(self, query: TextQuery, reply: Reply) -> None:
         """Answer by a compiled plan; None where there is none for the query."""
-        filled = self._compiled.fill(self._node.reader.view(), query, time.monotonic_ns())
+        filled = None
+        if self._inline_lock.acquire(blocking=False):
+            try:
+                filled = self._compiled.fill(self._node.reader.view(), query, time.monotonic_ns())
+            finally:
+                self._inline_lock.release()
         if filled is None:
             reply(None)
-            return
-        self._runs.start(filled, reply)
+        else:
+            self._runs.start(filled, reply)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)

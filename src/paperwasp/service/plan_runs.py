@@ -12,13 +12,17 @@ What takes long goes there in any case. When the loop has nothing else to do, it
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
+from typing import Final
 
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.search.compiled import Filled
 from paperwasp.search.text_query import TextAnswer
+
+_LOG: Final = logging.getLogger("paperwasp.search")
 
 Reply = Callable[[TextAnswer | None], None]
 
@@ -26,8 +30,10 @@ Reply = Callable[[TextAnswer | None], None]
 class PlanRuns:
     """The runs of one content cluster."""
 
-    def __init__(self, threads: int) -> None:
+    def __init__(self, threads: int, reading: threading.Lock) -> None:
+        """`reading` is held while hits are read from the node; where it is taken, they are found the general way."""
         self._threads = threads
+        self._reading = reading
         self._pool: _Pool | None = None
         self._lock = threading.Lock()
         self._is_closed = False
@@ -50,12 +56,27 @@ class PlanRuns:
             reply(None)
             return
         filled.run.run()
-        self._give(filled, reply)
+        reply(self._answer(filled))
+
+    def _answer(self, filled: Filled) -> TextAnswer | None:
+        if not self._reading.acquire(blocking=False):
+            return None
+        try:
+            answer = filled.answer()
+        except Exception:
+            _LOG.exception("A compiled plan failed")
+            return None
+        finally:
+            self._reading.release()
+        self.answered += answer is not None
+        return answer
 
     def _give(self, filled: Filled, reply: Reply) -> None:
-        answer = filled.answer()
-        self.answered += answer is not None
-        reply(answer)
+        """Whatever happens to one answer, the others are given."""
+        try:
+            reply(self._answer(filled))
+        except Exception:
+            _LOG.exception("The answer of a compiled plan was not taken")
 
     def resize(self, threads: int) -> None:
         """Has so many threads from now on."""
@@ -108,8 +129,7 @@ class _Pool:
         """`give`: gives the answer of a run to the one who asked."""
         self.loop = loop
         self._give = give
-        others = max(1, threads - 1)  # the loop's own is one more
-        self.threads: _core.PlanPool[tuple[Filled, Reply]] = _core.PlanPool(others, limits.INLINE_QUERY_NS)
+        self.threads: _core.PlanPool[tuple[Filled, Reply]] = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
         self._is_ending = False
         self._will_help = False
         loop.add_reader(self.threads.fileno(), self.take)
@@ -134,6 +154,6 @@ class _Pool:
             self.loop.remove_reader(self.threads.fileno())
 
     def end(self) -> None:
-        """Is let go of once all that waits has run. On the loop."""
+        """Stops listening when all queued runs have finished. On the loop."""
         self._is_ending = True
         self.take()

@@ -25,7 +25,7 @@ from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.kept_queries import Kept, KeptQueries
 from paperwasp.container.search.known_texts import CutRequest, KnownText, KnownTexts, cut_request, known_text
 from paperwasp.container.search.large_answers import has_many_groups, is_large, yielding
-from paperwasp.container.search.merge import TIMED_OUT, Answer, merged
+from paperwasp.container.search.merge import GRACE_SECONDS, TIMED_OUT, Answer, merged
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.plan import SearchPlan
 from paperwasp.container.search.prepare import plan_search, prepare_query
@@ -61,8 +61,6 @@ _YQL_TIMEOUT: Final = compile_later(r"\btimeout\s+([0-9]{1,10})\b", re.IGNORECAS
 _YQL_END: Final = 1000
 """Characters: its last clauses, without a grouping."""
 _STAMP: Final = StampRequest()
-GRACE_SECONDS: Final = 0.05
-"""How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
 
 _JSON_FORMATS: Final = ("", "json")
@@ -186,8 +184,9 @@ class SearchHandler:
                 self.cache.put(known.key(text), response, config, {texts.cluster: found.stamp})
             return response
 
-        reply = TextReply(answer_of)
-        self._messenger.hand(known.address, known.query(text, started_ns), reply)
+        query = known.query(text, started_ns)
+        reply = TextReply(answer_of, query.deadline_ns)
+        self._messenger.hand(known.address, query, reply)
         return reply.begun
 
     def _read_outline(self, request: Request, config: SearchConfig, accepted: str) -> _Outline | None:

@@ -23,6 +23,8 @@ from paperwasp.search.grouping import merged_results
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 
 TIMED_OUT: Final = 12
+GRACE_SECONDS: Final = 0.05
+"""How long a content node may overrun the deadline, which it keeps itself, before its answer is no longer awaited."""
 
 Answer = tuple[str, SearchResponse | SearchError]
 """A cluster, and what it said or the error to show for it."""

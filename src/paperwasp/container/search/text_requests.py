@@ -11,12 +11,15 @@ and its time goes the general way, as does every text that is not plain; the ans
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.container.search.config import NO_QUERY_LIMITS
+from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
@@ -32,6 +35,7 @@ from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple_terms import DEFAULT_INDEX
 from paperwasp.yql.user_text import UserText
 
+_LOG: Final = logging.getLogger("paperwasp.search")
 _QUERY: Final = "model.queryString"
 _JSON_FORMATS: Final = ("", "json")
 _WINDOWS, _WINDOW_CHARACTERS = 32, 256
@@ -78,9 +82,9 @@ class TextRequests:
         window = self._windows.get(key, ...)
         if window is ...:
             window = self._window(shape)
-            if len(self._windows) >= _WINDOWS:
-                self._windows.clear()
             if sum(map(len, key)) <= _WINDOW_CHARACTERS:
+                if len(self._windows) >= _WINDOWS:
+                    self._windows.clear()
                 self._windows[key] = window
         return window
 
@@ -122,11 +126,16 @@ class TextRequests:
 class TextReply:
     """Takes the answer to a query of a text, now or later and from any thread, and makes the request's answer of it."""
 
-    __slots__ = ("_answer_of", "_loop", "_pending", "_response")
+    __slots__ = ("_answer_of", "_deadline_ns", "_loop", "_pending", "_response", "_timer")
 
-    def __init__(self, answer_of: Callable[[object], Response | Coroutine[Any, Any, Response]]) -> None:
-        """`answer_of` makes the response of what was found, on the event loop, or what is to be run for it."""
+    def __init__(
+        self, answer_of: Callable[[object], Response | Coroutine[Any, Any, Response]], deadline_ns: int
+    ) -> None:
+        """`answer_of` makes the response of what was found, on the event loop, or what is to be run for it. What has
+        not come soon after the deadline, on the monotonic clock, is as good as nothing."""
         self._answer_of = answer_of
+        self._deadline_ns = deadline_ns
+        self._timer: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self._response: Response | Coroutine[Any, Any, Response] | None = None
         self._pending: PendingAnswer | None = None
@@ -143,10 +152,21 @@ class TextReply:
         if self._response is not None:
             return self._response
         self._pending = PendingAnswer()
+        left_seconds = (self._deadline_ns - time.monotonic_ns()) / 1e9 + GRACE_SECONDS
+        self._timer = self._loop.call_later(left_seconds, self._take, None)
         return self._pending
 
     def _take(self, found: object) -> None:
-        self._response = response = self._answer_of(found)
+        if self._response is not None:  # it came too late
+            return
+        try:
+            response = self._answer_of(found)
+        except Exception:
+            _LOG.exception("the answer to a text failed")
+            response = self._answer_of(None)
+        self._response = response
+        if self._timer is not None:
+            self._timer.cancel()
         if self._pending is None:
             return
         if isinstance(response, Response):
