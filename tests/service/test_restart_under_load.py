@@ -13,6 +13,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.cluster.messenger import Reply
 from paperwasp.errors import InternalError, Overload
+from paperwasp.operators.word import WordItem
+from paperwasp.search.query import Match, Query
+from paperwasp.search.text_query import TextQuery, TextTemplate
 from paperwasp.service import content_cluster
 from tests import web
 from tests.service.in_process import Deployed, active, deployed_service
@@ -121,3 +124,16 @@ def test_what_waits_is_told_when_there_is_nobody_to_serve_it() -> None:
     waiting.refuse(InternalError("gone"))
     waiting.handle("two", answers.append)
     assert [str(answer) for answer in answers] == ["gone", "gone"]
+
+
+def test_a_query_for_a_plan_does_not_wait() -> None:
+    """It is asked again the general way, whose time is looked at."""
+    template = TextTemplate(Query(Match(WordItem("title", "blue"))), "title", "or")
+    query = TextQuery(template, "blue", 10, 0, 1)
+    waiting = content_cluster._Waiting()
+    answers: list[object] = []
+    waiting.handle(query, answers.append)
+    assert answers == [None]
+    waiting.release(lambda message, reply: reply(message))
+    waiting.handle(query, answers.append)
+    assert answers == [None, query]

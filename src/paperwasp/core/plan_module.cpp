@@ -85,8 +85,8 @@ nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::han
         std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
     if (accept) {
-        if (accept->size() * 64 < nb::cast<const Snapshot&>(snapshot_object).reader->limit())
-            throw nb::value_error("the bitmap does not cover all documents");
+        if (accept->size() != nb::cast<const Snapshot&>(snapshot_object).live->size())
+            throw nb::value_error("the bitmap does not cover the documents of the snapshot");
         run->look_within(*accept, attribute);
     }
     std::vector<UnknownWord> unknown;

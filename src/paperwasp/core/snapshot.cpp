@@ -34,6 +34,18 @@ std::shared_ptr<Words> Snapshot::words(const std::string& index) const {
     return words_.emplace(index, std::make_shared<Words>(most_words)).first->second;
 }
 
+void Snapshot::add_word(const std::string& index, Word word) {
+    {
+        const std::lock_guard lock(mutex_);
+        added_ += 1 + word.text.size() / WORD_BYTES;
+        if (added_ > MOST_FULL * most_words) {
+            words_.clear();
+            added_ = 1 + word.text.size() / WORD_BYTES;
+        }
+    }
+    words(index)->add(std::move(word));
+}
+
 std::optional<Snapshot::Field> Snapshot::field(const std::string& name) const {
     const std::lock_guard lock(mutex_);
     const auto found = fields_.find(name);
@@ -81,7 +93,7 @@ void add_word(Snapshot& snapshot, const std::string& index, std::string text, in
             word.parts.back().matches.push_back({field, terms, frequency});
         }
     }
-    snapshot.words(index)->add(std::move(word));
+    snapshot.add_word(index, std::move(word));
 }
 
 }  // namespace

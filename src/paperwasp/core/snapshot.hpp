@@ -23,6 +23,8 @@
 namespace paperwasp {
 
 constexpr size_t MOST_INDEXES = 256;  // whose words a snapshot keeps, languages apart
+constexpr size_t MOST_FULL = 4;       // indexes whose words may be as many as those of one may
+constexpr size_t WORD_BYTES = 64;     // of a word that counts as one
 
 // What a word of a query matches in one field: a term, or terms next to each other.
 struct WordMatch {
@@ -53,7 +55,7 @@ class Words {
 
     // nullptr: the general steps have not found it yet.
     std::shared_ptr<const Word> find(std::string_view text) const;
-    // Where there are too many, the others go.
+    // When full, all words are dropped first.
     void add(Word word);
 
   private:
@@ -72,11 +74,13 @@ class Snapshot {
     In<uint8_t> changed;
     In<uint8_t> gids;
     uint32_t first_lid = 0;  // rows below are of an earlier layout
-    size_t most_words = 0;   // of each index
+    size_t most_words = 0;   // of each index; of all together MOST_FULL times as many
     const Reader* reader = nullptr;
     nb::object reader_owner;
 
     std::shared_ptr<Words> words(const std::string& index) const;
+    // Says what a word of an index is. When the snapshot is full, the words of all indexes are dropped first.
+    void add_word(const std::string& index, Word word);
 
     // A field's number, and its average length in tokens, where a plan has asked for it.
     struct Field {
@@ -89,6 +93,7 @@ class Snapshot {
   private:
     mutable std::mutex mutex_;
     mutable std::map<std::string, std::shared_ptr<Words>> words_;
+    size_t added_ = 0;  // words since all were dropped; long ones count as several
     std::map<std::string, Field> fields_;
 };
 

@@ -65,6 +65,9 @@ class InItem(TermItem):
             if not is_fit(value):
                 raise InvalidQuery(f"in '{name}': expected {wanted}, but got {value}")
 
+    def lookups(self) -> int:
+        return len(self.values)
+
     def plan(self, space: SearchSpace) -> Operator:
         matches: list[FieldMatch] = []
         for field in fields_of(self.index, space):

@@ -11,7 +11,7 @@ specification: the answers are the same bytes.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import repeat
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
-from paperwasp.operators.item import plan
+from paperwasp.operators.item import Item, plan
 from paperwasp.operators.term import AttributeMatch, IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
@@ -42,6 +42,7 @@ from paperwasp.operators.word import WordItem, fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.program import Bm25Field
+from paperwasp.schema.model import Schema
 from paperwasp.search.bind import bind_to_write, indexed_types, known_words, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.fill import hits_of
@@ -60,7 +61,7 @@ _KEPT_CHARACTERS: Final = 256
 _KEY_BYTES: Final = 1024
 """About what such a bitmap takes beside its own bytes."""
 _MOST_LOOKUPS: Final = 2
-"""How often words are asked for that a snapshot does not know: they may make room for each other."""
+"""How often words are asked for that a snapshot does not know: describing one may evict another."""
 
 
 class _Compiled(NamedTuple):
@@ -68,6 +69,8 @@ class _Compiled(NamedTuple):
 
     template: TextTemplate
     document_type: str
+    schema: Schema
+    """That of the document type: a view with another is asked the general way until its profiles are compiled."""
     plan: _core.Plan
     indexes: tuple[str, ...]
     """That of all words, or of each."""
@@ -89,7 +92,7 @@ class CompiledQueries:
 
     def __init__(self, served: ServedSchemas) -> None:
         self._served = served
-        self._known: dict[int, tuple[TextTemplate, _Compiled | None]] = {}
+        self._known: dict[int, _Compiled | None] = {}
         self._pages = served.pages
         """Those of the schemas that the plans were compiled for."""
 
@@ -98,9 +101,12 @@ class CompiledQueries:
         if self._served.pages is not self._pages:
             self._known.clear()
             self._pages = self._served.pages
-        entry = self._known.get(id(query.template))
-        compiled = self._compile(view, query.template) if entry is None else entry[1]
-        if compiled is None or query.deadline_ns <= now_ns or compiled.document_type not in view.schemas:
+        compiled = self._known.get(query.template.number, ...)
+        if compiled is ...:
+            compiled = self._compile(view, query.template)
+        if compiled is None or query.deadline_ns <= now_ns:
+            return None
+        if view.schemas.get(compiled.document_type) is not compiled.schema:
             return None
         if compiled.detects_language and detect_all([query.text]):  # then its words have other stems
             return None
@@ -133,7 +139,7 @@ class CompiledQueries:
             return None
         if len(self._known) >= limits.PREPARED_QUERIES:
             self._known.clear()
-        self._known[id(template)] = template, compiled
+        self._known[template.number] = compiled
         return compiled
 
 
@@ -179,6 +185,8 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     types = indexed_types(view, query)
     if len(types) != 1 or streaming_types(view, query) or not _is_plain(query):
         return None
+    if not _is_planned_soon(query.match.tree.walk()):
+        return None
     (bound,) = BoundSearch(view, query, served, small=True).bound
     profile = bound.profile
     weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
@@ -196,6 +204,7 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     return _Compiled(
         template,
         types[0],
+        view.schemas[types[0]],
         _plan(template, indexes, fields, native, step),
         tuple(indexes),
         tuple([word for _, word in words]),
@@ -234,6 +243,11 @@ def _native_of(profile: CompiledProfile) -> NativeFeature | None:
     feature = profile.first_phase.feature
     compute = None if feature is None else feature.compute
     return compute if isinstance(compute, NativeFeature) else None
+
+
+def _is_planned_soon(items: Iterable[Item]) -> bool:
+    """Whether planning the items may hold others up: it is done where they are asked."""
+    return sum(item.lookups() for item in items) <= limits.INLINE_QUERY_ITEMS
 
 
 def _is_plain(query: Query) -> bool:
@@ -323,7 +337,7 @@ none: it matches in another way."""
 
 
 def _alone(item: WordItem, space: SearchSpace) -> tuple[int, _Parts]:
-    """What a word scores in a weakAnd, and what it is that matches by itself."""
+    """What a word scores in a weakAnd, and the terms it stands for where it stands alone."""
     operator = plan(item, space)
     parts: _Parts = []
     for term in operator.children if type(operator) is AndOperator else (operator,):
@@ -370,9 +384,12 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
         return None
     language = template.query.match.language
     found, terms = space.accept, list[TermOperator]()
+    items = [item.fill(query.literals) for item in compiled.filters]
+    if not _is_planned_soon(items):
+        return None
     try:
-        for item in compiled.filters:
-            operator = plan(item.fill(query.literals), replace(space, language=language) if language else space)
+        for item in items:
+            operator = plan(item, replace(space, language=language) if language else space)
             terms += operator.terms()
             if operator.targets_hits or operator.depends_on_hits:
                 return None
@@ -390,10 +407,10 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
     return found, attribute
 
 
-def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[TextTemplate, tuple[str, ...]]:
-    """What the documents that filters leave are kept by: the template, and the literals of the filters."""
+def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[int, tuple[str, ...]]:
+    """What the documents that filters leave are kept by: the template's number, and the literals of the filters."""
     literals = query.literals
-    return query.template, tuple([literals[slot] for item in compiled.filters for slot in item.slots])
+    return query.template.number, tuple([literals[slot] for item in compiled.filters for slot in item.slots])
 
 
 def _attribute_match(

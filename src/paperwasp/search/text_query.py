@@ -8,6 +8,8 @@ has none is answered by None, and the query is asked the general way, whose answ
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
+from itertools import count
 from typing import NamedTuple
 
 from paperwasp.operators.item import Item
@@ -40,6 +42,8 @@ class TextTemplate:
     """Of a weakAnd; 0: the default."""
     words: tuple[tuple[str, ItemTemplate], ...] = ()
     """The index of each word and what makes it, where words are of the statement in place of a text."""
+    number: int = field(default_factory=count().__next__)
+    """Another for each template of this process."""
 
 
 class TextQuery(NamedTuple):

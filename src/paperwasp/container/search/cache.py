@@ -63,11 +63,9 @@ class SearchCache:
         return found
 
     def may_have(self, key: Key, config: object) -> bool:
-        """Whether an answer is kept for a request, which is a look-up of its own if there is none."""
+        """Whether an answer is kept for a request; counts no look-up."""
         self._keep_only(config)
-        found = key in self._answers
-        self.lookups += not found
-        return found
+        return key in self._answers
 
     def put(self, key: Key, response: Response, config: object, stamps: Mapping[str, int]) -> None:
         """Keeps an answer unless it is too large."""

@@ -180,6 +180,7 @@ class SearchHandler:
             if not isinstance(found, TextAnswer):  # what is wrong, or not a text alone, is found the general way
                 return self._answer_all(request, config, started_ns, known.accepted, read)
             response = texts.response_of(found)
+            self.cache.lookups += known.reads_cache and read is None  # the general way counts its own
             if texts.may_be_kept:
                 self.cache.put(known.key(text), response, config, {texts.cluster: found.stamp})
             return response

@@ -24,6 +24,8 @@ from paperwasp.http.messages import Request
 from paperwasp.search.text_query import TextQuery
 
 _REFERENCE_LENGTH: Final = len(REFERENCE)
+_HEADER_CHARACTERS: Final = 1024
+"""The longest value of a header field that is kept."""
 
 
 class CutRequest(NamedTuple):
@@ -98,8 +100,10 @@ def cut_request(request: Request) -> CutRequest | None:
     rest, text = found
     if text[:_REFERENCE_LENGTH] == REFERENCE:  # a query profile takes it for the name of another parameter
         return None
-    accept = headers.get("accept")
-    return CutRequest((rest, query, accept, headers.get("content-type")) if is_post else (rest, accept), text)
+    accept, content_type = headers.get("accept"), headers.get("content-type")
+    if max(len(accept or ""), len(content_type or "")) > _HEADER_CHARACTERS:
+        return None
+    return CutRequest((rest, query, accept, content_type) if is_post else (rest, accept), text)
 
 
 def known_text(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownText | None:
