@@ -236,7 +236,7 @@ void PlanRun::run() noexcept {
     const Until until(match_end_ns_);
     try {
         search();
-    } catch (...) {  // out of time or memory: the general way says what is to be said
+    } catch (...) {  // out of time or memory: search/search.py reports the error
         is_whole_ = false;
     }
 }

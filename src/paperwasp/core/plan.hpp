@@ -83,8 +83,8 @@ class PlanRun {
         double score;
     };
 
-    // Answers the query; afterwards `is_whole` tells whether `answer` is its answer but for the hits that are left, or the general way must
-    // be gone.
+    // Answers the query. Afterwards `is_whole` tells whether `answer` is its answer but for the hits that are left; if not, the query must
+    // be run by search/search.py instead.
     void run() noexcept;
 
     bool is_whole() const { return is_whole_; }
@@ -105,7 +105,7 @@ class PlanRun {
         const Word* whole = nullptr;
     };
 
-    // What documents match, one by one or as a weakAnd has it.
+    // One of the ways in which documents match: a child of the OR, of the AND, or of the weakAnd, where it has a score.
     struct Child {
         int64_t score;
         std::vector<const WordMatch*> matches;  // any of them

@@ -3,8 +3,8 @@
 // It holds counted references to all that it points into, so a plan that runs needs no object of Python. What words stand for is found by
 // the general steps, the first time that a query of the view has them, and kept here.
 //
-// Threads: any number may read. Words and fields are added under a lock, and never changed. Of what it points into, `changed` alone is
-// written meanwhile, by the writer: bytes go from 0 to 1, and are read as atomics.
+// Threads: any number may read. Words are added under a lock and never changed; fields are read as copies, under it. Of what it points
+// into, `changed` alone is written meanwhile, by the writer: bytes go from 0 to 1, and are read as atomics.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 """A content node at its address: which message goes where.
 
 Operations go past the gate of feeding to the node's queue and are answered by its writer; short queries are answered on
-the thread that asks; everything else runs on the worker pool, where what takes little time does not wait for what takes
-long, visits on a share of it. Reindexing begins on the pool, which finds the documents, and is answered by the writer.
+the thread that asks, and compiled plans there or on threads of the core; everything else runs on the worker pool, where
+what takes little time does not wait for what takes long, visits on a share of it. Reindexing begins on the pool, which
+finds the documents, and is answered by the writer.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The search handler: one request in, one answer out, whatever goes wrong.
 
     request → parameters → plan (a Query for each content cluster) → messenger → merge → JSON, CBOR or XML
+    request without its text, known from before → TextQuery → messenger → JSON      (the fast way: compiled plans)
 
 Runs on the event loop and never blocks it. The configuration is one reference, read once for each request.
 Vespa: https://docs.vespa.ai/en/reference/api/query.html

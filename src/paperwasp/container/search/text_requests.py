@@ -181,7 +181,8 @@ class TextReply:
 
 
 def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
-    """The requests of the shape of one that was prepared; None: they are more than a text."""
+    """The requests of the shape of one that was prepared; None: they say more than a text, a page, a timeout and the
+    values of filters."""
     if not prepared.serves_others or shape.is_whole or not _is_plain(prepared):
         return None
     form, has_text = shape.form, prepared.tree is not None and prepared.tree.text is not None
