@@ -127,6 +127,18 @@ def test_a_body_of_another_type_is_not_looked_at(found: Peers) -> None:
     assert known(found) == 0
 
 
+def test_a_text_beside_words_of_the_statement_is_not_what_is_looked_for(found: Peers) -> None:
+    """Also where both are the same."""
+    yql = "select * from music where body contains 'w1'"
+    for text in ("w1", "w2", yql, "w3", yql.replace("w1", "w2"), "w1"):
+        ids = [hit["id"] for hit in orjson.loads(answer(found, get(query=text, yql=yql)).body)["root"]["children"]]
+        assert ids == ["id:n:music::1"]
+    other = yql.replace("w1", "w2")
+    ids = [hit["id"] for hit in orjson.loads(answer(found, get(query=yql, yql=other)).body)["root"]["children"]]
+    assert ids == ["id:n:music::2"]
+    assert known(found) == 0
+
+
 def test_another_configuration_forgets_all(found: Peers) -> None:
     for text in ("w1", "w2"):
         answer(found, get(query=text))

@@ -157,7 +157,7 @@ class SearchHandler:
             return self._answer_all(request, config, started_ns, accepted, read)  # the core knows no other clock
         known = known_text(texts, read.pairs, read.shape, accepted, self._address_of(texts.cluster))
         text = read.pairs[texts.place][1]
-        if known is not None and cut is not None and cut.text == text:
+        if known is not None and cut is not None and cut.text == text and not texts.template.words:
             self._texts.put(cut, known)
         if known is None or read.cached is not None:
             return self._answer_all(request, config, started_ns, accepted, read)
