@@ -23,7 +23,7 @@ from paperwasp.grouping.binding import Binding, bound_request
 from paperwasp.grouping.execution import Hits, execute
 from paperwasp.grouping.expression import Expression
 from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.facets import facet, is_facet
+from paperwasp.grouping.facets import facet, facet_bytes, is_facet
 from paperwasp.grouping.filters import bind_filter
 from paperwasp.grouping.memory import held_bytes
 from paperwasp.grouping.partial import PartialResult
@@ -135,7 +135,7 @@ def test_facets_are_as_the_general_steps_and_the_oracle_have_them(number: int) -
     assert found is not None
     assert found.number == wanted.number == 3
     assert columns_in(found) == columns_in(wanted)
-    assert held_bytes(found) == held_bytes(wanted)
+    assert held_bytes(found) == held_bytes(wanted) == facet_bytes(found)
     with patch("paperwasp.grouping.facets.PART_ROWS", 1):
         for threads in (2, 5):
             for together in (by_one, by_all):

@@ -62,10 +62,12 @@ def facet(
 
 
 def facet_bytes(result: PartialResult) -> int:
-    """What the groups of a facet take in memory: `memory.held_bytes` without those of the root."""
-    groups = result.levels[1]
-    each = groups.parents.itemsize + groups.ids.data.itemsize + 8 * (1 + len(groups.states))
-    return len(groups.parents) * each
+    """What the groups of a facet take in memory: `memory.held_bytes` of what is made here."""
+    held = 0
+    for groups in result.levels:
+        each = groups.parents.itemsize + groups.ids.data.itemsize + 8 * (1 + len(groups.states))
+        held += len(groups.parents) * each
+    return held
 
 
 _Counted = tuple[NDArray[Any], Numbers, NDArray[np.float64], NDArray[np.uint32]]
