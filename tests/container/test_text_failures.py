@@ -16,6 +16,7 @@ from paperwasp.container.search.text_requests import TextRequests
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.compiled import Filled
 from paperwasp.search.text_query import TextAnswer
+from paperwasp.service.plan_runs import _Pool
 from tests.container.search_nodes import put
 from tests.container.text_peers import Peers, at_once, document, peers, text
 
@@ -151,3 +152,21 @@ def test_a_lookup_counts_once(shared: Peers) -> None:
         return cache.lookups - before
 
     assert [lookups(query) for query in ("the", "of", "a", "a the", "(a) the", "a the")] == [1] * 6
+
+
+@pytest.mark.parametrize("inline_ns", [0, limits.INLINE_QUERY_NS])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_threads_come_to_all_that_waits(
+    shared: Peers, monkeypatch: pytest.MonkeyPatch, threads: int, inline_ns: int
+) -> None:
+    """Whether it takes long or not, and although the loop runs nothing of it."""
+    asked = [FIXED | {"query": text(random.Random(number), 4)} for number in range(40)]
+    wanted = [shared.compare(**each) for each in asked]
+    monkeypatch.setattr(limits, "INLINE_QUERY_NS", inline_ns)
+    monkeypatch.setattr(_Pool, "_help", lambda pool: None)
+    shared.service.resize(threads)
+    for _ in range(5):
+        before = shared.answered
+        assert [answer.body for answer in at_once(shared, asked)] == wanted
+        assert shared.answered == before + len(asked)
+    shared.service.resize(limits.QUERY_THREADS)

@@ -16,6 +16,10 @@
 namespace paperwasp {
 namespace {
 
+// Runs that wait for each thread when whoever asked for them helps: fewer are taken by the threads while it reads more requests. Measured
+// with eight connections on two cores: two answer 1.5 times what one does where it always helps, 1.85 times where it waits for six.
+constexpr size_t WORTH_HELP = 3;
+
 // Threads of the pool get no signals: these are for Python's main thread.
 class SignalsBlocked {
   public:
@@ -86,17 +90,17 @@ bool PlanPool::help() {
     Job* job = nullptr;
     {
         const std::lock_guard lock(mutex_);
-        if (short_.empty()) return false;
+        if (short_.empty() || (short_.size() < WORTH_HELP * threads_.size() && running_long_ < threads_.size())) return false;
         job = short_.front();
         short_.pop_front();
-        ++running_;
+        ++helped_;
     }
     {
         const GilRelease unlocked(is_much(job->run->steps()));
         job->run->run();
     }
     const std::lock_guard lock(mutex_);
-    --running_;
+    --helped_;
     finished_.push_back(job);
     return true;
 }
@@ -123,20 +127,16 @@ nb::list PlanPool::take() {
 
 size_t PlanPool::busy() const {
     const std::lock_guard lock(mutex_);
-    return short_.size() + long_.size() + running_ + finished_.size();
+    return short_.size() + long_.size() + running_ + helped_ + finished_.size();
 }
 
 PlanPool::Job* PlanPool::next() {
-    const size_t threads = threads_.size(), running_short = running_ - running_long_;
-    std::deque<Job*>* jobs = nullptr;
-    if (!short_.empty() && running_short < std::max<size_t>(1, threads - 1)) {
-        jobs = &short_;
-    } else if (!long_.empty() && running_long_ < (threads > 2 ? threads - 1 : threads)) {
-        jobs = &long_;
-    }
-    if (jobs == nullptr) return nullptr;
-    Job* const job = jobs->front();
-    jobs->pop_front();
+    const size_t threads = threads_.size();
+    std::deque<Job*>& jobs = short_.empty() ? long_ : short_;
+    if (jobs.empty()) return nullptr;
+    if (&jobs == &long_ && running_long_ >= (threads > 2 ? threads - 1 : threads)) return nullptr;
+    Job* const job = jobs.front();
+    jobs.pop_front();
     return job;
 }
 
@@ -169,7 +169,8 @@ void bind_plan_pool(nb::module_& m) {
         .def(nb::init<size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_steps"))
         .def("fileno", &PlanPool::fd, "A file descriptor that can be read when runs have finished.")
         .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
-        .def("help", &PlanPool::help, "Runs one that waits and takes little time, here. False: there is none.")
+        .def("help", &PlanPool::help,
+             "Runs one that waits and takes little time, here, if the threads will not come to it soon. False: they will.")
         .def("take", &PlanPool::take, "The tokens of the runs that have finished.")
         .def_prop_ro("busy", &PlanPool::busy, "Runs that were not taken yet.");
 }

@@ -2,8 +2,8 @@
 //
 // The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a
 // query costs the loop a place in two queues, and no two threads fight for the lock. Runs that take little time come before those that take
-// long. Of n threads n - 1 run what takes little time, since the loop runs some of it as well (`help`); what takes long, which the loop
-// never runs, has n threads where there are two, and n - 1 where there are more.
+// long. What takes long has all threads where there are two, and leaves one free where there are more; the loop runs some of the rest as
+// well, where more waits than the threads are about to take (`help`).
 //
 // Threads: `submit`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects of
 // Python are counted up and down by the callers only.
@@ -36,7 +36,7 @@ class PlanPool {
     // Has a run run. It is given back, with its token, by `take`.
     void submit(nb::object run, nb::object token);
 
-    // Runs one that waits and takes little time, on the calling thread. False: there is none.
+    // Runs one that waits and takes little time, on the calling thread, if the threads will not come to it soon. False: they will.
     bool help();
 
     // The tokens of the runs that have finished.
@@ -60,7 +60,8 @@ class PlanPool {
     std::condition_variable came_;
     std::deque<Job*> short_, long_;  // that wait
     std::vector<Job*> finished_;
-    size_t running_ = 0, running_long_ = 0;
+    size_t running_ = 0, running_long_ = 0;  // on the threads
+    size_t helped_ = 0;                      // that others run
     bool ends_soon_ = false;
     bool is_told_ = false;    // whether a byte tells of what has finished
     int ends_[2] = {-1, -1};  // of a pipe

@@ -2,7 +2,7 @@
 
 A hand-off to another thread takes longer than a short query does. Where the event loop has other sockets to read, it
 is worth it: the loop reads them meanwhile, and the threads need no lock of the interpreter, so that every core counts.
-What takes long goes there in any case. When the loop has nothing else to do, it runs itself what still waits.
+What takes long goes there in any case. Where more waits than the threads will come to soon, the loop runs some of it.
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 
@@ -141,7 +141,7 @@ class _Pool:
             self.loop.call_soon(self._help)
 
     def _help(self) -> None:
-        """Runs one that waits, and comes back behind all that the loop has to do then."""
+        """Runs one that waits for long, and comes back behind all that the loop has to do then."""
         self._will_help = self.threads.help()
         self.take()
         if self._will_help:
