@@ -44,14 +44,17 @@ PlanPool::PlanPool(size_t threads, uint64_t long_steps) : long_steps_(long_steps
         fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
         fcntl(end, F_SETFD, FD_CLOEXEC);
     }
-    const SignalsBlocked blocked;
-    try {
-        for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {  // the machine has no more threads: fewer do
-        if (threads_.empty()) {
-            end();
-            throw;
+    {
+        const SignalsBlocked blocked;
+        const std::lock_guard lock(mutex_);  // threads ask how many they are
+        try {
+            for (size_t i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+        } catch (const std::system_error&) {  // the machine has no more threads: fewer do
         }
+    }
+    if (threads_.empty()) {
+        end();
+        throw std::system_error(EAGAIN, std::generic_category(), "no thread for queries");
     }
 }
 
