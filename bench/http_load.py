@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import statistics
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -38,6 +39,9 @@ LEAST_SCALING: Final = 1.85
 """The ratio of queries a second on SCALED_CORES cores to those on one."""
 WARM_ROUNDS: Final = {"plain": 8, "other": 2}
 """How often a Java peer is asked everything beforehand: its virtual machine compiles what it finds to be hot."""
+REST_SECONDS: Final = 0.5
+MOST_REST_SECONDS: Final = 20.0
+"""How long servers are looked at before a turn, and for how long that is waited for."""
 COMPARED: Final = 50
 """Queries of each kind whose hits are compared."""
 
@@ -262,8 +266,19 @@ def _measure_all(kind: Kind, engines: Sequence[Engine], texts: list[str], option
     rounds: dict[str, list[Measured]] = {engine.name: [] for engine in asked}
     for _ in range(options.rounds):
         for engine in asked:
+            _wait_for_rest([each.server for each in engines])
             rounds[engine.name].append(_measure(engine.server, paths[engine.name], options, kind is PLAIN))
     return {name: _median(measured) for name, measured in rounds.items()}
+
+
+def _wait_for_rest(servers: Sequence[Running]) -> None:
+    """Returns when no server uses a core any more: the compilers of a Java peer work on for seconds after its turn."""
+    end, used = time.monotonic() + MOST_REST_SECONDS, -1.0
+    while time.monotonic() < end:
+        before, used = used, sum(server.cpu_seconds() for server in servers)
+        if 0 <= used - before <= REST_SECONDS / 50:
+            return
+        time.sleep(REST_SECONDS)
 
 
 def _measure(server: Running, paths: list[str], options: Options, wholly: bool) -> Measured:

@@ -353,3 +353,17 @@ def test_a_server_has_the_cores_that_are_counted(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(http_load, "load", loaded)
     assert [http_load._rate_on(count, this_process, [], Options()) for count in (1, len(every))] == [2, 2]
     assert seen == [(every[:1], every[1:]), (every, [])]
+
+
+def test_a_turn_begins_when_all_servers_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Server:
+        used = iter((1.0, 1.4, 1.6, 1.605))
+
+        def cpu_seconds(self) -> float:
+            return next(self.used)
+
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    http_load._wait_for_rest([Server()])  # type: ignore[list-item]
+    assert waited == [http_load.REST_SECONDS] * 3
+    assert list(Server.used) == []
