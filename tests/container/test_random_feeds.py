@@ -215,7 +215,7 @@ def test_random_feeds_are_the_same_either_way(ways: Ways, seed: int, monkeypatch
 
 
 def test_the_two_ways_are_two(ways: Ways) -> None:
-    """The peer reads no plain fields, and is told when it differs."""
+    """The peer reads no field by the short way, and a difference between the two fails the comparison."""
     body = orjson.dumps({"fields": {"title": "blue"}})
     ways.send([Request("POST", "/document/v1/n/music/docid/1", "", {}, body)])
     ways.short.send([Request("POST", "/document/v1/n/music/docid/2", "", {}, body)])

@@ -53,7 +53,8 @@ INDEX_MODE: Final = "index"
 _VERSION: Final = 3
 _MOST_TYPES: Final = 0xFFFF
 _TYPES_COMPARED: Final = 8
-"""For so many it is kept whether a layout has their fields: containers have one, and another after a deployment."""
+"""The number of document types for which a layout remembers whether it has their fields: containers use one, and
+another after a deployment."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ struct NativePart {
     NativeFloor* floor = nullptr;
 };
 
-// The best k of some hits; nothing where there is no bound for what hits score, or, if these are all hits, where fewer than k of them score
-// more than what is in no list. `found`: by list, nullptr of a word; `hits`: a bitmap that covers all documents, of so many words. The
-// attribute's part is 0. Throws OutOfTime where no hit was scored in time.
+// The best k of the bitmap `hits`, which has `words` 64-bit words and covers every lid. Empty where hits have no upper bound, or, if the
+// part is all of them, where fewer than k score more than a document that is in no list does. `found`: for each list its postings, or
+// nullptr if the list is a term of the index. nativeAttributeMatch counts as 0. Throws OutOfTime where no hit was scored in time.
 std::optional<NativeHits> best_by_native_rank(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
                                               const uint64_t* hits, size_t words, uint32_t k, Clock& clock, const NativePart& part = {});
 

@@ -10,7 +10,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr double TERM_WEIGHT = 100;     // what a word weighs of which the query says nothing
+constexpr double TERM_WEIGHT = 100;     // the weight of a term without an annotation
 constexpr double CONNECTIVITY = 0.1;    // of neighbours, and of any two terms
 constexpr uint32_t NO_TERM = NO_INDEX;  // of a list whose positions are given
 

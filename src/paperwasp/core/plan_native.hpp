@@ -27,7 +27,7 @@ struct NativeTerm {
     double significance;
     uint32_t length;  // in words
     const std::vector<WordMatch>* matches;
-    const Word* whole;  // where it counts alone, or nullptr
+    const Word* whole;  // the word without which it does not count, or nullptr
 };
 
 // What is given in place of a list's postings; no match: nothing.
@@ -40,8 +40,8 @@ struct NativeGiven {
 std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::vector<uint32_t>& numbers,
                                            const std::vector<NativeTerm>& terms, std::vector<NativeGiven>& given);
 
-// All hits of a bitmap of so many words, which is as many as documents have, best first; of equal scores the lower lid first; none
-// where a score is not finite. `found`: by list, nullptr of a word. Throws OutOfTime.
+// All documents of the bitmap `hits`, which has `words` 64-bit words and covers every lid: best first, of equal scores the lower lid first.
+// Empty where a score is not finite. `found`: for each list its postings, or nullptr if the list is a term of the index. Throws OutOfTime.
 NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
                               size_t words, Clock& clock);
 

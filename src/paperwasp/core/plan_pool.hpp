@@ -63,7 +63,7 @@ class PlanPool {
     size_t running_ = 0, running_long_ = 0;  // on the threads
     size_t helped_ = 0;                      // that others run
     bool ends_soon_ = false;
-    bool is_told_ = false;    // whether a byte tells of what has finished
+    bool is_told_ = false;    // whether the pipe has a byte, which says that runs have finished
     int ends_[2] = {-1, -1};  // of a pipe
     std::vector<std::thread> threads_;
 };

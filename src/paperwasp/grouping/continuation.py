@@ -29,7 +29,7 @@ _INTEGER_BITS: Final = 32
 _LONGEST_PATH: Final = 100
 _SHOWN_CHARACTERS: Final = 100
 _KEPT_INTEGERS: Final = 1024
-"""The texts of so many integers are kept: most are places in short lists."""
+"""The number of integers whose texts are kept: most are places in short lists."""
 
 
 @dataclass(frozen=True, slots=True)

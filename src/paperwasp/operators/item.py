@@ -200,7 +200,7 @@ class Item:
         return 0
 
     def is_every_document(self, space: SearchSpace) -> bool:
-        """Whether it asks for the document type that is searched: beside others it says nothing about documents."""
+        """Whether it asks for the document type that is searched, which every document of the space has."""
         return False
 
     # Showing

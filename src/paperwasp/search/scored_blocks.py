@@ -38,7 +38,7 @@ _PARTS: Final = 4
 _PART_NS: Final = 500_000
 """How long one of these blocks takes, or longer: what is done once for a block takes about a tenth of it."""
 _FIRST_PART: Final = 32
-"""The share of the hits that is scored before others help, where these are known to be many: one of so many."""
+"""Where there are known to be many hits, one in this number is scored before other threads help."""
 _COUNT: Final = compile_later("[0-9]{1,9}")
 
 
