@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search.known_texts import cut_request
 from paperwasp.container.search.text_requests import TextRequests
 from paperwasp.http.messages import Request, Response
-from paperwasp.search.compiled import Filled
+from paperwasp.search.compiled import ReadyRun
 from paperwasp.search.text_query import TextAnswer
 from paperwasp.service.plan_runs import _Pool
 from tests.container.search_nodes import put
@@ -47,7 +47,7 @@ def every_third(call: Callable[..., Any]) -> Callable[..., Any]:
     return failing
 
 
-@pytest.mark.parametrize(("owner", "name"), [(Filled, "answer"), (TextRequests, "response_of")])
+@pytest.mark.parametrize(("owner", "name"), [(ReadyRun, "answer"), (TextRequests, "response_of")])
 def test_an_answer_that_fails_takes_no_other_with_it(
     shared: Peers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, owner: type, name: str
 ) -> None:

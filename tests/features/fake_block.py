@@ -15,8 +15,8 @@ from paperwasp.features.block import Block
 from paperwasp.features.query_terms import RankTerm
 from paperwasp.features.setting import QuerySetting
 from paperwasp.index import IndexSnapshot
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema

@@ -18,11 +18,11 @@ from paperwasp.document.operations import Put
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.equiv import EquivItem
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.near import NearItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import annotated, call, string
 from paperwasp.operators.registry import ARGUMENTS, LEAVES, leaf
 from paperwasp.operators.same_element import SameElementItem

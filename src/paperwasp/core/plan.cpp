@@ -63,25 +63,25 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 
 }  // namespace
 
-PlanRun::Fill PlanRun::fill(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown) {
+PlanRun::Taken PlanRun::take_words(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown) {
     std::shared_ptr<const Words> known;
     for (size_t i = 0; i < words.size(); ++i) {
-        if (words[i].size() > plan_.most_characters) return Fill::OTHER_WAY;
+        if (words[i].size() > plan_.most_characters) return Taken::GENERAL_WAY;
         const size_t index = plan_.indexes.size() > 1 ? i : 0;
         if (index > 0 || !known) known = snapshot_.words(plan_.indexes[index]);
         std::shared_ptr<const Word> word = known->find(words[i]);
         if (!word)
             unknown.emplace_back(index, words[i]);
         else if (word->parts.empty() || has_phrase_in_part(*word))
-            return Fill::OTHER_WAY;
+            return Taken::GENERAL_WAY;
         else
             words_.push_back(std::move(word));
     }
-    if (!unknown.empty() || !has_fields()) return Fill::UNKNOWN;
-    if (plan_.composite == Plan::Composite::PHRASE && !join_phrase()) return Fill::OTHER_WAY;
+    if (!unknown.empty() || !has_fields()) return Taken::UNKNOWN;
+    if (plan_.composite == Plan::Composite::PHRASE && !join_phrase()) return Taken::GENERAL_WAY;
     all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
-    const bool is_filled = plan_.native ? add_native() : add_terms();
-    return is_filled ? Fill::READY : Fill::OTHER_WAY;
+    const bool is_ready = plan_.native ? add_native() : add_terms();
+    return is_ready ? Taken::READY : Taken::GENERAL_WAY;
 }
 
 // Makes one word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
@@ -129,14 +129,14 @@ void PlanRun::add_children() {
     const Reader& reader = *snapshot_.reader;
     for (const auto& word : words_) {
         const int64_t score = is_weak ? word->weak_score : 1;
-        const bool is_whole = !all_ && word->parts.size() > 1;
-        if (is_whole) children_.push_back({score, {}, word.get()});
+        const bool has_parts = !all_ && word->parts.size() > 1;
+        if (has_parts) children_.push_back({score, {}, word.get()});
         for (const WordPart& part : word->parts) {
-            if (!is_whole) children_.push_back({score, {}});
+            if (!has_parts) children_.push_back({score, {}});
             for (const WordMatch& match : part.matches) {
-                if (!is_whole) children_.back().matches.push_back(&match);
-                steps_ += match.terms.size() > 1 ? steps_of_phrase(reader, match.field, match.terms.data(), match.terms.size())
-                                                 : reader.steps_of(match.field, match.terms[0]);
+                if (!has_parts) children_.back().matches.push_back(&match);
+                expected_ns_ += match.terms.size() > 1 ? steps_of_phrase(reader, match.field, match.terms.data(), match.terms.size())
+                                                       : reader.steps_of(match.field, match.terms[0]);
             }
         }
     }
@@ -153,8 +153,9 @@ bool PlanRun::add_native() {
     if (!native_) return false;
     native_->attribute = attribute_;
     const Reader& reader = *snapshot_.reader;
-    for (const NativeList& list : native_->lists) steps_ += NATIVE_STEPS * reader.frequency(native_->fields[list.field].index, list.term);
-    steps_ += static_cast<uint64_t>(HIT_STEPS) * hits_;
+    for (const NativeList& list : native_->lists)
+        expected_ns_ += NATIVE_STEPS * reader.frequency(native_->fields[list.field].index, list.term);
+    expected_ns_ += static_cast<uint64_t>(HIT_STEPS) * hits_;
     add_children();
     return true;
 }
@@ -180,11 +181,11 @@ bool PlanRun::add_terms() {
     for (const Term& term : terms_) {
         query.add(term.term, nullptr);
         if (term.whole != nullptr)
-            steps_ += reader.frequency(term.term.field, term.term.term);
+            expected_ns_ += reader.frequency(term.term.field, term.term.term);
         else if (term.match != nullptr)
-            steps_ += steps_of_phrase(reader, term.match->field, term.match->terms.data(), term.match->terms.size());
+            expected_ns_ += steps_of_phrase(reader, term.match->field, term.match->terms.data(), term.match->terms.size());
     }
-    steps_ += steps_of(reader, query, all_ && !matches_first_, counts_) + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    expected_ns_ += steps_of(reader, query, all_ && !matches_first_, counts_) + static_cast<uint64_t>(HIT_STEPS) * hits_;
     return true;
 }
 
@@ -237,7 +238,7 @@ void PlanRun::run() noexcept {
     try {
         search();
     } catch (...) {  // out of time or memory: search/search.py reports the error
-        is_whole_ = false;
+        is_answered_ = false;
     }
 }
 
@@ -331,7 +332,7 @@ void PlanRun::search() {
     const int64_t begun_ns = monotonic_ns();
     write(hits);
     writing_ns_ = monotonic_ns() - begun_ns;
-    is_whole_ = true;
+    is_answered_ = true;
 }
 
 // Writes the answer as container/search/rendering.py does.

@@ -1,6 +1,7 @@
 // Plan: a query that is compiled but for the values of each request, which fill its slots.
 //
-//     Plan (immutable, shared)  +  Snapshot  +  slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's JSON
+//     Plan (immutable, shared)  +  Snapshot  +  values of the slots  →  PlanRun  → run(), without the interpreter's lock  →  the answer's
+//     JSON
 //
 // A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
 // (weakAnd), or next to each other. Other conditions only narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of
@@ -61,11 +62,11 @@ class PlanRun {
         end_ns_ = end_ns;
     }
 
-    enum class Fill { READY, UNKNOWN, OTHER_WAY };
+    enum class Taken { READY, UNKNOWN, GENERAL_WAY };
 
     // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, each with the number of its
-    // index, or the plan's fields.
-    Fill fill(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown);
+    // index, or the plan's fields. GENERAL_WAY: the request cannot be run here.
+    Taken take_words(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown);
 
     // Looks among these documents only, which are live. attribute: what nativeAttributeMatch is of each.
     void look_within(const In<uint64_t>& accept, double attribute) {
@@ -74,7 +75,7 @@ class PlanRun {
     }
 
     // About how many nanoseconds it will take.
-    uint64_t steps() const { return steps_; }
+    uint64_t expected_ns() const { return expected_ns_; }
 
     // A hit that its row does not show: it is to be written into the answer there.
     struct LeftHit {
@@ -83,11 +84,11 @@ class PlanRun {
         double score;
     };
 
-    // Answers the query. Afterwards `is_whole` tells whether `answer` is its answer but for the hits that are left; if not, the query must
-    // be run by search/search.py instead.
+    // Answers the query. Afterwards `is_answered` tells whether `answer` is its answer but for the hits that are left; if not, the query
+    // must be run by search/search.py instead.
     void run() noexcept;
 
-    bool is_whole() const { return is_whole_; }
+    bool is_answered() const { return is_answered_; }
     const std::string& answer() const { return answer_; }
     const std::vector<LeftHit>& left() const { return left_; }
     uint64_t total() const { return total_; }
@@ -145,9 +146,9 @@ class PlanRun {
     bool all_ = false;                       // whether documents must have all terms
     bool matches_first_ = false;             // whether matches are looked for before they are ranked
     bool counts_ = true;                     // whether the kernel of BM25 counts them
-    uint64_t steps_ = 0;
+    uint64_t expected_ns_ = 0;
 
-    bool is_whole_ = false;
+    bool is_answered_ = false;
     std::string answer_;
     std::vector<LeftHit> left_;
     uint64_t total_ = 0;

@@ -73,8 +73,8 @@ void make_plan(Plan* self, std::vector<std::string> indexes, const std::string& 
 using TextOrWords = std::variant<std::string_view, std::vector<std::string_view>>;
 
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
-nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, const TextOrWords& text, uint32_t hits,
-                     uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute) {
+nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, const TextOrWords& text, uint32_t hits,
+                  uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute) {
     const Plan& plan = nb::cast<const Plan&>(plan_object);
     const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
     const auto* const given = std::get_if<std::vector<std::string_view>>(&text);
@@ -90,12 +90,12 @@ nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::han
         run->look_within(*accept, attribute);
     }
     std::vector<UnknownWord> unknown;
-    switch (run->fill(words, unknown)) {
-        case PlanRun::Fill::UNKNOWN:
+    switch (run->take_words(words, unknown)) {
+        case PlanRun::Taken::UNKNOWN:
             return nb::cast(unknown);
-        case PlanRun::Fill::OTHER_WAY:
+        case PlanRun::Taken::GENERAL_WAY:
             return nb::none();
-        case PlanRun::Fill::READY:
+        case PlanRun::Taken::READY:
             break;
     }
     for (const nb::handle owner : {plan_object, snapshot_object, rows_object}) run->owners.push_back(nb::borrow(owner));
@@ -103,7 +103,7 @@ nb::object fill_plan(nb::handle plan_object, nb::handle snapshot_object, nb::han
 }
 
 nb::object answer_of(PlanRun& self) {
-    if (!self.is_whole()) return nb::none();
+    if (!self.is_answered()) return nb::none();
     return nb::bytes(self.answer().data(), self.answer().size());
 }
 
@@ -120,17 +120,17 @@ void bind_plan(nb::module_& m) {
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
              nb::arg("native").none(), nb::arg("form"), nb::arg("most_words"), nb::arg("most_characters"))
         .def(
-            "fill", &fill_plan, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
+            "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"),
             "A run of the plan for a text among accepted documents, each of which has this nativeAttributeMatch; a list of its words that the snapshot does not know yet; None: it\n"
             "goes the general way.");
     nb::class_<PlanRun>(m, "PlanRun")
         .def("run",
              [](PlanRun& self) {
-                 const GilRelease unlocked(is_much(self.steps()));
+                 const GilRelease unlocked(is_much(self.expected_ns()));
                  self.run();
              })
-        .def_prop_ro("steps", &PlanRun::steps, "About how many nanoseconds it takes.")
+        .def_prop_ro("expected_ns", &PlanRun::expected_ns, "About how many nanoseconds it takes.")
         .def_prop_ro("answer", &answer_of, "The JSON of the answer; None: it has to be found the general way.")
         .def_prop_ro("left", &left_of, "(place in the answer, lid, score) of each hit that is to be written there.")
         .def_prop_ro("total", &PlanRun::total)

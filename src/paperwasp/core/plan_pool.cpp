@@ -38,7 +38,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-PlanPool::PlanPool(size_t threads, uint64_t long_steps) : long_steps_(long_steps) {
+PlanPool::PlanPool(size_t threads, uint64_t long_ns) : long_ns_(long_ns) {
     if (pipe(ends_) != 0) throw std::system_error(errno, std::generic_category(), "no pipe for the threads of queries");
     for (const int end : ends_) {
         fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
@@ -84,7 +84,7 @@ void PlanPool::submit(nb::object run, nb::object token) {
     auto job = std::make_unique<Job>(Job{of_run, std::move(run), std::move(token)});
     {
         const std::lock_guard lock(mutex_);
-        (of_run->steps() > long_steps_ ? long_ : short_).push_back(job.release());
+        (of_run->expected_ns() > long_ns_ ? long_ : short_).push_back(job.release());
     }
     came_.notify_one();
 }
@@ -99,7 +99,7 @@ bool PlanPool::help() {
         ++helped_;
     }
     {
-        const GilRelease unlocked(is_much(job->run->steps()));
+        const GilRelease unlocked(is_much(job->run->expected_ns()));
         job->run->run();
     }
     const std::lock_guard lock(mutex_);
@@ -150,7 +150,7 @@ void PlanPool::work() {
         Job* job = nullptr;
         came_.wait(lock, [&] { return ends_soon_ || (job = next()) != nullptr; });
         if (job == nullptr) return;
-        const size_t is_long = job->run->steps() > long_steps_ ? 1 : 0;
+        const size_t is_long = job->run->expected_ns() > long_ns_ ? 1 : 0;
         ++running_;
         running_long_ += is_long;
         lock.unlock();
@@ -169,7 +169,7 @@ void PlanPool::work() {
 
 void bind_plan_pool(nb::module_& m) {
     nb::class_<PlanPool>(m, "PlanPool")
-        .def(nb::init<size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_steps"))
+        .def(nb::init<size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_ns"))
         .def("fileno", &PlanPool::fd, "A file descriptor that can be read when runs have finished.")
         .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
         .def("help", &PlanPool::help,

@@ -24,8 +24,8 @@ namespace paperwasp {
 
 class PlanPool {
   public:
-    // A run of more steps (about nanoseconds) than this takes long.
-    PlanPool(size_t threads, uint64_t long_steps);
+    // A run that is expected to take more than this takes long.
+    PlanPool(size_t threads, uint64_t long_ns);
     ~PlanPool();
     PlanPool(const PlanPool&) = delete;
     PlanPool& operator=(const PlanPool&) = delete;
@@ -55,7 +55,7 @@ class PlanPool {
     void end();
     Job* next();  // nullptr: nothing may run now
 
-    const uint64_t long_steps_;
+    const uint64_t long_ns_;
     mutable std::mutex mutex_;
     std::condition_variable came_;
     std::deque<Job*> short_, long_;  // that wait

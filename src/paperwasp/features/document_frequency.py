@@ -11,7 +11,7 @@ import numpy as np
 
 from paperwasp.features.block import Block, terms_of
 from paperwasp.features.family import Compute, Floats, RankSetup, TensorCompute, one, register
-from paperwasp.operators.base import NOT_COUNTED
+from paperwasp.operators.operator import NOT_COUNTED
 from paperwasp.tensor.batch import TensorBatch
 from paperwasp.tensor.types import Dimension, TensorType
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from paperwasp.operators.base import Operator, TermOperator
+from paperwasp.operators.operator import Operator, TermOperator
 from paperwasp.records import dataclass
 
 DEFAULT_CONNECTIVITY: Final = 0.1

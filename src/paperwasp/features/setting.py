@@ -16,7 +16,7 @@ from paperwasp.attribute.tensor import unset_tensors
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import InvalidQuery
 from paperwasp.features.query_terms import RankTerm, rank_terms_of
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.ranking.text_hash import text_bits
 from paperwasp.records import dataclass
 from paperwasp.tensor.batch import Labels, TensorBatch

@@ -6,9 +6,9 @@ Importing this package registers every operator in it.
 import importlib
 import pkgutil
 
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import plan
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.term import AttributeMatch, IndexMatch
 
 for _module in pkgutil.iter_modules(__path__):

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.composed import UnionMatch
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import CHARACTERS_OF_LOOKUP, Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import annotated, call, keys
 from paperwasp.operators.registry import Argument, leaf
 from paperwasp.operators.shown_words import QueryWord, Target, Way

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from paperwasp.core.elements import BOTH
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, TrueOperator, has_false
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.grams import ALL, COMPOSITES
 from paperwasp.operators.item import Composite, Item, plan
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import operand
 from paperwasp.records import dataclass
 

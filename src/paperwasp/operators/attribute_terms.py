@@ -11,7 +11,7 @@ from paperwasp.attribute import ColumnView
 from paperwasp.attribute.number_term import NumberTerm, number_term
 from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
-from paperwasp.operators.base import SearchSpace
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.term import AttributeMatch
 from paperwasp.schema.model import Field
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
-from paperwasp.operators.base import SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
+from paperwasp.operators.operator import SearchSpace, TermOperator
 from paperwasp.operators.term import bits_of
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.term import FoundMatch, counts_of
 
 MERGED_TOGETHER: Final = 64

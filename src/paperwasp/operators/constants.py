@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.item import Composite, Item
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.records import dataclass
 
 

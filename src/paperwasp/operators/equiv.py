@@ -10,11 +10,11 @@ from typing import Final
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.composed import UnionMatch
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import Annotated, Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import group, group_to_yql
 from paperwasp.operators.registry import leaf
 from paperwasp.operators.shown_words import QueryPart, Target

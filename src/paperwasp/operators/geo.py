@@ -20,9 +20,9 @@ from paperwasp.attribute.position import PositionView
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import annotated, call
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import bits_of

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.item import Item, TermItem, plan
+from paperwasp.operators.operator import Operator, SearchSpace
 
 ALL: Final = "all"
 COMPOSITES: Final[dict[str, Callable[[tuple[TermItem, ...]], Item]]] = {}

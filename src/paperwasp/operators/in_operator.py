@@ -13,11 +13,11 @@ from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, DataTyp
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics import query_terms
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.composed import TokensMatch
 from paperwasp.operators.constants import FalseItem
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import annotated, literal
 from paperwasp.operators.registry import comparison
 from paperwasp.operators.term import AttributeMatch

@@ -25,8 +25,8 @@ from dataclasses import replace
 from typing import ClassVar, Final
 
 from paperwasp.errors import InternalError, InvalidQuery
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.shown_words import QueryPart, Target, Way
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.records import dataclass

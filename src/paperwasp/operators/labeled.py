@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, has_false
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.operators.item import Composite, Item, plan
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import call, string
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import bits_of

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.term import bits_of
 
 

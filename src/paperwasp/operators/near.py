@@ -22,13 +22,13 @@ from paperwasp.core import _core
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import UnionMatch, blocks_of, documents_with_all
 from paperwasp.operators.constants import FalseItem, has_false
 from paperwasp.operators.equiv import index_of
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.operators.grams import COMPOSITES
 from paperwasp.operators.item import Annotated, Composite, Item
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import annotated, argument, call
 from paperwasp.operators.registry import leaf
 from paperwasp.operators.shown_words import QueryPart, Target

@@ -27,11 +27,11 @@ from paperwasp.attribute.tensor import TensorView
 from paperwasp.core import _core
 from paperwasp.errors import IllegalQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.nearest_strategy import ANNOTATIONS, EXACT, Strategy, choose, tuned
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import annotated, call
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import bits_of

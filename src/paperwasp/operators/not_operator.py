@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from paperwasp.core.elements import FIRST_ONLY
 from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, TrueItem, led_by_first
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.item import Composite, Item, plan
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import operand
 from paperwasp.operators.shown_words import QueryPart, Target
 from paperwasp.records import dataclass

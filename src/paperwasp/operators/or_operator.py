@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paperwasp.core.elements import EITHER
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, FalseOperator, has_false
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.grams import COMPOSITES
 from paperwasp.operators.item import Composite, Item, plan
 from paperwasp.operators.masked import terms_where_matched
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import operand
 from paperwasp.records import dataclass
 

@@ -16,10 +16,10 @@ from typing import Final
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.operators.arguments import ArgumentReader
 from paperwasp.operators.attribute_terms import word_match
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.grams import COMPOSITES
 from paperwasp.operators.item import CHARACTERS_OF_LOOKUP, Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import group, group_to_yql
 from paperwasp.operators.registry import leaf
 from paperwasp.operators.shown_words import QueryPart, Target, Way

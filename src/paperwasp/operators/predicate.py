@@ -18,10 +18,10 @@ from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import annotated, call, literal, string
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.parsing.tokens import Token

@@ -12,9 +12,9 @@ from paperwasp.attribute.number_term import NumberTerm
 from paperwasp.document.float_text import double_text
 from paperwasp.operators.arguments import ArgumentReader
 from paperwasp.operators.attribute_terms import range_match, word_match
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import annotated, bounds, call
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import IndexMatch

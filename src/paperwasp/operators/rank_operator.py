@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from paperwasp.core.elements import BOTH
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseItem, led_by_first
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.item import Composite, Item, plan
 from paperwasp.operators.masked import terms_where_matched
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import call
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.shown_words import QueryPart, Target

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from paperwasp.attribute.patterns import RegexPattern, TextPattern, compiled
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import Item
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.printing import annotated, string
 from paperwasp.operators.registry import comparison
 from paperwasp.operators.term import IndexMatch

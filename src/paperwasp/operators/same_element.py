@@ -26,11 +26,11 @@ from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.and_operator import AndItem, AndOperator
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import element_keys
 from paperwasp.operators.constants import FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.operators.item import Item, plan
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.printing import annotated, call
 from paperwasp.operators.registry import Argument, leaf
 from paperwasp.operators.shown_words import QueryPart, Target

@@ -9,7 +9,7 @@ from dataclasses import field as dataclass_field
 
 from paperwasp.linguistics import TextProfile
 from paperwasp.linguistics.vocabulary import Forms
-from paperwasp.operators.base import SearchSpace
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.text import tokens_in
 from paperwasp.query.annotations import Annotations
 from paperwasp.records import dataclass

@@ -14,8 +14,8 @@ from paperwasp.attribute import ColumnView
 from paperwasp.attribute.wanted import Wanted
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.field_match import POSTING_NS, Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.operators.operator import SearchSpace
 
 LEAST_ROWS: Final = 400_000
 """A column of fewer rows is read as a whole: that takes as long as asking for some."""

@@ -16,9 +16,9 @@ from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics import query_terms
 from paperwasp.linguistics.query import QueryToken
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import SequenceMatch, UnionMatch
 from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.query.annotations import Annotations
 from paperwasp.schema.model import Field

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch, Lids
 from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.printing import annotated, call, string
 from paperwasp.operators.registry import leaf
 from paperwasp.operators.term import FoundMatch

@@ -10,9 +10,9 @@ from typing import ClassVar
 from paperwasp.attribute import ColumnView
 from paperwasp.attribute.patterns import TextPattern
 from paperwasp.errors import InternalError, InvalidQuery
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import TermItem
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.term import AttributeMatch
 from paperwasp.operators.word import WordItem, fields_of, term_operator
 from paperwasp.records import dataclass

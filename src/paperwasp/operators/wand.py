@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace
 from paperwasp.operators.best import BestMatch, BestOperator
 from paperwasp.operators.field_match import Bitmap, Lids, Occurrences
 from paperwasp.operators.item import Item
+from paperwasp.operators.operator import Operator, SearchSpace
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import counts_of
 from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches

@@ -25,12 +25,12 @@ import numpy as np
 from paperwasp.core import _core
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import NOT_COUNTED, Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import unwrapped
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.grams import COMPOSITES
 from paperwasp.operators.item import Composite, Item, plan
 from paperwasp.operators.masked import terms_where_matched
+from paperwasp.operators.operator import NOT_COUNTED, Operator, SearchSpace, TermOperator
 from paperwasp.operators.or_operator import any_of
 from paperwasp.operators.printing import call
 from paperwasp.operators.registry import Argument, condition

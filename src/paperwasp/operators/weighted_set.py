@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import WithoutPositions
 from paperwasp.operators.field_match import Lids
 from paperwasp.operators.item import Item
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.registry import Argument, condition
 from paperwasp.operators.term import first_weights
 from paperwasp.operators.weighted_tokens import TokensItem, TokensOfField, read_tokens, tokens_matches

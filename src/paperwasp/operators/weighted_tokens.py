@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from paperwasp.attribute import ColumnView
 from paperwasp.errors import InvalidQuery
 from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import TokensMatch, element_keys
 from paperwasp.operators.constants import FalseItem
 from paperwasp.operators.field_match import Lids
 from paperwasp.operators.in_operator import token_of
 from paperwasp.operators.item import Item, TermItem
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.printing import annotated, call, keys
 from paperwasp.operators.term import AttributeMatch
 from paperwasp.operators.word import fields_of

@@ -15,12 +15,12 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.attribute_terms import word_match
-from paperwasp.operators.base import Operator, SearchSpace, TermOperator
 from paperwasp.operators.composed import UnionMatch, WithoutPositions
 from paperwasp.operators.constants import FalseOperator, TrueOperator
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.grams import ALL, grams_together
 from paperwasp.operators.item import CHARACTERS_OF_LOOKUP, OneText, TermItem
+from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.printing import annotated, string
 from paperwasp.operators.shown_words import Target, Way

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, Final
 
 from paperwasp.attribute.patterns import PartPattern, Place, TextPattern
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import OneText, TermItem
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.printing import annotated, string
 from paperwasp.operators.shown_words import QueryWord, Target, Way
 from paperwasp.operators.text import part_match, sequence, tokens_in

@@ -12,9 +12,9 @@ from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import Operator, SearchSpace
-from paperwasp.operators.base import KnownWords, no_clock
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.item import plan
+from paperwasp.operators.operator import KnownWords, no_clock
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.search.bound import BoundQuery

@@ -1,6 +1,7 @@
 """Compiled plans of queries for words, of a user's text or of a statement, and filters (`search.text_query`).
 
-    first query of a template → planned the general way → _core.Plan, kept      Plan + Snapshot + text → answer
+    first query of a template → planned the general way → _core.Plan, kept
+    Plan + Snapshot + values of a request → ReadyRun → (service.plan_runs) → answer
 
 The core runs each in one call. A template has a plan if the general steps would go one way with every text: words, any,
 all or the best of which match, ranked by a sum of bm25 features or by nativeRank, and shown as documents are stored.
@@ -29,11 +30,11 @@ from paperwasp.features.query_terms import significance_of
 from paperwasp.features.setting import QuerySetting
 from paperwasp.linguistics.detection import detect_all
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import KnownWords, SearchSpace, TermOperator
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.item import Item, plan
+from paperwasp.operators.operator import KnownWords, SearchSpace, TermOperator
 from paperwasp.operators.term import AttributeMatch, IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.tuning import NO_TUNING
@@ -96,8 +97,8 @@ class CompiledQueries:
         self._pages = served.pages
         """Those of the schemas that the plans were compiled for."""
 
-    def fill(self, view: View, query: TextQuery, now_ns: int) -> Filled | None:
-        """The run of a query's plan; None: it is to be answered the general way."""
+    def run_of(self, view: View, query: TextQuery, now_ns: int) -> ReadyRun | None:
+        """The plan of a query with its slots filled; None: it is to be answered the general way."""
         if self._served.pages is not self._pages:
             self._known.clear()
             self._pages = self._served.pages
@@ -125,9 +126,9 @@ class CompiledQueries:
         plan, rows = compiled.plan, view.rows.rows
         text = _words_of(compiled, query) if compiled.words else query.text
         for _ in range(_MOST_LOOKUPS):
-            run = plan.fill(snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute)
+            run = plan.run_of(snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute)
             if not isinstance(run, list):
-                return None if run is None else Filled(run, view, known.space.documents, compiled, self._served)
+                return None if run is None else ReadyRun(run, view, known.space.documents, compiled, self._served)
             if not _describe(compiled, known, snapshot, run):
                 return None
         return None
@@ -143,8 +144,8 @@ class CompiledQueries:
         return compiled
 
 
-class Filled(NamedTuple):
-    """A plan that is ready to run."""
+class ReadyRun(NamedTuple):
+    """A plan with its slots filled, for one view: ready to be run, once."""
 
     run: _core.PlanRun
     view: View

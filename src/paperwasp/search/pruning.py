@@ -26,11 +26,11 @@ from paperwasp.features.bm25 import idf_of
 from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
 from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.base import SearchSpace
 from paperwasp.operators.composed import unwrapped
 from paperwasp.operators.field_match import Bitmap
 from paperwasp.operators.masked import MaskedMatch, terms_where_matched
 from paperwasp.operators.not_operator import NotOperator
+from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.or_operator import OrOperator
 from paperwasp.operators.term import FoundMatch
 from paperwasp.operators.weak_and import WeakAndOperator

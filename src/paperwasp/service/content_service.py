@@ -143,16 +143,16 @@ class ContentService:
 
     def _search_text(self, query: TextQuery, reply: Reply) -> None:
         """Answer by a compiled plan; None where there is none for the query."""
-        filled = None
+        ready = None
         if self._inline_lock.acquire(blocking=False):
             try:
-                filled = self._compiled.fill(self._node.reader.view(), query, time.monotonic_ns())
+                ready = self._compiled.run_of(self._node.reader.view(), query, time.monotonic_ns())
             finally:
                 self._inline_lock.release()
-        if filled is None:
+        if ready is None:
             reply(None)
         else:
-            self._runs.start(filled, reply)
+            self._runs.start(ready, reply)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)

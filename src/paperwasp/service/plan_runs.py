@@ -19,7 +19,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.core import _core
-from paperwasp.search.compiled import Filled
+from paperwasp.search.compiled import ReadyRun
 from paperwasp.search.text_query import TextAnswer
 
 _LOG: Final = logging.getLogger("paperwasp.search")
@@ -45,24 +45,24 @@ class PlanRuns:
         """Whether a run has needed a thread of the core yet."""
         return self._pool is not None
 
-    def start(self, filled: Filled, reply: Reply) -> None:
+    def start(self, ready: ReadyRun, reply: Reply) -> None:
         """Has a plan run, and calls the reply with its answer, now or later; with None where it is to be answered the
         general way."""
         loop = asyncio._get_running_loop()
-        is_long = filled.run.steps > limits.INLINE_QUERY_NS
-        if loop is not None and (is_long or self._waits(loop)) and self._submit(filled, reply, loop):
+        is_long = ready.run.expected_ns > limits.INLINE_QUERY_NS
+        if loop is not None and (is_long or self._waits(loop)) and self._submit(ready, reply, loop):
             return
         if is_long and loop is not None:
             reply(None)
             return
-        filled.run.run()
-        reply(self._answer(filled))
+        ready.run.run()
+        reply(self._answer(ready))
 
-    def _answer(self, filled: Filled) -> TextAnswer | None:
+    def _answer(self, ready: ReadyRun) -> TextAnswer | None:
         if not self._reading.acquire(blocking=False):
             return None
         try:
-            answer = filled.answer()
+            answer = ready.answer()
         except Exception:
             _LOG.exception("A compiled plan failed")
             return None
@@ -71,10 +71,10 @@ class PlanRuns:
         self.answered += answer is not None
         return answer
 
-    def _give(self, filled: Filled, reply: Reply) -> None:
+    def _give(self, ready: ReadyRun, reply: Reply) -> None:
         """Whatever happens to one answer, the others are given."""
         try:
-            reply(self._answer(filled))
+            reply(self._answer(ready))
         except Exception:
             _LOG.exception("The answer of a compiled plan was not taken")
 
@@ -103,14 +103,14 @@ class PlanRuns:
         pool = self._pool
         return pool is not None and pool.threads.busy > 0
 
-    def _submit(self, filled: Filled, reply: Reply, loop: asyncio.AbstractEventLoop) -> bool:
+    def _submit(self, ready: ReadyRun, reply: Reply, loop: asyncio.AbstractEventLoop) -> bool:
         """False: nothing more can wait."""
         pool = self._pool
         if pool is None or pool.loop is not loop:
             pool = self._open(loop)
         if pool is None or pool.threads.busy >= limits.QUERY_QUEUE_LENGTH:
             return False
-        pool.submit(filled, reply)
+        pool.submit(ready, reply)
         return True
 
     def _open(self, loop: asyncio.AbstractEventLoop) -> _Pool | None:
@@ -125,17 +125,17 @@ class PlanRuns:
 class _Pool:
     """Threads of the core whose answers one event loop takes."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int, give: Callable[[Filled, Reply], None]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int, give: Callable[[ReadyRun, Reply], None]) -> None:
         """`give`: gives the answer of a run to the one who asked."""
         self.loop = loop
         self._give = give
-        self.threads: _core.PlanPool[tuple[Filled, Reply]] = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
+        self.threads: _core.PlanPool[tuple[ReadyRun, Reply]] = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
         self._is_ending = False
         self._will_help = False
         loop.add_reader(self.threads.fileno(), self.take)
 
-    def submit(self, filled: Filled, reply: Reply) -> None:
-        self.threads.submit(filled.run, (filled, reply))
+    def submit(self, ready: ReadyRun, reply: Reply) -> None:
+        self.threads.submit(ready.run, (ready, reply))
         if not self._will_help:
             self._will_help = True
             self.loop.call_soon(self._help)
@@ -148,8 +148,8 @@ class _Pool:
             self.loop.call_soon(self._help)
 
     def take(self) -> None:
-        for filled, reply in self.threads.take():
-            self._give(filled, reply)
+        for ready, reply in self.threads.take():
+            self._give(ready, reply)
         if self._is_ending and not self.threads.busy:
             self.loop.remove_reader(self.threads.fileno())
 
