@@ -20,8 +20,8 @@ from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters
-from paperwasp.container.search.plan import SearchPlan
-from paperwasp.container.search.prepare import plan_search
+from paperwasp.container.search.prepare import prepare_and_bind
+from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode
@@ -76,13 +76,13 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: ServedSchemas, pa
     raw_path, _, query = path.partition("?")
     request = Request("GET", raw_path, query)
 
-    def plan() -> SearchPlan:
+    def ready() -> ReadyQuery:
         parameters = read_parameters(parameter_pairs(request))
         parameters.presentation.format = "json"
-        return plan_search(config, parameters, time.monotonic_ns())
+        return prepare_and_bind(config, parameters, time.monotonic_ns())
 
-    planned, plan_us = _timed(plan)
-    asked = planned.queries[0]
+    found, prepare_us = _timed(ready)
+    asked = found.queries[0]
     assert asked.query is not None
     message = replace(asked.query, deadline=Deadline())
     _, rank_us = _timed(
@@ -95,8 +95,8 @@ def _stages(node: ContentNode, config: SearchConfig, profiles: ServedSchemas, pa
     answer, search_us = _timed(lambda: search(node.reader.view(), message, profiles))
     if not answer.total_count:
         raise NothingMeasured(f"the query finds nothing: {path}")
-    _, render_us = _timed(lambda: respond(merged(planned, [(asked.cluster, answer)]), "json"))
-    return plan_us, rank_us, search_us - rank_us, render_us
+    _, render_us = _timed(lambda: respond(merged(found, [(asked.cluster, answer)]), "json"))
+    return prepare_us, rank_us, search_us - rank_us, render_us
 
 
 def _timed(work: Callable[[], Result]) -> tuple[Result, float]:

@@ -20,8 +20,8 @@ from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.parameters import read_parameters
-from paperwasp.container.search.plan import SearchPlan
-from paperwasp.container.search.prepare import plan_search
+from paperwasp.container.search.prepare import prepare_and_bind
+from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.errors import IllegalQuery
 from paperwasp.features import compile as compile_module
 from paperwasp.features.block import Block
@@ -207,11 +207,11 @@ def config_of(**more: Any) -> SearchConfig:
     return SearchConfig((ClusterConfig("c", schemas()),), **more)
 
 
-def planned(config: SearchConfig, **said: str) -> SearchPlan:
+def planned(config: SearchConfig, **said: str) -> ReadyQuery:
     """`said`: fields of RankExpressions."""
     pairs = [("yql", "select * from sources * where true"), ("ranking", "p")]
     pairs += [(PARAMETERS[field], text) for field, text in said.items()]
-    return plan_search(config, read_parameters(pairs), 0)
+    return prepare_and_bind(config, read_parameters(pairs), 0)
 
 
 def test_a_type_where_it_does_not_compile_is_left_out_with_an_error_that_names_it() -> None:

@@ -16,7 +16,7 @@ from paperwasp import limits
 from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
-from paperwasp.container.search.prepare import plan_search, prepare_query
+from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import plain_format
 from paperwasp.container.search.sorting import read_sorting
@@ -79,7 +79,7 @@ def planning_threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
 
         return planning
 
-    monkeypatch.setattr(search, "plan_search", noted(plan_search))
+    monkeypatch.setattr(search, "prepare_and_bind", noted(prepare_and_bind))
     monkeypatch.setattr(search, "prepare_query", noted(prepare_query))
     return threads
 
@@ -128,7 +128,7 @@ def test_large_requests_whose_turn_comes_too_late_are_not_read(monkeypatch: pyte
     """They wait for each other: one after the other they would be read long after nobody waits for them."""
     ticks = iter(range(0, 10**15, 10**9))
     handler = SearchHandler(FakeClusters(), config(), Environment(monotonic_ns=lambda: next(ticks)))
-    monkeypatch.setattr(search, "plan_search", lambda *_: pytest.fail("it is read"))
+    monkeypatch.setattr(search, "prepare_and_bind", lambda *_: pytest.fail("it is read"))
     body = {"query": "two", "sources": "media", "unknown": "x" * limits.QUERY_INLINE_BYTES}
     response = asyncio.run(handler.handle(Request("POST", "/search/", "", body=orjson.dumps(body))))
     assert response.status == 504 and b"one at a time" in response.body

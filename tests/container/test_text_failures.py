@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.search.known_texts import cut_request
+from paperwasp.container.search.known_requests import cut_request
 from paperwasp.container.search.text_requests import TextRequests
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.compiled import ReadyRun

@@ -1,8 +1,16 @@
 """Runs compiled plans: where they are asked for while nothing else waits, on threads of the core otherwise.
 
-A hand-off to another thread takes longer than a short query does. Where the event loop has other sockets to read, it
-is worth it: the loop reads them meanwhile, and the threads need no lock of the interpreter, so that every core counts.
-What takes long goes there in any case. Where more waits than the threads will come to soon, the loop runs some of it.
+| Which query | Where it runs | Why |
+|---|---|---|
+| a short run (`INLINE_QUERY_NS`), while the loop has nothing else to do | on the event loop | a hand-off takes longer |
+| a short run otherwise | a thread of the core | the loop reads other requests meanwhile; no lock is needed |
+| one of these, where more wait than the threads will come to soon | on the event loop (`_Pool._help`) | it would wait |
+| a long run | a thread of the core, behind the short ones | short ones do not wait for it |
+| a short run where `QUERY_QUEUE_LENGTH` are under way already | on the event loop | the queue has an end |
+| a long run then; what is no plan; what a run could not answer | the general way (`service.content_service`) | it |
+| | | bounds what waits, answers errors and is the specification |
+| a short query of the general way (`INLINE_QUERY_NS`) | on the event loop | as above |
+| others of it | a thread of the `WorkerPool`; short ones have one more | they run steps in Python |
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from paperwasp.container.search.plan import SearchPlan
+from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.container.search.rendering import SearchResult, status_of
 from paperwasp.http.messages import Request, Response
 
@@ -31,22 +31,22 @@ def measured_pairs(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def measured_response(
-    response: Response, request: Request, plan: SearchPlan, result: SearchResult, elapsed_ns: int
+    response: Response, request: Request, ready: ReadyQuery, result: SearchResult, elapsed_ns: int
 ) -> Response:
     """The answer with its cost."""
-    headers = _headers(request, plan, result, elapsed_ns)
+    headers = _headers(request, ready, result, elapsed_ns)
     return replace(response, status=status_of(result, is_eager=True), headers=headers)
 
 
-def _headers(request: Request, plan: SearchPlan, result: SearchResult, elapsed_ns: int) -> dict[str, str]:
+def _headers(request: Request, ready: ReadyQuery, result: SearchResult, elapsed_ns: int) -> dict[str, str]:
     """Counts of the result, and times in milliseconds; with the coverage where that is requested, too."""
     fill_ms = result.summary_ns // 1_000_000
     values = {
         "NumHits": result.hit_count + len(result.groups),
         "NumFastHits": result.hit_count,
         "TotalHitCount": result.total_count,
-        "QueryHits": plan.hits,
-        "QueryOffset": plan.offset,
+        "QueryHits": ready.hits,
+        "QueryOffset": ready.offset,
         "NumErrors": int(bool(result.errors)),
         "SearchTime": max(0, elapsed_ns // 1_000_000 - fill_ms),
         "AttributeFetchTime": 0,

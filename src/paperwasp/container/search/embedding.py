@@ -3,8 +3,8 @@
     embed(id, "text")   embed(id, 'text')   embed(id, @parameter)
     embed(text)         embed("text")       embed(@parameter)        where there is one embedder only
 
-A plan is made without waiting for an embedder: it has an `Embedding` for each such input, which a thread makes a tensor
-before the query is sent.
+A query is made ready without waiting for an embedder: it has an `Embedding` for each such input, which a thread makes
+a tensor before the query is sent.
 
 Vespa: https://docs.vespa.ai/en/rag/embedding.html#embedding-a-query-text, TensorConverter.java
 Differs: a quoted text may have line ends. Without an embedder, Vespa names a class of its own as the only one.

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from paperwasp.container.search.after import token_of
 from paperwasp.container.search.global_ranking import GlobalRanking
-from paperwasp.container.search.plan import ClusterQuery, SearchPlan
+from paperwasp.container.search.ready_query import ClusterQuery, ReadyQuery
 from paperwasp.container.search.rendering import Coverage, SearchError, SearchResult
 from paperwasp.errors import InvalidQuery
 from paperwasp.grouping.partial import PartialResult
@@ -31,18 +31,18 @@ Answer = tuple[str, SearchResponse | SearchError]
 Entry = tuple[str, Hit]
 
 
-def merged(plan: SearchPlan, answers: Sequence[Answer], *, soft_timeout: bool = True) -> SearchResult:
-    """The page of the plan's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
-    answering = plan.answering
-    if len(answers) == 1 and not (answering.without_summary or plan.queries[0].errors):
+def merged(ready: ReadyQuery, answers: Sequence[Answer], *, soft_timeout: bool = True) -> SearchResult:
+    """The page of the query's hits and offset; without `soft_timeout`, a cluster out of time gives no hits."""
+    answering = ready.answering
+    if len(answers) == 1 and not (answering.without_summary or ready.queries[0].errors):
         cluster, answer = answers[0]
         if isinstance(answer, SearchResponse) and (soft_timeout or not answer.timed_out):
             if not answering.is_merged:
-                return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
+                return _result(ready, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
             if answer.is_page:
-                answer = _from_offset(answer, plan.offset)
-                return _result(plan, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
-    return _merge(plan, answers, soft_timeout)
+                answer = _from_offset(answer, ready.offset)
+                return _result(ready, list(zip(repeat(cluster), answer.hits)), [(cluster, answer)], [])
+    return _merge(ready, answers, soft_timeout)
 
 
 def _from_offset(answer: SearchResponse, offset: int) -> SearchResponse:
@@ -55,29 +55,29 @@ def _from_offset(answer: SearchResponse, offset: int) -> SearchResponse:
     return replace(answer, page=page, hits=answer.hits[before.count(None) :])
 
 
-def _merge(plan: SearchPlan, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
-    errors = [SearchError.of(error, query.cluster) for query in plan.queries for error in query.errors]
+def _merge(ready: ReadyQuery, answers: Sequence[Answer], soft_timeout: bool) -> SearchResult:
+    errors = [SearchError.of(error, query.cluster) for query in ready.queries for error in query.errors]
     found: list[tuple[str, SearchResponse]] = []
-    asked = [query for query in plan.queries if query.query is not None]
+    asked = [query for query in ready.queries if query.query is not None]
     for query, (cluster, answer) in zip(asked, answers, strict=True):
         if isinstance(answer, SearchError):
             errors.append(answer)
         elif answer.timed_out and not soft_timeout:
-            errors.append(SearchError(TIMED_OUT, f"Timed out after {query.timeout_ms(plan):g} ms", cluster))
+            errors.append(SearchError(TIMED_OUT, f"Timed out after {query.timeout_ms(ready):g} ms", cluster))
         else:
             if answer.is_page:
-                answer = _from_offset(answer, plan.offset)
+                answer = _from_offset(answer, ready.offset)
             elif query.ranking is not None:
                 answer = _rerank(query.ranking, answer)
             found.append((cluster, answer))
-    hits = _merged_hits(plan, found)
-    bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in plan.answering.without_summary}
-    errors += [_no_summary(query) for query in plan.queries if query.cluster in bare and query.query is not None]
-    return _result(plan, hits, found, errors)
+    hits = _merged_hits(ready, found)
+    bare = {cluster for cluster, hit in hits if (cluster, hit.document_type) in ready.answering.without_summary}
+    errors += [_no_summary(query) for query in ready.queries if query.cluster in bare and query.query is not None]
+    return _result(ready, hits, found, errors)
 
 
 def _result(
-    plan: SearchPlan, hits: list[Entry], found: Sequence[tuple[str, SearchResponse]], errors: list[SearchError]
+    ready: ReadyQuery, hits: list[Entry], found: Sequence[tuple[str, SearchResponse]], errors: list[SearchError]
 ) -> SearchResult:
     """The result of a page, and what the clusters count for it."""
     return SearchResult(
@@ -86,29 +86,29 @@ def _result(
         total_count=sum([answer.total_count for _, answer in found]),
         coverage=_coverage(found) if found else None,
         errors=errors,
-        summary_fields=plan.answering.summary_fields,
-        bare_types=plan.answering.without_summary,
+        summary_fields=ready.answering.summary_fields,
+        bare_types=ready.answering.without_summary,
         summary_ns=max([answer.summary_ns for _, answer in found], default=0),
-        continuation=token_of(*hits[-1]) if plan.after is not None and hits and len(hits) == plan.hits else None,
-        groups=_groups(plan, found) if plan.layouts else (),
-        is_sorted=bool(plan.answering.order_by),
+        continuation=token_of(*hits[-1]) if ready.after is not None and hits and len(hits) == ready.hits else None,
+        groups=_groups(ready, found) if ready.layouts else (),
+        is_sorted=bool(ready.answering.order_by),
     )
 
 
-def _groups(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[tuple[str, ShownRoot]]:
+def _groups(ready: ReadyQuery, found: Sequence[tuple[str, SearchResponse]]) -> list[tuple[str, ShownRoot]]:
     """The root groups, statement by statement. Each cluster has its own, as in Vespa, where groups are made in the
     chain of a cluster (GroupingExecutor.java, BlendingSearcher.java)."""
     by_cluster: dict[str, list[tuple[PartialResult, ...]]] = {}
     for cluster, answer in found:  # a global phase asks for each document type on its own
         if answer.groupings:
             by_cluster.setdefault(cluster, []).append(answer.groupings)
-    requests = [request for layout in plan.layouts for request in layout.requests]
+    requests = [request for layout in ready.layouts for request in layout.requests]
     results = [
         (cluster, parts[0] if len(parts) == 1 else merged_results(requests, parts))
         for cluster, parts in by_cluster.items()
     ]
     roots = []
-    for layout in plan.layouts:
+    for layout in ready.layouts:
         for cluster, of_cluster in results:
             found_by_number = {result.number: result for result in of_cluster}
             root = shown_facets(layout, found_by_number) or shown(layout, found_by_number)
@@ -129,14 +129,14 @@ def _rerank(ranking: GlobalRanking, answer: SearchResponse) -> SearchResponse:
     return replace(answer, hits=hits, total_count=answer.total_count - (len(answer.hits) - len(hits)))
 
 
-def _merged_hits(plan: SearchPlan, found: Sequence[tuple[str, SearchResponse]]) -> list[Entry]:
+def _merged_hits(ready: ReadyQuery, found: Sequence[tuple[str, SearchResponse]]) -> list[Entry]:
     lists = [[(cluster, hit) for hit in answer.hits] for cluster, answer in found]
-    if not plan.answering.is_merged or (len(found) == 1 and found[0][1].is_page):
+    if not ready.answering.is_merged or (len(found) == 1 and found[0][1].is_page):
         return lists[0] if lists else []
     key: Callable[[Entry], Any] = _by_relevance
-    if plan.answering.order_by and not any(query.ranking for query in plan.queries):
-        key = _key_of(plan.answering.order_by, [query.cluster for query in plan.queries])
-    return list(islice(merge(*lists, key=key), plan.offset, plan.offset + plan.hits))
+    if ready.answering.order_by and not any(query.ranking for query in ready.queries):
+        key = _key_of(ready.answering.order_by, [query.cluster for query in ready.queries])
+    return list(islice(merge(*lists, key=key), ready.offset, ready.offset + ready.hits))
 
 
 def _by_relevance(entry: Entry) -> float:

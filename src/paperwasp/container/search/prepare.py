@@ -20,8 +20,8 @@ from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
 from paperwasp.container.search.parameter_setters import Setter
 from paperwasp.container.search.parameter_table import check_search_chain, is_full_name, value_setter
-from paperwasp.container.search.plan import Answering, SearchPlan
 from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
+from paperwasp.container.search.ready_query import Answering, ReadyQuery
 from paperwasp.container.search.rewrites import (
     Failing,
     choose_checks,
@@ -48,8 +48,10 @@ from paperwasp.yql.indexes import Indexes
 from paperwasp.yql.statement import StatementTemplate
 
 
-def plan_search(config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0) -> SearchPlan:
-    """The plan of a request that is prepared for it alone. Errors: as `prepare_query` and `PreparedQuery.bind`."""
+def prepare_and_bind(
+    config: SearchConfig, parameters: SearchParameters, now_ns: int, now_seconds: float = 0
+) -> ReadyQuery:
+    """The query of a request, which is prepared for it alone. Errors: as `prepare_query` and `PreparedQuery.bind`."""
     return prepare_query(config, parameters).bind(parameters.values, now_ns, now_seconds)
 
 
@@ -120,7 +122,7 @@ def prepare_query(config: SearchConfig, parameters: SearchParameters) -> Prepare
 
 
 def _defaults(profile: ResolvedProfile | None) -> tuple[tuple[Setter, str], ...]:
-    """The setters, with values, of the values in a profile on which no plan depends."""
+    """The setters, with values, of the values in a profile on which no prepared query depends."""
     given = {} if profile is None else profile.values
     setters = ((value_setter(name), value) for name, value in given.items() if is_full_name(name))
     return tuple((setter, value) for setter, value in setters if setter is not None and isinstance(value, str))

@@ -1,4 +1,4 @@
-"""A prepared query: all of a request's plan that no value changes. It is bound to the values of each request.
+"""A prepared query: all of a request's query that no value changes. It is bound to the values of each request.
 
 Which values there are says the column of `parameter_table.PARAMETERS`; those of literals and of parameters in YQL are
 in slots (`yql.lifting`). Everything here is frozen and shared: by requests, and by the clusters of one request.
@@ -19,7 +19,7 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.grouping import PreparedGrouping
 from paperwasp.container.search.inputs import InputTypes
 from paperwasp.container.search.parameter_setters import Setter
-from paperwasp.container.search.plan import Answering, ClusterQuery, SearchPlan
+from paperwasp.container.search.ready_query import Answering, ClusterQuery, ReadyQuery
 from paperwasp.container.search.rewrites import AddTerms, Context, Failing, Rewrite
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.tree import TreeTemplate, language_of
@@ -121,8 +121,8 @@ class PreparedQuery:
         steps = (self.inputs, self.failure, *self.rewrites, *self.checks)
         return self.tree is not None and not any(isinstance(step, Failing) for step in steps)
 
-    def bind(self, values: RequestValues, now_ns: int, now_seconds: float = 0) -> SearchPlan:
-        """The plan of a request that started at `now_ns` on the monotonic clock, and at `now_seconds` since 1970.
+    def bind(self, values: RequestValues, now_ns: int, now_seconds: float = 0) -> ReadyQuery:
+        """The query of a request that started at `now_ns` on the monotonic clock, and at `now_seconds` since 1970.
 
         Errors: IllegalQuery, InvalidQuery.
         """
@@ -154,7 +154,7 @@ class PreparedQuery:
             raise self.failure.error
         queries = tuple([self._query(cluster, bound) for cluster in self.clusters])
         embeddings = tuple([each for each in bound.inputs.values() if type(each) is Embedding]) if bound.inputs else ()
-        return SearchPlan(tree, hits, offset, timeout_ms, queries, self.answering, after, embeddings, layouts)
+        return ReadyQuery(tree, hits, offset, timeout_ms, queries, self.answering, after, embeddings, layouts)
 
     def _tree(self, values: RequestValues) -> tuple[Item, Context]:
         """The tree with the user's text, and what its rewrites may look at."""

@@ -1,8 +1,8 @@
-"""The shape of a request: all of it that its plan depends on, as a key under which a prepared query is kept.
+"""The shape of a request: all of it that its prepared query depends on, as a key under which a prepared query is kept.
 
-    names of the parameters → Form, kept      (form, values that shape the plan, outline of the YQL) → Shape
+    names of the parameters → Form, kept      (form, values that shape the query, outline of the YQL) → Shape
 
-What the names alone decide is found once for each list of names: which values shape the plan, what sets the others,
+What the names alone decide is found once for each list of names: which values shape the query, what sets the others,
 and whether a parameter is given twice. Runs on the event loop.
 """
 
@@ -35,7 +35,7 @@ class Form:
     """The form of a request: what the names of its parameters, in their order, tell."""
 
     shaping: tuple[int, ...]
-    """The places of the parameters whose values shape the plan, but for the statement."""
+    """The places of the parameters whose values shape the query, but for the statement."""
     statement: int | None
     """The place of the YQL that is in force; None: there is none."""
     setters: tuple[tuple[int, Setter], ...]

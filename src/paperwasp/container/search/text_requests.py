@@ -1,6 +1,6 @@
-"""Requests for words and filters: what is the same for all of one shape (`container.search.known_texts`).
+"""Requests for words and filters: what is the same for all of one shape (`container.search.known_requests`).
 
-    prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → KnownText → TextQuery
+    prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → KnownRequest → TextQuery
 
 To see whether a prepared query is of this kind, it is bound to a text of two made-up words: its tree must be these two
 words and the filters of the statement, and nothing else. Where words stand in the statement (`contains`), its literals
@@ -10,16 +10,12 @@ and its time goes the general way, as does every text that is not plain; the ans
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.container.search.config import NO_QUERY_LIMITS
-from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
@@ -28,20 +24,16 @@ from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.container.search.text_templates import PROBE, text_template, words_template
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
-from paperwasp.http.pending import Begun, PendingAnswer
 from paperwasp.search.text_query import TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple_terms import DEFAULT_INDEX
 from paperwasp.yql.user_text import UserText
 
-_LOG: Final = logging.getLogger("paperwasp.search")
 _QUERY: Final = "model.queryString"
 _JSON_FORMATS: Final = ("", "json")
 _WINDOWS, _WINDOW_CHARACTERS = 32, 256
 """How many pages and times of the requests of one shape are kept, and of how long a text."""
-_TASKS: Final[set[asyncio.Task[None]]] = set()
-"""Those that find an answer the general way."""
 
 
 class Window(NamedTuple):
@@ -116,68 +108,11 @@ class TextRequests:
             return None
         if not _says_a_text_alone(values):
             return None
-        plan = prepared.bind(replace(values, query=" ".join(PROBE)), 0)
-        query = plan.queries[0].query
-        if query is None or plan.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
+        ready = prepared.bind(replace(values, query=" ".join(PROBE)), 0)
+        query = ready.queries[0].query
+        if query is None or ready.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
             return None
         return Window(query.order.hits, query.order.offset, query.deadline.at_ns)
-
-
-class TextReply:
-    """Takes the answer to a query of a text, now or later and from any thread, and makes the request's answer of it."""
-
-    __slots__ = ("_answer_of", "_deadline_ns", "_loop", "_pending", "_response", "_timer")
-
-    def __init__(
-        self, answer_of: Callable[[object], Response | Coroutine[Any, Any, Response]], deadline_ns: int
-    ) -> None:
-        """`answer_of` makes the response of what was found, on the event loop, or what is to be run for it. What has
-        not come soon after the deadline, on the monotonic clock, is as good as nothing."""
-        self._answer_of = answer_of
-        self._deadline_ns = deadline_ns
-        self._timer: asyncio.TimerHandle | None = None
-        self._loop = asyncio.get_running_loop()
-        self._response: Response | Coroutine[Any, Any, Response] | None = None
-        self._pending: PendingAnswer | None = None
-
-    def __call__(self, found: object) -> None:
-        if asyncio._get_running_loop() is self._loop:
-            self._take(found)
-        else:
-            self._loop.call_soon_threadsafe(self._take, found)
-
-    @property
-    def begun(self) -> Begun:
-        """The answer as far as it has come. Ask once, on the loop."""
-        if self._response is not None:
-            return self._response
-        self._pending = PendingAnswer()
-        left_seconds = (self._deadline_ns - time.monotonic_ns()) / 1e9 + GRACE_SECONDS
-        self._timer = self._loop.call_later(left_seconds, self._take, None)
-        return self._pending
-
-    def _take(self, found: object) -> None:
-        if self._response is not None:  # it came too late
-            return
-        try:
-            response = self._answer_of(found)
-        except Exception:
-            _LOG.exception("the answer to a text failed")
-            response = self._answer_of(None)
-        self._response = response
-        if self._timer is not None:
-            self._timer.cancel()
-        if self._pending is None:
-            return
-        if isinstance(response, Response):
-            self._pending.give(response)
-        else:
-            task = self._loop.create_task(self._run(response, self._pending))
-            _TASKS.add(task)  # the loop itself would not keep it
-            task.add_done_callback(_TASKS.discard)
-
-    async def _run(self, work: Coroutine[Any, Any, Response], pending: PendingAnswer) -> None:
-        pending.give(await work)
 
 
 def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
@@ -192,12 +127,12 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
     place = places[0] if has_text or statement is None else statement
     try:
         values = shape.values(_names_of(prepared), prepared.defaults)
-        plan = prepared.bind(replace(values, query=" ".join(PROBE) if has_text else None), 0)
+        ready = prepared.bind(replace(values, query=" ".join(PROBE) if has_text else None), 0)
     except (PaperwaspError, ValueError):
         return None
     made = text_template if has_text else words_template
     written = shape.written(_names_of(prepared))
-    template = made(prepared, plan, written) if _says_a_text_alone(values) else None
+    template = made(prepared, ready, written) if _says_a_text_alone(values) else None
     if template is None:
         return None
     return TextRequests(prepared, template, place, [other for other, _ in form.setters if other != place])

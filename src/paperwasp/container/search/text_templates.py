@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from paperwasp.container.search.plan import SearchPlan
 from paperwasp.container.search.prepared import PreparedQuery
+from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.linguistics.languages import CJK, language_of
 from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.in_operator import InItem
@@ -32,10 +32,10 @@ _NAMES: Final[Mapping[type[Item], str]] = {AndItem: "and", OrItem: "or", WeakAnd
 """How the words of a statement belong together."""
 
 
-def text_template(prepared: PreparedQuery, plan: SearchPlan, written: tuple[str, ...]) -> TextTemplate | None:
-    """The template of a plan whose text is the probe. `written`: the values of its statement. None: its tree is not a
+def text_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str, ...]) -> TextTemplate | None:
+    """The template of a query whose text is the probe. `written`: the values of its statement. None: its tree is not a
     text with filters."""
-    query, tree = plan.queries[0].query, prepared.tree
+    query, tree = ready.queries[0].query, prepared.tree
     filters = None if tree is None else _filters_of(tree.statement, _names_count(prepared))
     if query is None or filters is None:
         return None
@@ -68,9 +68,9 @@ _COMPOSITES: Final[Mapping[str, Callable[[str, int], Item]]] = {
 """How the words of the probe may belong together."""
 
 
-def words_template(prepared: PreparedQuery, plan: SearchPlan, written: tuple[str, ...]) -> TextTemplate | None:
-    """The template of a plan without a user's text. None: its tree is not words with filters."""
-    query, tree, names = plan.queries[0].query, prepared.tree, _names_count(prepared)
+def words_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str, ...]) -> TextTemplate | None:
+    """The template of a query without a user's text. None: its tree is not words with filters."""
+    query, tree, names = ready.queries[0].query, prepared.tree, _names_count(prepared)
     if query is None or tree is None or query.match.tree != _item_template(tree.statement, names).fill(written):
         return None
     if query.match.language and language_of(query.match.language) in CJK:  # words of several tokens are no phrases

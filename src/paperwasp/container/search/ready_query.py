@@ -1,4 +1,4 @@
-"""The plan of a request: the query for each content cluster, ready to be sent."""
+"""The query of one request, ready to be sent: to each content cluster its own."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class ClusterQuery:
         rank = replace(self.query.rank, inputs={**self.query.rank.inputs, **made})
         return replace(self, query=replace(self.query, rank=rank))
 
-    def timeout_ms(self, plan: SearchPlan) -> float:
+    def timeout_ms(self, ready: ReadyQuery) -> float:
         """The time that the cluster has."""
-        return min(plan.timeout_ms, self.limits.timeout_ms)
+        return min(ready.timeout_ms, self.limits.timeout_ms)
 
     def in_window(self, offset: int, hits: int) -> ClusterQuery:
         """Return the same for another page. The global phase needs all hits that it may rank."""
@@ -59,7 +59,7 @@ class ClusterQuery:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """The parts of a plan and its answer that do not depend on the values of a request."""
+    """The parts of a query and its answer that do not depend on the values of a request."""
 
     summary_fields: tuple[str, ...] = ()
     order_by: tuple[SortKey, ...] = ()
@@ -77,7 +77,7 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchPlan:
+class ReadyQuery:
     """A query, ready to be sent. `hits` and `offset` are of the merged result."""
 
     tree: Item
@@ -93,23 +93,23 @@ class SearchPlan:
     layouts: tuple[Layout, ...] = ()
     """Of each grouping statement."""
 
-    def with_inputs(self, made: Mapping[str, object]) -> SearchPlan:
+    def with_inputs(self, made: Mapping[str, object]) -> ReadyQuery:
         """The same query with these values of inputs."""
         queries = tuple(query.with_inputs(made) for query in self.queries)
         return replace(self, queries=queries, embeddings=())
 
-    def window(self, offset: int, hits: int) -> SearchPlan:
+    def window(self, offset: int, hits: int) -> ReadyQuery:
         """The same query for other hits."""
         window = (0, offset + hits) if self.answering.is_merged else (offset, hits)
         queries = tuple(query.in_window(*window) for query in self.queries)
         return replace(self, hits=hits, offset=offset, queries=queries)
 
-    def without_groups(self) -> SearchPlan:
+    def without_groups(self) -> ReadyQuery:
         """The same query without groupings."""
         queries = tuple(query.without_groups() for query in self.queries)
         return replace(self, queries=queries, layouts=())
 
-    def showing(self, summary: str) -> SearchPlan:
+    def showing(self, summary: str) -> ReadyQuery:
         """The same query with another summary class, and all that it shows."""
         queries = tuple(query.showing(summary) for query in self.queries)
         answering = replace(self.answering, summary_fields=(), without_summary=frozenset())

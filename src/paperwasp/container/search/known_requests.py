@@ -1,6 +1,7 @@
 """Requests that came before but for the text that a user has typed: nothing but that text is read of them.
 
-    request → (it without the text, the text) → KnownText, kept      KnownText + text → TextQuery, key of the answer
+    request → (it without the text, the text) → KnownRequest, kept
+    KnownRequest + text → TextQuery, key of the answer
 
 The text is cut out by a kernel (`core/request_text.cpp`), and what is left is looked up as it came: with the order of
 its parameters, its escapes and the header fields that an answer depends on. A text whose request is not known goes by
@@ -35,7 +36,7 @@ class CutRequest(NamedTuple):
     text: str
 
 
-class KnownText(NamedTuple):
+class KnownRequest(NamedTuple):
     """All of a request but its text."""
 
     texts: TextRequests
@@ -62,24 +63,24 @@ class KnownText(NamedTuple):
         return self.accepted, self.others | {(self.name, text)}
 
 
-class KnownTexts:
+class KnownRequests:
     """What is known of the requests that came last, under one configuration. Runs on the event loop."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, KnownText] = {}
+        self._known: dict[Hashable, KnownRequest] = {}
         self._config: object = None
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def get(self, key: Hashable, config: object) -> KnownText | None:
+    def get(self, key: Hashable, config: object) -> KnownRequest | None:
         """What is known of requests with this key."""
         if config is not self._config:
             self._known.clear()
             self._config = config
         return self._known.get(key)
 
-    def put(self, cut: CutRequest, known: KnownText) -> None:
+    def put(self, cut: CutRequest, known: KnownRequest) -> None:
         """Keeps it for other requests with the same key, under the configuration that was asked for last."""
         if len(self._known) >= limits.REQUEST_FORMS:
             self._known.clear()
@@ -106,12 +107,12 @@ def cut_request(request: Request) -> CutRequest | None:
     return CutRequest((rest, query, accept, content_type) if is_post else (rest, accept), text)
 
 
-def known_text(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownText | None:
+def known_request(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownRequest | None:
     """What is known of a request of these parameters; None: more of it depends on its text."""
     window, name = texts.window_of(pairs, shape), pairs[texts.place][0]
     if window is None or shape.form.repeats or name in texts.names:
         return None
     others = frozenset([pair for pair in key_of(pairs, shape.form, accepted)[1] if pair[0] != name])
-    return KnownText(
+    return KnownRequest(
         texts, window, texts.literals_of(shape), accepted, address, name, others, not sets_aside(pairs, shape.form)
     )

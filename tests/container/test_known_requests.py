@@ -48,7 +48,7 @@ def answer(peers: Peers, request: Request) -> Response:
 
 
 def known(peers: Peers) -> int:
-    return len(peers.compiled.handler._texts)
+    return len(peers.compiled.handler._known)
 
 
 def total(response: Response) -> int:
@@ -63,7 +63,7 @@ def test_the_second_text_of_a_request_is_not_read_as_a_request(
         answer(found, request_of(query=text))
     assert known(found) == 1
     before = found.answered
-    monkeypatch.setattr(type(found.compiled.handler), "_read_outline", None)
+    monkeypatch.setattr(type(found.compiled.handler), "_begin_new", None)
     assert [total(answer(found, request_of(query=text))) for text in ("w3", "one", "w99", "w4 w5")] == [1, 20, 0, 2]
     assert found.answered == before + 4
 

@@ -1,0 +1,123 @@
+"""Answers requests of which all but the text is known: by a compiled plan, and the general way where there is none.
+
+    KnownRequest + text → TextQuery → Messenger.hand → TextReply → response      None came → the general way
+
+The content cluster calls the reply now or later, from any thread; what becomes of it is done on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
+
+from paperwasp.container.search.cache import SearchCache
+from paperwasp.container.search.known_requests import KnownRequest
+from paperwasp.container.search.merge import GRACE_SECONDS
+from paperwasp.http.messages import Response
+from paperwasp.http.pending import Begun, PendingAnswer
+from paperwasp.search.text_query import TextAnswer
+
+_LOG: Final = logging.getLogger("paperwasp.search")
+_TASKS: Final[set[asyncio.Task[None]]] = set()
+"""Those that find an answer the general way."""
+
+GeneralWay = Callable[[], Coroutine[Any, Any, Response]]
+"""Makes what is to be run for the answer the general way."""
+
+
+class Messenger(Protocol):
+    """The part of `cluster.messenger.Messenger` that is needed here."""
+
+    def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None: ...
+
+
+class TextAnswers:
+    """The answers to known requests of one container."""
+
+    def __init__(self, messenger: Messenger, cache: SearchCache) -> None:
+        self._messenger = messenger
+        self._cache = cache
+
+    def begin(
+        self, known: KnownRequest, text: str, started_ns: int, config: object, generally: GeneralWay, *, counts: bool
+    ) -> Begun:
+        """Begins to answer a request that began at this moment of the monotonic clock. On the event loop.
+
+        counts: whether the request counts as one that looks for an answer in the cache, if it reads it.
+        """
+
+        def response_of(found: TextAnswer) -> Response:
+            texts = known.texts
+            response = texts.response_of(found)
+            self._cache.lookups += counts and known.reads_cache
+            if texts.may_be_kept:
+                self._cache.put(known.key(text), response, config, {texts.cluster: found.stamp})
+            return response
+
+        query = known.query(text, started_ns)
+        reply = TextReply(response_of, generally, query.deadline_ns)
+        self._messenger.hand(known.address, query, reply)
+        return reply.begun
+
+
+class TextReply:
+    """Takes what was found for a text, once, now or later and from any thread, and makes the request's answer of it."""
+
+    __slots__ = ("_deadline_ns", "_generally", "_loop", "_pending", "_response", "_response_of", "_timer")
+
+    def __init__(self, response_of: Callable[[TextAnswer], Response], generally: GeneralWay, deadline_ns: int) -> None:
+        """`response_of` makes the response of what was found, on the event loop. What has not come soon after the
+        deadline, on the monotonic clock, is as good as nothing."""
+        self._response_of = response_of
+        self._generally = generally
+        self._deadline_ns = deadline_ns
+        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._response: Response | Coroutine[Any, Any, Response] | None = None
+        self._pending: PendingAnswer | None = None
+
+    def __call__(self, found: object) -> None:
+        if asyncio._get_running_loop() is self._loop:
+            self._take(found)
+        else:
+            self._loop.call_soon_threadsafe(self._take, found)
+
+    @property
+    def begun(self) -> Begun:
+        """The answer as far as it has come. Ask once, on the loop."""
+        if self._response is not None:
+            return self._response
+        self._pending = PendingAnswer()
+        left_seconds = (self._deadline_ns - time.monotonic_ns()) / 1e9 + GRACE_SECONDS
+        self._timer = self._loop.call_later(left_seconds, self._take, None)
+        return self._pending
+
+    def _take(self, found: object) -> None:
+        if self._response is not None:  # it came too late
+            return
+        self._response = response = self._made_of(found)
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._pending is None:
+            return
+        if isinstance(response, Response):
+            self._pending.give(response)
+        else:
+            task = self._loop.create_task(_give(response, self._pending))
+            _TASKS.add(task)  # the loop itself would not keep it
+            task.add_done_callback(_TASKS.discard)
+
+    def _made_of(self, found: object) -> Response | Coroutine[Any, Any, Response]:
+        if isinstance(found, TextAnswer):
+            try:
+                return self._response_of(found)
+            except Exception:
+                _LOG.exception("the answer to a text failed")
+        return self._generally()  # what is wrong, or not a text alone, is found the general way
+
+
+async def _give(work: Coroutine[Any, Any, Response], pending: PendingAnswer) -> None:
+    pending.give(await work)
