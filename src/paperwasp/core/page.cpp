@@ -143,10 +143,13 @@ nb::list hits_of(const std::string& text, const std::vector<size_t>& ends) {
 
 }  // namespace
 
-bool Page::append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to) {
+bool Page::append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to, Clock& clock) {
+    clock.spend(HIT_STEPS);
     // The writer may set a byte of `changed` meanwhile: the row is shown as it was, or read from the columns.
     if (lid < first_lid_ || lid >= changed_size_ || __atomic_load_n(changed_ + lid, __ATOMIC_RELAXED) != 0) return false;
-    if (!read_row(rows_.record(lid), row_) || !unpack_row(row_, json_)) return false;
+    if (!read_row(rows_.record(lid), row_)) return false;
+    clock.spend(ROW_BYTE_STEPS * int64_t{row_.plain_bytes});
+    if (!unpack_row(row_, json_)) return false;
     const size_t before = to.size();
     id_.assign(form_.id_prefix);
     if (id_.empty()) {
@@ -194,8 +197,7 @@ nb::list render_page(const RowFiles& rows, In<uint32_t> lids, nb::bytes relevanc
         Clock clock;
         const GilRelease unlocked(count > MANY_HITS);
         for (size_t hit = 0; hit < count; ++hit) {
-            clock.spend(HIT_STEPS);
-            if (scores[hit] != "null") page.append_hit(lids.data()[hit], scores[hit], gids.data() + hit * GID_BYTES, text);
+            if (scores[hit] != "null") page.append_hit(lids.data()[hit], scores[hit], gids.data() + hit * GID_BYTES, text, clock);
             ends.push_back(text.size());
         }
     }

@@ -6,12 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "clock.hpp"
 #include "row_files.hpp"
 
 namespace paperwasp {
 
 constexpr size_t GID_BYTES = 12;
-constexpr int64_t HIT_STEPS = 1000;  // what a hit costs, about, in nanoseconds
+constexpr int64_t HIT_STEPS = 1000;    // what a hit costs, about, in nanoseconds
+constexpr int64_t ROW_BYTE_STEPS = 2;  // and for each byte of its document
 
 // What is the same of all hits of a page.
 struct PageForm {
@@ -34,8 +36,8 @@ class Page {
         : rows_(rows), form_(form), changed_(changed), changed_size_(changed_size), first_lid_(first_lid) {}
 
     // Appends the JSON of a hit. False, and nothing is appended: it cannot be made of its row. `gid`: read where the form has a prefix of
-    // ids.
-    bool append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to);
+    // ids. Throws OutOfTime.
+    bool append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to, Clock& clock);
 
   private:
     bool append_fields(std::string& to);

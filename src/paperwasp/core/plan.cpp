@@ -348,12 +348,11 @@ void PlanRun::write(const std::vector<Scored>& hits) {
         Page page(rows_, plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
         std::string relevance;
         for (size_t hit = offset_; hit < end; ++hit) {
-            clock.spend(HIT_STEPS);
             if (hit > offset_) answer_ += ',';
             relevance.clear();
             append_number(hits[hit].score, relevance);
             const size_t place = answer_.size();
-            if (!page.append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_))
+            if (!page.append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
                 left_.push_back({place, hits[hit].lid, hits[hit].score});
         }
         answer_ += ']';

@@ -39,6 +39,7 @@ const std::vector<uint32_t>& PlanFinds::whole(const Word& word) {
     const auto all_parts = static_cast<int64_t>(parts.size());
     find_weakly(reader, parts, live.data(), live.size(), reader.limit() + 1, all_parts, found.data(), clock);
     known->second = lids_of(found.data(), found.size());
+    clock.spend(static_cast<int64_t>(found.size() + known->second.size()));
     return known->second;
 }
 
@@ -54,6 +55,7 @@ const TermDocuments& PlanFinds::term(const WordMatch& match, const Word* whole) 
 }
 
 const uint64_t* PlanFinds::bitmap_of(const std::vector<uint32_t>& lids) {
+    Clock().spend(static_cast<int64_t>(snapshot_.live->size() + lids.size()));
     std::vector<uint64_t>& bitmap = bitmaps_.emplace_back(snapshot_.live->size(), 0);
     for (const uint32_t lid : lids) bitmap[lid >> 6] |= uint64_t{1} << (lid & 63);
     return bitmap.data();

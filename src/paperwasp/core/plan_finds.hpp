@@ -27,7 +27,7 @@ class PlanFinds {
     // Throws OutOfTime.
     const TermDocuments& term(const WordMatch& match, const Word* whole);
 
-    // A bitmap of some documents, which stays where it is.
+    // A bitmap of some documents, which stays where it is. Throws OutOfTime.
     const uint64_t* bitmap_of(const std::vector<uint32_t>& lids);
 
   private:

@@ -79,6 +79,7 @@ std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::ve
 NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
                               size_t words, Clock& clock) {
     const std::vector<uint32_t> lids = lids_of(hits, words);
+    clock.spend(static_cast<int64_t>(words + lids.size()));
     std::vector<std::unique_ptr<PositionsOfHits>> given;
     for (size_t l = 0; l < found.size(); ++l) {
         if (found[l] == nullptr) continue;

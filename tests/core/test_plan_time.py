@@ -1,0 +1,110 @@
+"""A plan ends in the midst of each of its kernels when its time is over, and has no answer then.
+
+Every kind of plan here takes some milliseconds, of which one kernel has nearly all. The same plan with time has an
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from paperwasp.core import _core
+from tests.core.test_row_files import array, file_of
+
+DOCUMENTS = 64_000
+TERMS = 30
+PAST_NS, NEVER_NS = 1, 0
+OTHER = 1
+"""A field beside the first with the same documents."""
+ROW_BYTES = 100_000
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Documents that all have the same terms."""
+
+    snapshot: _core.Snapshot
+    rows: _core.RowFiles
+
+
+@pytest.fixture(scope="module")
+def searched() -> Searched:
+    """Every document has each term twice, in two fields: in the order of their numbers, and the last of them apart."""
+    terms = np.tile(np.concatenate([np.arange(TERMS), np.arange(TERMS)]).astype(np.uint32), DOCUMENTS)
+    positions = np.tile(np.arange(2 * TERMS, dtype=np.uint32), DOCUMENTS)
+    offsets = np.arange(DOCUMENTS + 1, dtype=np.uint64) * np.uint64(2 * TERMS)
+    index = _core.invert(terms, positions, offsets, 2.0 * TERMS)
+    reader = _core.Reader([(0, DOCUMENTS, [index, index], None)], 2)
+    live = np.full(DOCUMENTS // 64, ~np.uint64(0))
+    snapshot = _core.Snapshot(
+        reader, live, False, DOCUMENTS, np.zeros(DOCUMENTS, np.uint8), np.zeros(12 * DOCUMENTS, np.uint8), 0, 1000
+    )
+    for number, name in enumerate(("first", "other")):
+        snapshot.add_field(name, number, 2.0 * TERMS)
+    for term in range(TERMS):
+        alone = (1.0, 0.5, 1, [(0, [term], DOCUMENTS)])
+        snapshot.add_word("first", f"w{term}", 100, [alone])
+        snapshot.add_word("both", f"w{term}", 100, [(1.0, 0.5, 1, [(0, [term], DOCUMENTS), (OTHER, [term], DOCUMENTS)])])
+        snapshot.add_word("pieces", f"w{term}", 100, [alone, (1.0, 0.5, 1, [(0, [(term + 1) % TERMS], DOCUMENTS)])])
+        snapshot.add_word("joined", f"w{term}", 100, [(1.0, 0.5, 2, [(0, [term, (term + 1) % TERMS], DOCUMENTS)])])
+    row = b"d:1", orjson.dumps({"a": "x" * ROW_BYTES})
+    return Searched(snapshot, _core.RowFiles([array(file_of(0, [row] * 400))]))
+
+
+def native(weights: tuple[float, float, float] = (1.0, 1.0, 0.0)) -> Any:
+    """nativeRank in the first field, or a part of it."""
+    table = np.linspace(100.0, 1.0, 64)
+    numbers = np.array([0, 100, 0.5, 100, -1, -1, 0.5, 100, 0], np.float64)
+    return ["first"], numbers, [table] * 4, [False], 4, (*weights, sum(weights))
+
+
+def plan(index: str, composite: str, native: Any = None, fields: tuple[str, ...] = ("first",)) -> _core.Plan:
+    ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
+    form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
+    return _core.Plan([index], composite, 100, ranked, native, form, TERMS, 64)
+
+
+WORDS = " ".join(f"w{number}" for number in range(TERMS))
+PLANS: Mapping[str, tuple[_core.Plan, str, int]] = {
+    "or": (plan("first", "or"), WORDS, 10),
+    "and": (plan("first", "and"), WORDS, 10),
+    "and over two fields": (plan("both", "and"), WORDS, 10),
+    "weakAnd": (plan("first", "weakAnd"), WORDS, 10),
+    "phrase": (plan("first", "phrase"), "w3 w4 w5", 10),
+    "words of several parts": (plan("pieces", "or"), WORDS, 10),
+    "words that are phrases": (plan("joined", "or"), WORDS, 10),
+    "nativeRank of any": (plan("first", "or", native()), WORDS, 10),
+    "nativeRank of all": (plan("first", "and", native()), WORDS, 10),
+    "nativeRank of a phrase": (plan("first", "phrase", native()), "w3 w4 w5", 10),
+    "nativeRank of words of several parts": (plan("pieces", "or", native()), "w1 w4 w7", 10),
+    "nativeFieldMatch": (plan("first", "or", native((1.0, 0.0, 0.0))), WORDS, 10),
+    "nativeRank of as many as are wanted": (plan("first", "or", native()), WORDS, DOCUMENTS),
+}
+"""Plans with a text, and how many hits are wanted."""
+
+
+def run_of(of: Searched, made: _core.Plan, text: str, hits: int, match_end_ns: int, end_ns: int) -> _core.PlanRun:
+    run = made.run_of(of.snapshot, of.rows, text, hits, 0, match_end_ns, end_ns, None, 0.0)
+    assert isinstance(run, _core.PlanRun)
+    run.run()
+    return run
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_plan_ends_when_its_time_is_over(searched: Searched, kind: str) -> None:
+    made, text, hits = PLANS[kind]
+    assert run_of(searched, made, text, hits, NEVER_NS, NEVER_NS).answer is not None
+    assert run_of(searched, made, text, hits, PAST_NS, NEVER_NS).answer is None
+
+
+def test_writing_hits_ends_when_the_time_is_over(searched: Searched) -> None:
+    made = plan("first", "or")
+    found = run_of(searched, made, "w1", 40, NEVER_NS, NEVER_NS)
+    assert found.answer is not None and len(found.answer) > 40 * ROW_BYTES
+    assert run_of(searched, made, "w1", 40, NEVER_NS, PAST_NS).answer is None
