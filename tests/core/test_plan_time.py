@@ -50,7 +50,8 @@ def searched() -> Searched:
     for term in range(TERMS):
         alone = (1.0, 0.5, 1, [(0, [term], DOCUMENTS)])
         snapshot.add_word("first", f"w{term}", 100, [alone])
-        snapshot.add_word("both", f"w{term}", 100, [(1.0, 0.5, 1, [(0, [term], DOCUMENTS), (OTHER, [term], DOCUMENTS)])])
+        in_both = [(0, [term], DOCUMENTS), (OTHER, [term], DOCUMENTS)]
+        snapshot.add_word("both", f"w{term}", 100, [(1.0, 0.5, 1, in_both)])
         snapshot.add_word("pieces", f"w{term}", 100, [alone, (1.0, 0.5, 1, [(0, [(term + 1) % TERMS], DOCUMENTS)])])
         snapshot.add_word("joined", f"w{term}", 100, [(1.0, 0.5, 2, [(0, [term, (term + 1) % TERMS], DOCUMENTS)])])
     row = b"d:1", orjson.dumps({"a": "x" * ROW_BYTES})
