@@ -16,16 +16,18 @@ from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.document import routes
+from paperwasp.container.document.v1 import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
 from paperwasp.document.types import DocumentType
 from paperwasp.env import SYSTEM
 from paperwasp.http.messages import Request, Response
-from paperwasp.http.pending import settled
+from paperwasp.http.pending import Begun, settled
 from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas
 from paperwasp.service.content_service import ContentService
+from tests.http.batched import Client, KeptAnswers, alike
 
 SCHEMAS: Final = {
     "schemas/music.sd": """
@@ -127,10 +129,13 @@ class Way:
         """The answers to requests that come together: the operations among them are one batch of the writer's."""
 
         async def send() -> list[Any]:
-            begun = [self.api.begin(request) for request in requests]
+            begun = self._begin_all(requests)
             return list(await asyncio.gather(*(settled(each) for each in begun)))
 
         return self._loop.run_until_complete(asyncio.wait_for(send(), 60))
+
+    def _begin_all(self, requests: Sequence[Request]) -> list[Begun]:
+        return [self.api.begin(request) for request in requests]
 
     def logged(self) -> bytes:
         """What was logged since the last call, or since the start."""
@@ -140,6 +145,26 @@ class Way:
     def search(self, **parameters: object) -> Response:
         query = urlencode({"timeout": "60s"} | parameters)
         return self._loop.run_until_complete(self._handler.handle(Request("GET", "/search/", query)))
+
+
+class BatchedWay(Way):
+    """Every second time requests that are alike are taken together, as those are that come together over HTTP/2."""
+
+    _is_together = False
+
+    def _begin_all(self, requests: Sequence[Request]) -> list[Begun]:
+        self._is_together = not self._is_together
+        if not self._is_together:
+            return super()._begin_all(requests)
+        begun: list[Begun] = []
+        line = KeptAnswers(Client())
+        for run in alike(requests, DOCUMENT_ROOT):
+            batch = line.batch(run)
+            taken = self.api.begin_batch(batch)
+            batch.take(taken)
+            begun += line.answers_of(batch)[:taken]
+            begun += [self.api.begin(request) for request in run[taken:]]
+        return begun
 
 
 class GeneralWay(Way):
@@ -165,7 +190,7 @@ class Ways:
 
     def __init__(self, directory: Path) -> None:
         self._loop = asyncio.new_event_loop()
-        self.short = Way(directory / "short", self._loop)
+        self.short = BatchedWay(directory / "short", self._loop)
         self.general = GeneralWay(directory / "general", self._loop)
 
     def close(self) -> None:

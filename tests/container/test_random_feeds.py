@@ -21,6 +21,7 @@ from paperwasp import limits
 from paperwasp.cluster import operation_log
 from paperwasp.container.document.plain_changes import PlainChanges
 from paperwasp.http.messages import Request
+from paperwasp.http.request_batch import RequestBatch
 from tests.chance import SEED
 from tests.container.feed_ways import Ways
 
@@ -140,9 +141,22 @@ def path(choice: random.Random, kind: str) -> str:
     return f"/document/v1/n/{kind}/docid/{name}"
 
 
-def change(choice: random.Random) -> Request:
+def changes(choice: random.Random, count: int) -> list[Request]:
+    """Requests that come together: half of the time they are of one kind, as those of a feed are."""
+    if choice.random() < 0.5:
+        return [change(choice, *start(choice)) for _ in range(count)]
+    kind, method, asked = start(choice)
+    return [change(choice, kind, method, asked) for _ in range(count)]
+
+
+def start(choice: random.Random) -> tuple[str, str, str]:
+    """Document type, method and query string."""
     kind = "music" if choice.random() < 0.8 else "book"
     method = choice.choices(("POST", "PUT", "DELETE", "PATCH"), (50, 35, 14, 1))[0]
+    return kind, method, query(choice, kind)
+
+
+def change(choice: random.Random, kind: str, method: str, asked: str) -> Request:
     content: dict[str, Any] = {"fields": fields(choice, kind)}
     if method == "PUT":
         for name, value in content["fields"].items():
@@ -151,7 +165,7 @@ def change(choice: random.Random) -> Request:
     if choice.random() < 0.06:
         content |= choice.choice(({"condition": kind}, {"create": True}, {"put": "id:n:music::d1"}, {"fields": 3}))
     body = b"" if method == "DELETE" else written(choice, content)
-    return Request(method, path(choice, kind), query(choice, kind), {}, body)
+    return Request(method, path(choice, kind), asked, {}, body)
 
 
 @pytest.fixture
@@ -189,20 +203,26 @@ def compare(ways: Ways, requests: list[Request], choice: random.Random) -> None:
 def test_random_feeds_are_the_same_either_way(ways: Ways, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each feed is some batches. At last all that was logged is applied again, without a checkpoint."""
     choice = random.Random(seed)
-    counts = {"short": 0, 200: 0, 400: 0, 412: 0}
-    read = PlainChanges.read
+    counts = {"short": 0, "together": 0, 200: 0, 400: 0, 412: 0}
+    read, read_batch = PlainChanges.read, PlainChanges.read_batch
 
     def counted(self: PlainChanges, request: Request) -> Any:
         counts["short"] += (found := read(self, request)) is not None
         return found
 
+    def counted_together(self: PlainChanges, batch: RequestBatch) -> Any:
+        found = read_batch(self, batch)
+        counts["together"] += len(found) if len(found) > 1 else 0
+        return found
+
     monkeypatch.setattr(PlainChanges, "read", counted)
+    monkeypatch.setattr(PlainChanges, "read_batch", counted_together)
     monkeypatch.setattr(operation_log, "sync_data", lambda _: None)
     monkeypatch.setattr(limits, "GATHERING_PAUSES", 0)
     for feed in range(1, FEEDS + 1):
         requests = []
         for _ in range(choice.choice((1, 2, 4))):
-            batch = [change(choice) for _ in range(choice.choice((1, 2, 5, 20)))]
+            batch = changes(choice, choice.choice((1, 2, 5, 20)))
             for answer in ways.send(batch):
                 counts[answer.status] = counts.get(answer.status, 0) + 1
             ways.pass_time(choice.choice((0, 1000, 10**9)))
@@ -210,7 +230,7 @@ def test_random_feeds_are_the_same_either_way(ways: Ways, seed: int, monkeypatch
         if feed % RESTARTED_EVERY == 0 or feed == FEEDS:
             ways.restart(checkpoint=choice.random() < 0.5 and feed < FEEDS)
         compare(ways, requests, choice)
-    assert counts["short"] > FEEDS, counts
+    assert counts["short"] > FEEDS and counts["together"] > FEEDS // 4, counts
     assert min(counts[200], counts[400], counts[412]) > 0, counts
 
 

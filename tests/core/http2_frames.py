@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import hpack
 
@@ -100,7 +101,7 @@ OK = http2_header_block(200, [])
 
 
 def connect(
-    stream_window: int = 65_535, max_header_bytes: int = 65_536, peer: bytes = HELLO, **budgets: int
+    stream_window: int = 65_535, max_header_bytes: int = 65_536, peer: bytes = HELLO, **budgets: Any
 ) -> Http2Connection:
     """A connection that has seen the preface and the settings of the peer, and whose own settings it knows."""
     server = Http2Connection(10, max_header_bytes, stream_window, 65_535, **budgets)

@@ -14,6 +14,7 @@ import pytest
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Handler, PortContext
 from paperwasp.http.messages import Answer, Request, json_response
+from paperwasp.http.request_batch import Batches
 from paperwasp.http.server import HttpServer, _OpenPort
 from paperwasp.http.tls import ServerContext
 
@@ -28,11 +29,12 @@ def serve_for(
     handler: Handler,
     limit_bytes: int = LIMIT_BYTES,
     tls: ServerContext | None = None,
+    batches: Batches | None = None,
 ) -> None:
     """Runs the test against a server whose bodies have at most `limit_bytes`, and ends the server."""
 
     async def run() -> None:
-        server = HttpServer(handler, HOST, 0, body_limit_bytes=lambda _: limit_bytes, tls=tls)
+        server = HttpServer(handler, HOST, 0, body_limit_bytes=lambda _: limit_bytes, tls=tls, batches=batches)
         server.start()
         try:
             await test(server)

@@ -15,6 +15,7 @@ from paperwasp.container.search.xml import ShownTypes, respond_xml
 from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 from tests.exchanges import answered
+from tests.http.batched import Client, KeptAnswers
 
 _ONE = "/document/v1/ns/music/docid/1"
 
@@ -63,6 +64,18 @@ def test_kinds_of_requests(method: str, path: str, kind: str) -> None:
     metrics = _metrics()
     metrics.observe(answered(), request, Response(200), 1)
     assert [*metrics.by_kind()] == [kind]
+
+
+def test_requests_of_a_batch_are_counted_as_each_of_them_is() -> None:
+    requests = [Request("PUT", _ONE + name, "", {}, b"{}" + bytes(len(name))) for name in ("a", "bc", "d")]
+    batch, bodies = KeptAnswers(Client()).batch(requests), [b"first", b"third"]
+    together, each = _metrics(), _metrics()
+    together.observe_batch(batch, [0, 2], bodies, 2_000_000)
+    for number, body in zip((0, 2), bodies, strict=True):
+        answer = Response(200, body)
+        each.observe(batch.exchanged(number, len(body)), batch.request(number), answer, 2_000_000)
+    assert [*together.all()] == [*each.all()]
+    assert [*together.by_kind()] == ["update"]
 
 
 def test_statuses_and_their_dimensions() -> None:

@@ -26,8 +26,8 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.description import DescriptionApi
-from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
+from paperwasp.http.observing import Exchanged
 from paperwasp.http.routing import Router
 from paperwasp.http.traffic import Traffic
 from paperwasp.monitoring.api import MetricsApi
@@ -78,7 +78,7 @@ class ConfigServerApp:
         """The answer; also to what is wrong with the request, and to a defect of ours."""
         return await as_accepted(request, await self._answer(request))
 
-    def observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+    def observe(self, exchange: Exchanged, request: Request, answer: Answer, elapsed_ns: int) -> None:
         """Counts an answer that was sent."""
         self._metrics.observe(exchange, request, answer, elapsed_ns)
 

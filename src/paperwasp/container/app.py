@@ -26,6 +26,7 @@ from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted,
 from paperwasp.http.description import DescriptionApi
 from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
+from paperwasp.http.request_batch import RequestBatch
 from paperwasp.http.routing import Router
 from paperwasp.monitoring.api import MetricsApi
 
@@ -111,6 +112,13 @@ class ContainerApp:
             if gate.filters is not None:
                 return gate.filters.begin(request, server, self.admit)
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
+
+    def begin_batch(self, batch: RequestBatch) -> int:
+        """Takes the first requests of a batch for the document API; returns how many. Where there is a gate, none."""
+        running, interfaces = self.state.running, self._interfaces
+        if self._gate is not None or running is None or interfaces is None or not running.container.document_api:
+            return 0
+        return 0 if mentions_cbor(batch.head) else interfaces.documents.begin_batch(batch)
 
     def admit(self, request: Request) -> Begun:
         """Begins to answer what may be asked: what filters let pass, and what this process asks itself."""

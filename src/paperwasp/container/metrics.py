@@ -8,12 +8,13 @@ Differs: `query_latency` and `httpapi_latency` are of whole requests, with the t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from paperwasp.env import SYSTEM, Environment
-from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import Answer, Request
+from paperwasp.http.observing import Exchanged
+from paperwasp.http.request_batch import RequestBatch
 from paperwasp.monitoring.numbers import Latencies, Numbers
 from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
 from paperwasp.monitoring.search_facts import SearchFacts
@@ -82,7 +83,7 @@ class ContainerMetrics(RequestMetrics):
         self._empty = 0
         self._errors: Counter[str] = Counter()
 
-    def observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+    def observe(self, exchange: Exchanged, request: Request, answer: Answer, elapsed_ns: int) -> None:
         method, path = request.method, request.raw_path
         kind = _KIND_OF_START.get(path[:8])
         if kind is _DOCUMENTS and path[-1] != "/" and path.count("/") >= _SLASHES_OF_ONE:
@@ -96,6 +97,17 @@ class ContainerMetrics(RequestMetrics):
         answers.sent_bytes += exchange.sent_bytes
         if kind is QUERY and answer.about is not None:
             self._note(cast(SearchFacts, answer.about))
+
+    def observe_batch(
+        self, batch: RequestBatch, numbers: Sequence[int], bodies: Sequence[bytes], elapsed_ns: int
+    ) -> None:
+        """As `observe` of each request of these numbers: changes of documents that were answered with 200."""
+        head = batch.head
+        key = (batch.line.protocol, head.scheme, head.method, _CHANGES[head.method], 200)
+        answers = self._answers.get(key) or self.new_answers(key)
+        answers.add(elapsed_ns / 1e6, len(numbers))
+        answers.received_bytes += sum(len(batch.bodies[number]) for number in numbers)
+        answers.sent_bytes += sum(map(len, bodies))
 
     def _note(self, about: SearchFacts) -> None:
         total_hits, hits, coverage, error, _ = about

@@ -14,11 +14,12 @@ std::string_view view(const nb::bytes& bytes) { return {bytes.c_str(), bytes.siz
 
 }  // namespace
 
-Http2Connection::Http2Connection(const Http2Limits& limits)
+Http2Connection::Http2Connection(const Http2Limits& limits, std::string batch_start)
     : Http2Peer({limits.max_frame_bytes, limits.max_header_bytes, limits.max_control_frames, limits.max_continuations,
                  limits.connection_window, limits.connection_window / 2}),
       limits_(limits),
       streams_(limits.max_streams),
+      batch_(std::move(batch_start)),
       resets_left_(limits.max_resets) {
     if (limits.max_streams == 0 || limits.max_streams > MOST_STREAMS) throw nb::value_error("max_streams is from 1 to 2^20");
     if (limits.stream_window > LARGEST_WINDOW) throw nb::value_error("stream_window is less than 2^31");

@@ -6,7 +6,8 @@
 //     take_output → all bytes that may go now
 //
 // Files: http2_protocol.hpp has the words and the table of states, http2_peer.hpp what the client's end does as well,
-// http2_streams.hpp the open streams, http2_request.hpp the heads of requests, http2_receive.cpp what comes in,
+// http2_streams.hpp the open streams, http2_request.hpp the heads of requests, http2_batch.hpp requests that are
+// alike, http2_receive.cpp what comes in,
 // http2.cpp what is answered to it by the protocol alone, http2_send.cpp what goes out, http2_module.cpp what Python
 // sees.
 //
@@ -40,6 +41,7 @@
 
 #include "core.hpp"
 #include "hpack.hpp"
+#include "http2_batch.hpp"
 #include "http2_peer.hpp"
 #include "http2_request.hpp"
 #include "http2_streams.hpp"
@@ -65,13 +67,15 @@ struct Http2Limits {
 class Http2Connection final : public Http2Peer {
   public:
     // Throws ValueError for limits that the protocol does not allow. The settings are in the output from the beginning.
-    explicit Http2Connection(const Http2Limits& limits);
+    // `batch_start`: how paths begin of requests that come in batches (http2_batch.hpp).
+    explicit Http2Connection(const Http2Limits& limits, std::string batch_start = "");
 
     bool upgrade(const nb::bytes& settings);
     nb::list receive(nb::handle data);
 
     bool inform(uint32_t stream_id, const nb::bytes& block);
     bool respond(uint32_t stream_id, const nb::bytes& block, const nb::bytes& body, bool ends);
+    size_t respond_all(const nb::list& stream_ids, const nb::bytes& block, const nb::list& bodies);
     bool send_data(uint32_t stream_id, const nb::bytes& data, bool ends);
     nb::bytes take_output(size_t most_bytes);
     nb::list take_drained();
@@ -158,6 +162,7 @@ class Http2Connection final : public Http2Peer {
     StreamTable streams_;
     HpackDecoder decoder_;
     RequestHead head_;
+    Http2Batch batch_;
 
     // What comes in.
     std::vector<Event> events_;  // of this call of `receive`

@@ -62,15 +62,32 @@ RequestEvent: TypeAlias = tuple[Literal["request"], int, str, str, str, str, str
 receiver's own: names in lower case, values in Latin-1, values of one name joined by ", " (of cookie by "; "), `host` is
 the authority. Path and query are as sent, but that bytes beyond ASCII are escaped; the query is empty where there is
 none. The body is what came of it in one call of `receive`."""
+BatchEvent: TypeAlias = tuple[
+    Literal["batch"],
+    list[int],
+    str,
+    str,
+    str,
+    str,
+    str,
+    dict[str, str],
+    list[str],
+    list[bytes],
+    list[str | None],
+]
+"""streams, method, scheme, authority, raw path up to the last slash, query, headers without content-length and
+content-encoding, what each path has behind that slash, whole bodies, how each is coded. POST and PUT requests that came
+whole, one behind the other, differ in nothing else, and have paths that begin with `batch_start`."""
 DataEvent: TypeAlias = tuple[Literal["data"], int, bytes, bool]
 """stream, more of its body (all that came in one call of `receive`), whether it has ended."""
 ResetEvent: TypeAlias = tuple[Literal["reset"], int, int]
 """stream, code: the peer gave it up, or broke the rules on it. Nobody reads an answer."""
 OverEvent: TypeAlias = tuple[Literal["over"], int, str]
 """code, message: the connection has failed. The last event: all streams are gone. The output tells the peer."""
-Event: TypeAlias = RequestEvent | DataEvent | ResetEvent | OverEvent
+Event: TypeAlias = RequestEvent | BatchEvent | DataEvent | ResetEvent | OverEvent
 
 __all__ = [
+    "BatchEvent",
     "DataEvent",
     "Event",
     "Http2Connection",

@@ -54,18 +54,21 @@ void bind_http2(nb::module_& m) {
             "__init__",
             [](Http2Connection* self, uint32_t max_streams, uint32_t max_header_bytes, uint32_t stream_window, uint32_t connection_window,
                uint32_t max_frame_bytes, uint32_t max_resets, uint32_t max_control_frames, uint32_t max_continuations,
-               uint32_t max_unread_bytes) {
-                new (self) Http2Connection(Http2Limits{max_streams, max_header_bytes, stream_window, connection_window, max_frame_bytes,
-                                                       max_resets, max_control_frames, max_continuations, max_unread_bytes});
+               uint32_t max_unread_bytes, std::string batch_start) {
+                const Http2Limits limits{max_streams, max_header_bytes,   stream_window,     connection_window, max_frame_bytes,
+                                         max_resets,  max_control_frames, max_continuations, max_unread_bytes};
+                new (self) Http2Connection(limits, std::move(batch_start));
             },
             nb::arg("max_streams"), nb::arg("max_header_bytes"), nb::arg("stream_window"), nb::arg("connection_window"),
             nb::arg("max_frame_bytes") = SMALLEST_MAX_FRAME, nb::arg("max_resets") = 1000, nb::arg("max_control_frames") = 10'000,
-            nb::arg("max_continuations") = 32, nb::arg("max_unread_bytes") = 65536)
+            nb::arg("max_continuations") = 32, nb::arg("max_unread_bytes") = 65536, nb::arg("batch_start") = "")
         .def("upgrade", &Http2Connection::upgrade, nb::arg("settings"), "Begins with stream 1, whose request came over HTTP/1.1.")
         .def("receive", &Http2Connection::receive, nb::arg("data"), "Takes what the peer sent; gives events.")
         .def("inform", &Http2Connection::inform, nb::arg("stream_id"), nb::arg("block"), "Sends an interim answer.")
         .def("respond", &Http2Connection::respond, nb::arg("stream_id"), nb::arg("block"), nb::arg("body"), nb::arg("ends"),
              "Answers a stream. False: it is gone.")
+        .def("respond_all", &Http2Connection::respond_all, nb::arg("stream_ids"), nb::arg("block"), nb::arg("bodies"),
+             "Answers streams with one head and a body each, whole. How many of them were still there.")
         .def("send_data", &Http2Connection::send_data, nb::arg("stream_id"), nb::arg("data"), nb::arg("ends"),
              "Sends more of an answer. False: the stream is gone.")
         .def("take_output", &Http2Connection::take_output, nb::arg("most_bytes") = 1 << 20,

@@ -217,8 +217,16 @@ void Http2Connection::add_piece(Event& event, const uint8_t* bytes, size_t size)
 nb::list Http2Connection::make_events() {
     nb::list events;
     for (size_t i = 0; i < event_count_; ++i) {
-        if (events_[i].kind != EventKind::NONE) events.append(make_event(events_[i]));
+        Event& event = events_[i];
+        if (event.kind == EventKind::REQUEST && event.has_ended && event.body_bytes > 0 && batch_.is_for(event.head)) {
+            batch_.add(event.stream, event.head, make_body(event), events);
+            event.head.begin(0);
+        } else if (event.kind != EventKind::NONE) {
+            batch_.end(events);
+            events.append(make_event(event));
+        }
     }
+    batch_.end(events);
     keep_some(events_);
     keep_some(pieces_);
     return events;
@@ -230,7 +238,7 @@ nb::object Http2Connection::make_event(Event& event) {
     if (event.kind == EventKind::DATA) return nb::make_tuple(words().data, event.stream, make_body(event), has_ended);
     RequestHead& head = event.head;
     nb::object made = nb::make_tuple(words().request, event.stream, head.method, head.scheme, head.authority, head.path, head.query,
-                                     head.headers, make_body(event), has_ended);
+                                     head.whole_headers(), make_body(event), has_ended);
     head.begin(0);
     return made;
 }

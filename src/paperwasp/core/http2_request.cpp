@@ -21,6 +21,7 @@ enum Kind : uint8_t {
     REGULAR,
     HOST,
     CONTENT_LENGTH,
+    CONTENT_ENCODING,
     COOKIE,
     TE,
     OF_CONNECTION,  // HTTP/1.1 headers that HTTP/2 does not have
@@ -39,6 +40,7 @@ constexpr std::pair<std::string_view, Kind> SPECIAL[] = {
     {"host", HOST},
     {"cookie", COOKIE},
     {"content-length", CONTENT_LENGTH},
+    {"content-encoding", CONTENT_ENCODING},
     {"te", TE},
     {"connection", OF_CONNECTION},
     {"keep-alive", OF_CONNECTION},
@@ -111,6 +113,7 @@ bool is_sound(Kind kind, std::string_view value) {
         case TE:
             return value == "trailers";
         case REGULAR:
+        case CONTENT_ENCODING:
         case COOKIE:
             return is_value(value);
         default:
@@ -149,6 +152,8 @@ struct Words {
     nb::object cookie = interned("cookie");
     nb::object comma = interned(", ");
     nb::object semicolon = interned("; ");
+    nb::object length = interned("content-length");
+    nb::object coding = interned("content-encoding");
     nb::object empty = interned("");
 
     static nb::object interned(const char* text) { return stolen(PyUnicode_InternFromString(text)); }
@@ -249,6 +254,8 @@ void RequestHead::add(HpackEntry& field) {
             return set_once(host_, field);
         case CONTENT_LENGTH:
             return set_length(field);
+        case CONTENT_ENCODING:
+            return set_coding(field);
         default:
             return set_header(field);
     }
@@ -271,9 +278,17 @@ void RequestHead::set_length(HpackEntry& field) {
     for (const char digit : field.value) length = length * 10 + (digit - '0');
     if (content_length_ == NO_LENGTH) {
         content_length_ = length;
-        set_header(field);
+        this->length = value_text(field);
     } else if (content_length_ != length) {
         complain("two content-lengths differ");
+    }
+}
+
+void RequestHead::set_coding(HpackEntry& field) {
+    if (!coding.is_valid()) {
+        coding = value_text(field);
+    } else {
+        coding = coding + words().comma + value_text(field);
     }
 }
 
@@ -325,6 +340,12 @@ const char* RequestHead::finish() {
     if (repeated_.is_valid()) join_repeated();
     if (PyDict_SetItem(headers.ptr(), words().host.ptr(), authority.ptr()) < 0) nb::raise_python_error();
     return nullptr;
+}
+
+nb::object RequestHead::whole_headers() {
+    if (length.is_valid() && PyDict_SetItem(headers.ptr(), words().length.ptr(), length.ptr()) < 0) nb::raise_python_error();
+    if (coding.is_valid() && PyDict_SetItem(headers.ptr(), words().coding.ptr(), coding.ptr()) < 0) nb::raise_python_error();
+    return headers;
 }
 
 const char* RequestHead::finish_trailers() const { return has_pseudo_ ? "pseudo-header fields in trailers" : problem_; }

@@ -35,13 +35,19 @@ class RequestHead {
     bool is_connect() const { return is_connect_; }
     int64_t content_length() const { return content_length_; }
 
-    // For Python, after `finish`, once each.
+    // For Python, after `finish`, once each. `headers` has neither how long nor how coded a body is: these two differ among
+    // requests that are alike.
     nb::object method, scheme, authority, path, query, headers;
+    nb::object length, coding;  // null where there are none
+
+    // All headers.
+    nb::object whole_headers();
 
   private:
     void set_once(nb::object& place, HpackEntry& field);
     void set_path(HpackEntry& field);
     void set_length(HpackEntry& field);
+    void set_coding(HpackEntry& field);
     void set_header(HpackEntry& field);
     void join_repeated();
     void complain(const char* problem) {

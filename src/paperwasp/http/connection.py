@@ -26,7 +26,7 @@ from time import monotonic
 from typing import Any, Final, Protocol, cast
 
 from paperwasp import limits
-from paperwasp.http.exchange import Exchange, PortContext
+from paperwasp.http.exchange import PortContext
 from paperwasp.http.messages import ClientCertificate
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -60,8 +60,9 @@ class Line(Protocol):
     def lose(self) -> None:
         """The client is gone: nothing that it has asked for is begun, and nobody reads an answer."""
 
-    def exchanges(self) -> list[Exchange]:
-        """The requests under way."""
+    @property
+    def has_handler(self) -> bool:
+        """Whether a handler is at work for it."""
 
     @property
     def is_idle(self) -> bool:
@@ -231,7 +232,8 @@ class Connection(asyncio.BufferedProtocol):
         if self.line is not None:
             self.line.flush()
 
-    def _flush_now(self) -> None:
+    def flush_now(self) -> None:
+        """As `flush`; a defect ends the connection."""
         try:
             self.flush()
         except Exception as error:
@@ -241,7 +243,7 @@ class Connection(asyncio.BufferedProtocol):
         """The line has something to send: it goes out with what else is made in this round of the event loop."""
         if not self._is_flushing:
             self._is_flushing = True
-            self.loop.call_soon(self._flush_now)
+            self.loop.call_soon(self.flush_now)
 
     def advance_soon(self) -> None:
         """The line may take up its next request, outside the task that has ended the last one, in its turn."""
@@ -310,7 +312,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def has_handler(self) -> bool:
         """Whether a handler is at work for it."""
-        return self.line is not None and any(exchange.has_handler for exchange in self.line.exchanges())
+        return self.line is not None and self.line.has_handler
 
     @property
     def is_idle(self) -> bool:

@@ -21,7 +21,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import field, replace
 from functools import partial
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, Final, Protocol
 
 from paperwasp import limits
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
@@ -39,8 +39,10 @@ from paperwasp.http.compression import (
     too_large,
 )
 from paperwasp.http.eager import run_eagerly
-from paperwasp.http.messages import Answer, ClientCertificate, Request, Response, StreamedResponse
+from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
+from paperwasp.http.observing import Exchanged, Peer, Spoken
 from paperwasp.http.pending import Begun, Given, PendingAnswer
+from paperwasp.http.request_batch import Batches, RequestBatch
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, make_room, send_chunks, unread
 from paperwasp.http.traffic import Traffic
 from paperwasp.http.turns import Turns
@@ -50,8 +52,8 @@ Handler = Callable[[Request], Begun]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]
 BodyLimit = Callable[[str], int]
 """raw path → how large a body may be, in bytes."""
-Observer = Callable[["Exchange", Request, Answer, int], None]
-"""(exchange, request, the answer that was sent, nanoseconds), after each answer. It must not raise."""
+Observer = Callable[[Exchanged, Request, Answer, int], None]
+"""(how it went, request, the answer that was sent, nanoseconds), after each answer. It must not raise."""
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 
@@ -71,38 +73,29 @@ class PortContext:
     traffic: Traffic = field(default_factory=Traffic)
     inflating: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it inflates a large body; all of them hold no more than one beyond the budget."""
-    running: set[Exchange] = field(default_factory=set)
+    running: set[Exchange | RequestBatch] = field(default_factory=set)
     """Those whose handlers, or answers, are waited for."""
     streams: set[Exchange] = field(default_factory=set)
     """Those that send streamed answers."""
     became_idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever nothing runs any more."""
+    batches: Batches | None = None
+    """What is done with requests that come together; None: nothing else than with others."""
     turns: Turns = field(init=False)
 
     def __post_init__(self) -> None:
         self.turns = Turns(self.loop)
 
-
-class Peer(Protocol):
-    """The connection of a client, as its requests know it."""
-
-    address: str
-    port: int
-    """Of the client."""
-    number: int
-    """Which of the connections of its port it is."""
-    certificate: ClientCertificate | None
+    def end_running(self, each: Exchange | RequestBatch) -> None:
+        """It runs no more."""
+        if each in self.running:
+            self.running.discard(each)
+            if not self.running:
+                self.became_idle.set()
 
 
-class ResponseLine(Protocol):
+class ResponseLine(Spoken, Protocol):
     """The connection of an exchange, in its protocol. All of it does nothing where the client is gone."""
-
-    protocol: ClassVar[str]
-    """`http1` or `http2`."""
-
-    @property
-    def version(self) -> str:
-        """As it is written in heads: `HTTP/1.1`."""
 
     @property
     def is_closing(self) -> bool:
@@ -231,6 +224,12 @@ class Exchange:
         self._body.clear()
         self._finish(self._request(b""), error)
 
+    def answer(self, request: Request, given: Given, since_ns: int, received_bytes: int) -> None:
+        """Answers a request that came in a batch, then and with so large a body."""
+        self._has_begun = True
+        self.since_ns, self.received_bytes = since_ns, received_bytes
+        self._finish(request, given)
+
     def begin(self) -> None:
         """The whole request is there: has it answered."""
         self._has_begun = True
@@ -354,10 +353,7 @@ class Exchange:
         context = self._context
         context.budget.held_bytes -= self._held_bytes
         self._held_bytes = 0
-        if self in context.running:
-            context.running.discard(self)
-            if not context.running:
-                context.became_idle.set()
+        context.end_running(self)
         self.line.finish(self)
 
     def move(self, line: ResponseLine, number: int) -> None:

@@ -155,8 +155,9 @@ class Http1Line:
         if self._exchange is not None:
             self._exchange.lose()
 
-    def exchanges(self) -> list[Exchange]:
-        return [] if self._exchange is None else [self._exchange]
+    @property
+    def has_handler(self) -> bool:
+        return self._exchange is not None and self._exchange.has_handler
 
     @property
     def is_idle(self) -> bool:

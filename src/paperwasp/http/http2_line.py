@@ -1,6 +1,6 @@
 """HTTP/2 on a connection: the kernel reads and makes frames, this gives its streams to exchanges.
 
-    request whose body has come       begun at once, all of one read together
+    request whose body has come       begun at once, all of one read together; those of a feed in batches
     request whose body is to come     given pieces, then begun, or refused; of a refused body the rest is thrown away
     more unread than there may be     requests wait to be begun until the client has read
 
@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from functools import lru_cache
 from time import monotonic
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from paperwasp import limits
-from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
+from paperwasp.core.http2 import BatchEvent, Http2Connection, Http2Error
 from paperwasp.errors import PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange
+from paperwasp.http.http2_batches import Http2Batches
+from paperwasp.http.http2_heads import CONTINUE, answer_head, length_field
 from paperwasp.http.messages import Response, StreamedResponse
-
-_CONTINUE: Final = http2_header_block(100, [])
-_LATIN: Final = "latin-1"
+from paperwasp.http.pending import Given
+from paperwasp.http.request_batch import RequestBatch
 
 
 class _Body:
@@ -46,6 +46,7 @@ class Http2Line:
     protocol: ClassVar[str] = "http2"
 
     __slots__ = (
+        "_batches",
         "_bodies",
         "_connection",
         "_exchanges",
@@ -59,12 +60,15 @@ class Http2Line:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        batches = connection.context.batches
         self._kernel = Http2Connection(
             limits.HTTP_STREAMS,
             limits.HTTP_HEADERS_BYTES,
             limits.HTTP_STREAM_WINDOW_BYTES,
             limits.HTTP_CONNECTION_WINDOW_BYTES,
+            batch_start="" if batches is None else batches.start,
         )
+        self._batches = Http2Batches(connection, self._kernel)
         self._exchanges: dict[int, Exchange] = {}
         self._bodies: dict[int, _Body] = {}
         self._waiting: deque[Exchange] = deque()
@@ -96,22 +100,15 @@ class Http2Line:
         for event in self._kernel.receive(data):
             if event[0] == "request":
                 asks = True
-                _, number, method, _, authority, raw_path, query, headers, body, ended = event
-                self._connection.has_asked = True
-                exchange = Exchange(
-                    self._connection.context,
-                    self,
-                    number,
-                    (method, raw_path, query),
-                    ("https" if self._connection.is_tls else "http", authority or headers["host"]),
-                    headers,
-                    self._connection,
-                )
-                self._exchanges[number] = exchange
+                _, number, method, _, authority, path, query, headers, body, ended = event
+                exchange = self._new_exchange(number, (method, path, query), authority or headers["host"], headers)
                 if ended and not body:
                     self._begin(exchange)
                 else:
                     self._expect_body(exchange, body, ended)
+            elif event[0] == "batch":
+                asks = True
+                self._begin_batch(event)
             elif event[0] == "data":
                 self._receive_body(event[1], event[2], event[3])
             elif event[0] == "reset":
@@ -119,8 +116,10 @@ class Http2Line:
             else:
                 self.lose()
         turns.spend(monotonic() - began)
-        if asks and self._connection.is_draining:
-            self._kernel.go_away()
+        if asks:
+            self._connection.has_asked = True
+            if self._connection.is_draining:
+                self._kernel.go_away()
 
     def receive_end(self) -> None:
         for number in list(self._bodies):
@@ -160,7 +159,7 @@ class Http2Line:
     def drain(self) -> None:
         """Says that no more requests are taken when those under way are answered, or when more come: some clients
         (httpcore) give up everything at the first word of the end."""
-        if not self._exchanges:
+        if self.is_idle:
             self._kernel.go_away()
 
     def lose(self) -> None:
@@ -168,12 +167,13 @@ class Http2Line:
         for number in list(self._exchanges):
             self._lose(number)
 
-    def exchanges(self) -> list[Exchange]:
-        return list(self._exchanges.values())
+    @property
+    def has_handler(self) -> bool:
+        return bool(self._batches) or any(exchange.has_handler for exchange in self._exchanges.values())
 
     @property
     def is_idle(self) -> bool:
-        return not self._exchanges
+        return not (self._exchanges or self._batches)
 
     @property
     def held_back_bytes(self) -> int:
@@ -191,16 +191,45 @@ class Http2Line:
                 self._refuse(body, error)
                 self._stop_body(number)
         self._connection.flush()
-        return not self._exchanges and now - self._connection.since > limits.HTTP_IDLE_MS / 1000
+        return self.is_idle and now - self._connection.since > limits.HTTP_IDLE_MS / 1000
 
     # Requests
 
+    def _new_exchange(
+        self, number: int, target: tuple[str, str, str], host: str, headers: Mapping[str, str]
+    ) -> Exchange:
+        connection = self._connection
+        origin = ("https" if connection.is_tls else "http", host)
+        exchange = Exchange(connection.context, self, number, target, origin, headers, connection)
+        self._exchanges[number] = exchange
+        return exchange
+
+    def _begin_batch(self, event: BatchEvent) -> None:
+        """Has the first ones of the requests begun together, and exchanges made of the others."""
+        _, streams, method, _, host, start, query, headers, names, bodies, codings = event
+        taken = 0 if self._must_wait() else self._batches.begin(event, self._answer_alone)
+        for number in range(taken, len(names)):
+            own = {**headers, "content-length": str(len(bodies[number]))}
+            if (coding := codings[number]) is not None:
+                own["content-encoding"] = coding
+            exchange = self._new_exchange(streams[number], (method, start + names[number], query), host, own)
+            self._expect_body(exchange, bodies[number], ended=True)
+
+    def _answer_alone(self, batch: RequestBatch, number: int, given: Given) -> None:
+        request = batch.request(number)
+        target = (request.method, request.raw_path, request.query)
+        exchange = self._new_exchange(batch.streams[number], target, request.host, request.headers)
+        exchange.answer(request, given, batch.since_ns, batch.received_bytes[number])
+
     def _begin(self, exchange: Exchange) -> None:
         """Has a request answered, or wait until the client has read other answers, or others had their turn."""
-        if self._waiting or self._is_unread() or monotonic() >= self._turn_ends:
+        if self._must_wait():
             self._waiting.append(exchange)
         else:
             exchange.begin()
+
+    def _must_wait(self) -> bool:
+        return bool(self._waiting) or self._is_unread() or monotonic() >= self._turn_ends
 
     def _is_unread(self) -> bool:
         return self._connection.is_choked or self._kernel.unsent_bytes() > limits.HTTP_UNSENT_BYTES
@@ -222,7 +251,7 @@ class Http2Line:
             if _waits(headers):
                 self._stop_body(number)
         elif not body and _waits(headers):
-            self._kernel.inform(number, _CONTINUE)
+            self._kernel.inform(number, CONTINUE)
 
     def _receive_body(self, number: int, piece: bytes, ended: bool) -> None:
         body = self._bodies.get(number)
@@ -272,13 +301,13 @@ class Http2Line:
 
     def respond(self, exchange: Exchange, answer: Response) -> None:
         is_head, body = exchange.method == "HEAD", answer.body
-        block = _block(answer.status, answer.content_type, answer.headers)
+        block = answer_head(answer.status, answer.content_type, answer.headers)
         if is_head or not body:
-            block += _length_block(answer.status, len(body))
+            block += length_field(answer.status, len(body))
         self._kernel.respond(exchange.number, block, b"" if is_head else body, True)
 
     def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
-        block = _block(answer.status, answer.content_type, answer.headers)
+        block = answer_head(answer.status, answer.content_type, answer.headers)
         self._kernel.respond(exchange.number, block, b"", exchange.method == "HEAD")
 
     def send(self, exchange: Exchange, chunk: bytes) -> None:
@@ -298,7 +327,7 @@ class Http2Line:
 
     def finish(self, exchange: Exchange) -> None:
         self._exchanges.pop(exchange.number, None)
-        if self._connection.is_draining and not self._exchanges:
+        if self._connection.is_draining and self.is_idle:
             self._kernel.go_away()
         self._connection.since = monotonic()
         self._connection.flush_soon()
@@ -307,29 +336,3 @@ class Http2Line:
 def _waits(headers: Mapping[str, str]) -> bool:
     """Whether the client waits to be asked for the body."""
     return headers.get("expect", "").lower() == "100-continue"
-
-
-def _block(status: int, content_type: str, fields: Mapping[str, str]) -> bytes:
-    """The header fields of an answer. Errors: ValueError where one may not be sent."""
-    block = _start(status, content_type) + _date_block(http1.date_value())
-    if fields:
-        extra = [(name.lower().encode(_LATIN), value.encode(_LATIN)) for name, value in fields.items()]
-        block += http2_header_block(0, extra)
-    return block
-
-
-@lru_cache(maxsize=256)
-def _start(status: int, content_type: str) -> bytes:
-    fields = [(b"content-type", content_type.encode(_LATIN)), (b"server", b"paperwasp")]
-    return http2_header_block(status, fields)
-
-
-@lru_cache(maxsize=1)
-def _date_block(date: bytes) -> bytes:
-    return http2_header_block(0, [(b"date", date)])
-
-
-def _length_block(status: int, length_bytes: int) -> bytes:
-    if status in http1.BODILESS:
-        return b""
-    return http2_header_block(0, [(b"content-length", b"%d" % length_bytes)])

@@ -29,6 +29,7 @@ from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.listening import Acceptor, bind
 from paperwasp.http.memory_return import MemoryReturn
 from paperwasp.http.messages import Request, Response, json_response
+from paperwasp.http.request_batch import Batches
 from paperwasp.http.tls import ALPN, ServerContext
 from paperwasp.http.tls_files import TlsSource
 from paperwasp.http.traffic import Traffic
@@ -54,6 +55,7 @@ class HttpServer:
         error_response: ErrorResponse = default_error_response,
         body_limit_bytes: BodyLimit = lambda _: limits.HTTP_PACKAGE_BODY_BYTES,
         observe: Observer | None = None,
+        batches: Batches | None = None,
         tls: ServerContext | None = None,
     ) -> None:
         """`tls`: its `alpn_protocols` are set here. Errors: Conflict (PortTaken) where the port cannot
@@ -62,6 +64,7 @@ class HttpServer:
         self._error_response = error_response
         self._body_limit_bytes = body_limit_bytes
         self._observe = observe
+        self._batches = batches
         self._tls: TlsSource | None = None
         if tls is not None:
             tls.set_alpn_protocols(list(ALPN))
@@ -93,6 +96,7 @@ class HttpServer:
             memory.return_soon,
             asyncio.get_running_loop(),
             self.traffic,
+            batches=self._batches,
         )
         port = _OpenPort(context, self._listener, self._context_of_tls, memory)
         port.open()

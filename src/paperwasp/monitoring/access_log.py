@@ -19,8 +19,8 @@ from urllib.parse import unquote_plus
 
 import orjson
 
-from paperwasp.http.exchange import Exchange, Peer
 from paperwasp.http.messages import Answer, Request
+from paperwasp.http.observing import Exchanged, Peer
 from paperwasp.limits.monitoring import (
     ACCESS_LOG_CHARACTERS,
     ACCESS_LOG_QUEUE_CHARACTERS,
@@ -49,7 +49,7 @@ class AccessLog:
         self._characters = 0
         """Of the paths that wait: added up by who notes, and set to 0 when the thread has written all of them."""
 
-    def note(self, port: int, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+    def note(self, port: int, exchange: Exchanged, request: Request, answer: Answer, elapsed_ns: int) -> None:
         """Has a line written for an answer on that port."""
         path, query, headers = request.raw_path, request.query, request.headers
         self._characters += len(path) + len(query)

@@ -96,15 +96,15 @@ class Latencies(Numbers):
         """How many were at most as large as each bound, and larger than the one before."""
         self._buckets_begun = self._buckets_earlier = tuple(self.buckets)
 
-    def add(self, value: float) -> None:
-        self.count += 1
-        self.total += value
+    def add(self, value: float, times: int = 1) -> None:
+        self.count += times
+        self.total += value * times
         self.last = value
         if value > self.max:
             self.max = value
         if value < self.min:
             self.min = value
-        self.buckets[bisect_left(BOUNDS_MS, value)] += 1
+        self.buckets[bisect_left(BOUNDS_MS, value)] += times
 
     def turn(self) -> None:
         super().turn()

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from paperwasp.env import Environment
-from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import Answer, Request
+from paperwasp.http.observing import Exchanged
 from paperwasp.http.traffic import Traffic
 from paperwasp.monitoring.numbers import Latencies, Numbers, Windows
 from paperwasp.monitoring.shapes import Metric, counted, gauge, metric
@@ -54,7 +54,7 @@ class RequestMetrics:
         self._request_types = request_types
         self._answers: dict[Key, Answers] = {}
 
-    def observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+    def observe(self, exchange: Exchanged, request: Request, answer: Answer, elapsed_ns: int) -> None:
         """One answer was sent."""
         kind = self._kind_of(request)
         key = (exchange.line.protocol, exchange.scheme, request.method, kind, answer.status)

@@ -41,8 +41,8 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import Answer, Request
+from paperwasp.http.observing import Exchanged
 from paperwasp.limits.monitoring import (
     TELEMETRY_CHARACTERS,
     TELEMETRY_EXPORT_SECONDS,
@@ -100,7 +100,7 @@ class Telemetry:
         )
         self._thread.start()
 
-    def note(self, port: int, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+    def note(self, port: int, exchange: Exchanged, request: Request, answer: Answer, elapsed_ns: int) -> None:
         """Has a span made for an answer on that port."""
         headers = request.headers
         self._gathering.add(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
 from paperwasp.container.app import ContainerApp, error_response
-from paperwasp.http.exchange import Exchange
-from paperwasp.http.messages import Answer, Request
+from paperwasp.container.paths import DOCUMENT_ROOT
+from paperwasp.http.messages import Answer, Request, Response
+from paperwasp.http.observing import Exchanged
 from paperwasp.http.pending import Begun
+from paperwasp.http.request_batch import Batches, RequestBatch
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.http.traffic import Traffic
@@ -86,6 +89,7 @@ class Listener:
             error_response=error_response,
             body_limit_bytes=self._body_limit_bytes,
             observe=self._observe,
+            batches=Batches(DOCUMENT_ROOT, self._begin_batch, self._observe_batch),
         )
 
     @property
@@ -116,13 +120,31 @@ class Listener:
     def _handle(self, request: Request) -> Begun:
         return self._app.begin(request, self.place)
 
+    def _begin_batch(self, batch: RequestBatch) -> int:
+        return self._app.begin_batch(batch)
+
     def _body_limit_bytes(self, raw_path: str) -> int:
         return self._app.body_limit_bytes(raw_path)
 
-    def _observe(self, exchange: Exchange, request: Request, answer: Answer, elapsed_ns: int) -> None:
+    def _observe(self, exchange: Exchanged, request: Request, answer: Answer, elapsed_ns: int) -> None:
         metrics = self._app.metrics
         metrics.observe(exchange, request, answer, elapsed_ns)
         if metrics.access_log is not None:
             metrics.access_log.note(self.port, exchange, request, answer, elapsed_ns)
         if self.telemetry is not None:
             self.telemetry.note(self.port, exchange, request, answer, elapsed_ns)
+
+    def _observe_batch(
+        self, batch: RequestBatch, numbers: Sequence[int], bodies: Sequence[bytes], elapsed_ns: int
+    ) -> None:
+        metrics = self._app.metrics
+        metrics.observe_batch(batch, numbers, bodies, elapsed_ns)
+        if metrics.access_log is None and self.telemetry is None:
+            return
+        for number, body in zip(numbers, bodies, strict=True):
+            exchanged, request = batch.exchanged(number, len(body)), batch.request(number)
+            answer = Response(200, body, batch.content_type)
+            if metrics.access_log is not None:
+                metrics.access_log.note(self.port, exchanged, request, answer, elapsed_ns)
+            if self.telemetry is not None:
+                self.telemetry.note(self.port, exchanged, request, answer, elapsed_ns)

@@ -35,8 +35,12 @@ def document_response(
     headers: Mapping[str, str] = NO_HEADERS,
 ) -> Response:
     """`{"pathId", "id"}` and more members, JSON already: a stored document is shown without being parsed."""
-    head = orjson.dumps({"pathId": request.raw_path, "id": document_id.text})
-    return Response(status, head[:-1] + members + b"}", JSON, headers)
+    return Response(status, document_json(request.raw_path, document_id)[:-1] + members + b"}", JSON, headers)
+
+
+def document_json(raw_path: str, document_id: DocumentId) -> bytes:
+    """`{"pathId", "id"}`."""
+    return orjson.dumps({"pathId": raw_path, "id": document_id.text})
 
 
 def error_response(

@@ -18,6 +18,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request
+from paperwasp.http.request_batch import RequestBatch
 
 
 class PlainChanges:
@@ -33,9 +34,22 @@ class PlainChanges:
         start, _, name = request.raw_path.partition(DOCID)
         key = (request.method, start, request.query)
         alike = self._known[key] if key in self._known else self._look_up(*key)
-        if alike is None or not name or "%" in name or "+" in name or not (name.isascii() and name.isprintable()):
-            return None
-        return alike.read(name, request.body)
+        return alike.read(name, request.body) if alike is not None and _is_plain(name) else None
+
+    def read_batch(self, batch: RequestBatch) -> list[Call]:
+        """As `read` of each of the first requests, up to one for the general way."""
+        head = batch.head
+        start = head.raw_path.removesuffix(DOCID)
+        key = (head.method, start, head.query)
+        alike = self._known[key] if key in self._known else self._look_up(*key)
+        if alike is None or start == head.raw_path:
+            return []
+        calls: list[Call] = []
+        for name, body in zip(batch.names, batch.bodies, strict=False):
+            if not _is_plain(name) or (call := alike.read(name, body)) is None:
+                break
+            calls.append(call)
+        return calls
 
     def _look_up(self, method: str, start: str, query: str) -> _Alike | None:
         if method not in ("POST", "PUT") or len(start) + len(query) > limits.ALIKE_CHANGE_CHARACTERS:
@@ -57,6 +71,11 @@ class PlainChanges:
         if asks_more or not route.is_direct:
             return None
         return (_Puts if method == "POST" else _Updates)(names, options, route)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether the last part of a path is a document's name as it stands."""
+    return bool(name) and "%" not in name and "+" not in name and name.isascii() and name.isprintable()
 
 
 class _Alike:

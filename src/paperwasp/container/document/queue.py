@@ -98,14 +98,22 @@ class DocumentQueue:
         with; Timeout; Overload where too much is in line. It must not raise. `since`: when the time began, by the
         monotonic clock; None: now."""
         asked = Asked(self, message, take, timeout_ms, (monotonic() if since is None else since) + timeout_ms / 1000)
+        self._gather((address, type(message)), [asked])
+        return asked
+
+    def send_all(self, address: str, messages: Sequence[Message], timeout_ms: float, takes: Sequence[Reply]) -> None:
+        """As `send` of each, in order and now. All of them are of one kind; there is at least one."""
+        deadline = monotonic() + timeout_ms / 1000
+        both = zip(messages, takes, strict=True)
+        self._gather(
+            (address, type(messages[0])), [Asked(self, message, take, timeout_ms, deadline) for message, take in both]
+        )
+
+    def _gather(self, key: _LineKey, asked: Sequence[Asked]) -> None:
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._send_gathered)
-        key = (address, type(message))
-        if (gathered := self._gathered.get(key)) is None:
-            gathered = self._gathered[key] = []
-        gathered.append(asked)
+        self._gathered.setdefault(key, []).extend(asked)
         self._deadlines.add(asked)
-        return asked
 
     async def ask(self, address: str, message: Message, timeout_ms: float, since: float | None = None) -> Any:
         """The answer. Errors: as `send` gives them. Who no longer awaits it has given it up."""
@@ -206,8 +214,8 @@ class _Deadlines:
         self._waiting: list[Asked] = []
         self._is_ticking = False
 
-    def add(self, asked: Asked) -> None:
-        self._waiting.append(asked)
+    def add(self, asked: Sequence[Asked]) -> None:
+        self._waiting.extend(asked)
         if not self._is_ticking:
             self._is_ticking = True
             asyncio.get_running_loop().call_later(_TICK_SECONDS, self._tick)

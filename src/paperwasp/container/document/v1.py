@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from time import monotonic, monotonic_ns
 from typing import Any, Final
 
@@ -26,7 +27,9 @@ from paperwasp.container.absence import no_application
 from paperwasp.container.document.answer import (
     IGNORED_FIELDS,
     IGNORED_OPERATION,
+    JSON,
     NO_HEADERS,
+    document_json,
     document_response,
     error_of,
     error_response,
@@ -50,6 +53,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
+from paperwasp.http.request_batch import RequestBatch
 from paperwasp.indexing.context import TimeLeft, no_end
 from paperwasp.yielding import yielding_if_large
 
@@ -115,6 +119,17 @@ class DocumentApi:
             return self._begin(request, self._call_of(request))
         except PaperwaspError as error:
             return error_response(request, error)
+
+    def begin_batch(self, batch: RequestBatch) -> int:
+        """Takes the first requests of a batch, up to one that is no plain change; returns how many."""
+        calls = [] if self._plain_changes is None else self._plain_changes.read_batch(batch)
+        if calls:
+            batch.content_type = JSON
+            asking, first = _AskingTogether(batch, calls), calls[0]
+            takes = [partial(asking.take, number) for number in range(len(calls))]
+            messages = [call.message for call in calls]
+            self.queue.send_all(first.targets[0].address, messages, first.options.timeout_ms, takes)
+        return len(calls)
 
     async def _begin_large(self, request: Request) -> Answer | PendingAnswer:
         try:
@@ -234,6 +249,26 @@ class _Asking(PendingAnswer):
         if isinstance(found, PaperwaspError):
             return error_response(request, found, call.id, trace)
         return _response_to(request, call, found, trace)
+
+
+class _AskingTogether:
+    """The answers to the first requests of a batch, which one content cluster has been asked for."""
+
+    __slots__ = ("_batch", "_calls")
+
+    def __init__(self, batch: RequestBatch, calls: Sequence[Call]) -> None:
+        self._batch = batch
+        self._calls = calls
+
+    def take(self, number: int, found: Any) -> None:
+        """Gives the answer to the request of that number by what the content cluster has answered, or by an error."""
+        batch, call = self._batch, self._calls[number]
+        if isinstance(found, Outcome) and found.refusal is None:
+            batch.succeed(number, document_json(batch.head.raw_path + batch.names[number], call.id))
+            return
+        asking = _Asking(batch.request(number), call)
+        asking.hand_to(partial(batch.answer, number))
+        asking.take(found)
 
 
 async def _answer_many(request: Request, many: ManyDocuments) -> Answer:
