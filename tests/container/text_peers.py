@@ -139,14 +139,21 @@ class Peers:
 
     def compare(self, **parameters: object) -> bytes:
         """The answer, which is the same in both ways. Something else is asked before, so that its shape is prepared."""
-        self.compiled.answer(**parameters | ({"query": "warm up"} if "query" in parameters else {}))
-        found = self.compiled.answer(**parameters)
-        wanted = self._general.answer(**parameters)
-        assert (found.status, found.body) == (wanted.status, wanted.body), parameters
+        before = parameters | ({"query": "warm up"} if "query" in parameters else {})
+        return self.compare_requests(_get(before), _get(parameters))
+
+    def compare_requests(self, before: Request, request: Request) -> bytes:
+        """The same of any request."""
+        self._answered(self.compiled, before)
+        found, wanted = self._answered(self.compiled, request), self._answered(self._general, request)
+        assert (found.status, found.body) == (wanted.status, wanted.body), request
         facts, others = found.about, wanted.about
         assert isinstance(facts, tuple) and isinstance(others, tuple)
-        assert (facts[:2], facts[3]) == (others[:2], others[3]), parameters
+        assert (facts[:2], facts[3]) == (others[:2], others[3]), request
         return found.body
+
+    def _answered(self, running: Running, request: Request) -> Response:
+        return running._loop.run_until_complete(running.handler.handle(request))
 
     def fill_rows(self) -> None:
         """Does at once what a chore does within a second: only documents in the row store are rendered by plans."""
@@ -156,9 +163,14 @@ class Peers:
             filling()
 
 
+def _get(parameters: Mapping[str, object]) -> Request:
+    return Request("GET", "/search/", urlencode({"timeout": "60s", **parameters}))
+
+
 @contextmanager
-def peers() -> Iterator[Peers]:
-    schema = parse_schemas({"schemas/music.sd": SCHEMA}).schemas["music"]
+def peers(source: str = SCHEMA) -> Iterator[Peers]:
+    """`source`: of the schema `music`."""
+    schema = parse_schemas({"schemas/music.sd": source}).schemas["music"]
     messenger = Counting()
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory()))
@@ -241,7 +253,7 @@ def query(choice: random.Random) -> dict[str, object]:
     )
     odd = choice.choice((word(choice), f"({word(choice)}) -{word(choice)}", f'"{text(choice, 3)}"', ""))
     parts: dict[str, object] = {
-        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where "
+        "yql": f"select {choice.choice(('*', '*', '*', 'title, year', 'year, name'))} from music where "
         + " and ".join(["userQuery()", *filters]),
         "query": text(choice, 5) if choice.random() < 0.8 else odd,
         "type": choice.choice(("any", "all", "phrase", "weakAnd", "weakAnd", "web")),
@@ -272,7 +284,7 @@ def statement(choice: random.Random) -> dict[str, object]:
     filters = [choice.choice(FILTERS).format(choice.choice((1, 5, 30))) for _ in range(count)]
     whole = " and ".join([f"({where})" if filters and kind != "and" else where, *filters])
     parts: dict[str, object] = {
-        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where {whole}",
+        "yql": f"select {choice.choice(('*', '*', '*', 'title, year', 'year, name'))} from music where {whole}",
         "ranking": ranking if choice.random() < 0.8 else choice.choice(PROFILES),
         "nocache": choice.choice(("true", "false")),
     }

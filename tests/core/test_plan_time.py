@@ -68,7 +68,7 @@ def native(weights: tuple[float, float, float] = (1.0, 1.0, 0.0)) -> Any:
 def plan(index: str, composite: str, native: Any = None, fields: tuple[str, ...] = ("first",)) -> _core.Plan:
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
-    return _core.Plan([index], composite, 100, ranked, native, form, TERMS, 64)
+    return _core.Plan([index], composite, 100, ranked, native, None, form, TERMS, 64)
 
 
 WORDS = " ".join(f"w{number}" for number in range(TERMS))
@@ -91,7 +91,7 @@ PLANS: Mapping[str, tuple[_core.Plan, str, int]] = {
 
 
 def run_of(of: Searched, made: _core.Plan, text: str, hits: int, match_end_ns: int, end_ns: int) -> _core.PlanRun:
-    run = made.run_of(of.snapshot, of.rows, text, hits, 0, match_end_ns, end_ns, None, 0.0)
+    run = made.run_of(of.snapshot, of.rows, text, hits, 0, match_end_ns, end_ns, None, 0.0, b"", None)
     assert isinstance(run, _core.PlanRun)
     run.run()
     return run

@@ -1,4 +1,4 @@
-"""The kernel that cuts a user's text out of a request: it cuts as the plain twin does, and the rest says where."""
+"""The kernel that cuts text and vector out of a request: it cuts as the plain twin does, and the rest says where."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ PARTS = (
     "query=%zz",
     "query=\u00e9",
     "query=%C3%A9",
+    "input.query(q)=[1,-2.5]",
+    "input.query%28q%29=%5B1%2c+2%5D",
+    "input.query(q)=3",
+    "input.query(q)",
+    "input.query=[1]",
 )
 OTHERS = ("hits=3", "%71uery=x", "yql=select+*", "queryProfile=p", "Query=x", "", "a=query=b", "query.x=1", "x")
 
@@ -37,9 +42,28 @@ def test_query_strings_are_cut_as_by_the_twin() -> None:
 
 def test_json_is_cut_as_by_the_twin() -> None:
     choice, cut = random.Random(41), 0
-    values = ("a b", 'x"y', "caf\u00e9", "", 3, None, ["query"], {"query": "x"}, "back\\slash", "don't", "\n")
+    values: tuple[object, ...] = (
+        "a b",
+        'x"y',
+        "caf\u00e9",
+        "",
+        3,
+        None,
+        ["query"],
+        {"query": "x"},
+        "back\\slash",
+        "don't",
+        "\n",
+        [1, 2.5],
+        "[1,2]",
+        [],
+        [[1], 2],
+    )
     for _ in range(3000):
         names = choice.choices(("query", "yql", "hits", "que\u00e9ry", "input"), k=choice.randint(0, 4))
+        vectors = ("input.query(q)", "input.query(other)", "input.query", "xinput.query(q)")
+        names += choice.choices(vectors, k=choice.choice((0, 0, 1, 1, 2)))
+        choice.shuffle(names)
         members = [f"{json.dumps(name)}:{json.dumps(choice.choice(values), separators=(',', ':'))}" for name in names]
         body = ("{" + ",".join(members) + "}").encode()
         found = _core.cut_json(body)
@@ -51,7 +75,7 @@ def test_json_is_cut_as_by_the_twin() -> None:
 def test_a_text_in_a_query_string_is_what_a_form_has() -> None:
     text = "".join(map(chr, range(0x20, 0x7F)))
     found = _core.cut_query_string(f"a=b&query={quote_plus(text)}&c=d")
-    assert found == ("a=b&query=&c=d", text)
+    assert found == ("a=b&query=&c=d", text, b"")
     assert dict(parse_qsl(f"query={quote_plus(text)}"))["query"] == text
 
 
@@ -71,6 +95,11 @@ def test_a_text_in_a_query_string_is_what_a_form_has() -> None:
         b'{"x": {"query": "a"}}',
         b'{"query": "a',
         b'{"x": "a\\',
+        b'{"input.query(q)": [1, "]"]}',
+        b'{"input.query(q)": [[1], [2]]}',
+        b'{"input.query(q)": [1], "input.query(p)": [2]}',
+        b'{"input.query(q)": [1',
+        b'{"x": {"input.query(q)": [1]}}',
     ],
 )
 def test_what_may_mean_something_else_is_not_cut(body: bytes) -> None:
@@ -82,4 +111,14 @@ def test_spaces_of_json_stay_in_the_rest() -> None:
     assert _core.cut_json(b' { "a" : [1, {"b": 2}] , "query" : "x y" } ') == (
         b' { "a" : [1, {"b": 2}] , "query" : "" } ',
         "x y",
+        b"",
     )
+
+
+def test_a_vector_is_cut_as_it_is_written() -> None:
+    assert _core.cut_json(b'{"input.query(q)" : [ 1, 2.5e0 ], "query": "a"}') == (
+        b'{"input.query(q)" : , "query": ""}',
+        "a",
+        b"[ 1, 2.5e0 ]",
+    )
+    assert _core.cut_query_string("a=b&input.query%28q%29=%5B1%2C+2%5D") == ("a=b&input.query%28q%29=", "", b"[1, 2]")

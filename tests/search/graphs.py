@@ -67,6 +67,9 @@ class ComparingGraph:
         distances, nodes, lids = zip(*best, strict=True) if best else ((), (), ())
         return np.array(lids, np.uint32), np.array(distances, np.float64), np.array(nodes, np.uint32)
 
+    def for_kernels(self, cells: NDArray[Any]) -> None:
+        """It is none that kernels know."""
+
 
 def give_graph(view: View, document_type: str, name: str, metric: str = "euclidean") -> ComparingGraph:
     """Give a column of a view such a graph."""

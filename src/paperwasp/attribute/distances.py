@@ -47,6 +47,14 @@ class GraphSearch:
     end_ns: int = 0
 
 
+class KernelGraph(NamedTuple):
+    """The graph of a column in which each document has one vector at most, and what it is of."""
+
+    graph: _core.Hnsw
+    cells: NDArray[Any]
+    rows: Rows
+
+
 class Found(NamedTuple):
     """Documents that a graph found, by rising lid."""
 
@@ -83,7 +91,7 @@ class DistanceMetric:
 
 
 def _angle(computed: Numbers, _: float) -> Numbers:
-    return np.arccos(np.clip(1.0 - computed, -1.0, 1.0))
+    return _core.angles_of(computed)
 
 
 def _angular_limit(threshold: float, _: float) -> float:
@@ -128,10 +136,11 @@ class Distances:
         _check(tensors.type, query.type, metric)
         self._imported = column if isinstance(column, ImportedView) else None
         self._column = tensors
-        self._metric = DISTANCE_METRICS[metric or "euclidean"]
+        self.metric: Final = metric or "euclidean"
+        self._metric = DISTANCE_METRICS[self.metric]
         self._query_type = query.type
         self._query = _as_kept(query, tensors.type.cell_type)
-        self._norm = float(np.square(self._query.astype(np.float64)).sum()) or 1.0
+        self._norm = _core.norm_of_query(self._query)
 
     def computed(self, lids: Lids) -> tuple[Numbers, NDArray[np.uint32]]:
         """Numbers that order documents, the nearest first (infinite without a vector), and the vector each is of."""
@@ -146,6 +155,15 @@ class Distances:
     def graph(self) -> GraphView | None:
         """What finds near vectors without comparing all; None where they all have to be, as those of parents."""
         return None if self._imported is not None else self._column.graph
+
+    @property
+    def kernel_graph(self) -> KernelGraph | None:
+        """The same for kernels that search it themselves; None where they would have to look at more."""
+        graph = self.graph
+        if graph is None or self._column.type.mapped:
+            return None
+        found = graph.for_kernels(self._flat_cells)
+        return None if found is None else KernelGraph(*found, self._column.rows)
 
     def search(self, graph: GraphView, search: GraphSearch) -> Found:
         """Return about the nearest documents."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.attribute.column import Bitmap, Lids
+from paperwasp.core import _core
 
 
 class GraphView(Protocol):
@@ -42,4 +43,9 @@ class GraphView(Protocol):
         kept in sight, as a share of its distance, nodes are still followed. `end_ns`: the moment on the monotonic clock
         from which on only what was met until then is found; 0: there is none.
         """
+        ...
+
+    def for_kernels(self, cells: NDArray[Any]) -> tuple[_core.Hnsw, NDArray[Any]] | None:
+        """Return the graph and the cells that it is of, for kernels that search it themselves; None where not all
+        vectors are in it."""
         ...

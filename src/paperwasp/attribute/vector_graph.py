@@ -148,6 +148,11 @@ class VectorGraphView:
             lids = lids[(accept[lids >> np.uint32(6)] >> (lids & np.uint32(63)).astype(np.uint64)) & np.uint64(1) > 0]
         return _joined(found, self._compared(cells, query, lids, threshold), count)
 
+    def for_kernels(self, cells: NDArray[Any]) -> tuple[_core.Hnsw, NDArray[Any]] | None:
+        """The graph and the cells that it is of, for kernels that search it themselves; None where not all vectors are
+        in it."""
+        return None if len(self._apart) else (self._hnsw, cells[: self._elements])
+
     def _compared(
         self, cells: NDArray[Any], query: NDArray[Any], lids: Lids, threshold: float
     ) -> tuple[Lids, NDArray[np.float64], Nodes]:

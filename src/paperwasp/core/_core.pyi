@@ -285,6 +285,7 @@ class Snapshot:
         parts: Sequence[tuple[float, float, int, Sequence[tuple[int, Sequence[int], int]]]],
     ) -> None: ...
     def add_field(self, name: str, number: int, average_length: float | None) -> None: ...
+    def add_vectors(self, name: str, graph: Hnsw, cells: _VectorCells, rows: _U64) -> None: ...
 
 # plan.cpp
 class Plan:
@@ -295,7 +296,8 @@ class Plan:
         target_hits: int,
         fields: Sequence[tuple[str, float, float, float]],
         native: tuple[Sequence[str], _F64, list[_F64], Sequence[bool], int, tuple[float, float, float, float]] | None,
-        form: PageForm,
+        near: tuple[str, int, str, float] | None,
+        form: PageForm | None,
         most_words: int,
         most_characters: int,
     ) -> None: ...
@@ -310,6 +312,8 @@ class Plan:
         end_ns: int,
         accept: _U64 | None,
         attribute: float,
+        vector: bytes,
+        near: tuple[int, int, int, bool, bool, float, float] | None,
     ) -> PlanRun | list[tuple[int, str]] | None: ...
 
 class PlanRun:
@@ -331,8 +335,8 @@ class PlanRun:
 def read_request_line(data: bytes, at: int) -> tuple[str, str, str, int] | None: ...
 
 # request_text.cpp
-def cut_query_string(query: str) -> tuple[str, str] | None: ...
-def cut_json(body: bytes) -> tuple[bytes, str] | None: ...
+def cut_query_string(query: str) -> tuple[str, str, bytes] | None: ...
+def cut_json(body: bytes) -> tuple[bytes, str, bytes] | None: ...
 
 # plan_pool.cpp
 class PlanPool(Generic[_Token]):
@@ -593,6 +597,13 @@ class Hnsw:
 
 # nearest_hits.cpp
 def nearest_hits(distances: _F64, threshold: float, heap: _F64, held: int) -> tuple[_U32, int]: ...
+
+# nearness.cpp
+def norm_of_query(cells: NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int8]) -> float: ...
+def angles_of(computed: _F64) -> _F64: ...
+
+# vector_text.cpp
+def read_vector(json: bytes, count: int) -> _F64 | None: ...
 
 # column_numbers.cpp
 def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...

@@ -8,6 +8,7 @@
 // (removing), hnsw_saved.cpp (arrays for files).
 //
 // Malkov, Yashunin: Efficient and robust approximate nearest neighbor search using hierarchical navigable small world graphs, 2018.
+#include "hnsw.hpp"
 #include "arrays.hpp"
 #include "clock.hpp"
 #include "core.hpp"
@@ -23,9 +24,7 @@ namespace {
 
 using namespace hnsw;
 
-constexpr size_t ROWS_OF_A_NODE = 8;  // a graph is compared whole, too, where this many rows were removed for each node that is left
-
-using Cells = nb::ndarray<nb::ro, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cells = VectorCells;
 using Query = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 nb::dlpack::dtype type_of(uint32_t cell, bool query) {
@@ -56,15 +55,6 @@ Shape checked_shape(uint32_t metric, uint32_t cell, size_t dimensions) {
 
 void check_threads(size_t threads) {
     if (threads == 0 || threads > 256) throw std::invalid_argument("no such number of threads");
-}
-
-size_t bits_below(uint32_t limit, const In<uint64_t>& bitmap) {
-    size_t count = 0;
-    for (size_t i = 0; i < std::min(bitmap.size(), size_t{limit} / 64); ++i)
-        count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[i]));
-    if (limit / 64 < bitmap.size())
-        count += static_cast<size_t>(__builtin_popcountll(bitmap.data()[limit / 64] & ((uint64_t{1} << (limit & 63)) - 1)));
-    return count;
 }
 
 class Hnsw {
@@ -104,29 +94,12 @@ class Hnsw {
         const Shape& shape = index_->shape();
         if (query.dtype() != type_of(shape.cell, true) || query.shape(0) != shape.dimensions)
             throw std::invalid_argument("a query of another type or size");
-        Filter filter{nullptr, 0, limit};
-        if (accept) filter = {accept->data(), accept->size(), limit};
-        constexpr size_t MOST = MOST_NODES;
-        // No more than there are documents to find: a walk that has not found enough goes everywhere.
-        size_t there = index_->live();
-        float share = 1;
-        if (accept) {
-            const size_t accepted = bits_below(limit, *accept), documents = std::min({there, accept->size() * 64, size_t{limit}});
-            share = static_cast<float>(accepted) / static_cast<float>(std::max(documents, size_t{1}));
-            there = std::min(there, accepted);
-        }
-        const auto wanted = static_cast<uint32_t>(std::min({std::max(explore, count), std::max(there, size_t{1}), MOST}));
-        Search how{
-            wanted, filter, filter_first && accept, static_cast<float>(exploration), share, static_cast<float>(std::max(0.0, slack))};
-        how.many = index_->has_many();
-        how.all = !accept && !how.many && !(slack > 0);
-        const size_t looked_at = std::max(explore, count);
-        how.whole = index_->live() <= looked_at && index_->graph().size() / ROWS_OF_A_NODE <= looked_at;
+        Wanted wanted{count, explore, nullptr, 0, limit, threshold, filter_first, exploration, slack, end_ns};
+        if (accept) wanted.accept = accept->data(), wanted.accept_words = accept->size();
         std::vector<Hit> hits;
         {
-            BudgetClock clock(end_ns);
-            const GilRelease release(is_much(size_t{wanted} * 10 * (shape.dimensions / 16 + 20)));
-            hits = find(*index_, of, query.data(), how, count, threshold, &clock);
+            const GilRelease release(is_much(steps_of(*index_, wanted)));
+            hits = find(*index_, of, query.data(), wanted);
         }
         return as_arrays(hits);
     }
@@ -162,10 +135,7 @@ class Hnsw {
         return Hnsw(Index::load_saved(empty.index_->shape(), max_links, explore_at_insert, of, saved, threads));
     }
 
-    uint32_t nodes() const { return index_->live(); }
-    size_t size_bytes() const { return index_->graph().size_bytes(); }
-
-  private:
+    const Index& index() const { return *index_; }
     Column column(const Cells& cells) const {
         const Shape& shape = index_->shape();
         if (cells.dtype() != type_of(shape.cell, false)) throw std::invalid_argument("cells of another type");
@@ -173,6 +143,10 @@ class Hnsw {
         return {static_cast<const char*>(cells.data()), cells.shape(0), shape.dimensions * shape.cell_bytes()};
     }
 
+    uint32_t nodes() const { return index_->live(); }
+    size_t size_bytes() const { return index_->graph().size_bytes(); }
+
+  private:
     static nb::tuple as_arrays(const std::vector<Hit>& hits) {
         auto owners = std::make_unique<std::vector<uint32_t>>(), nodes = std::make_unique<std::vector<uint32_t>>();
         auto distances = std::make_unique<std::vector<double>>();
@@ -188,6 +162,11 @@ class Hnsw {
 };
 
 }  // namespace
+
+GraphOfColumn graph_of(nb::handle graph, const VectorCells& cells) {
+    const Hnsw& found = nb::cast<const Hnsw&>(graph);
+    return {&found.index(), found.column(cells)};
+}
 
 void bind_hnsw(nb::module_& m) {
     nb::class_<Hnsw>(m, "Hnsw")

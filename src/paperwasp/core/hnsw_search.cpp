@@ -6,6 +6,41 @@
 namespace paperwasp::hnsw {
 namespace {
 
+constexpr size_t ROWS_OF_A_NODE = 8;  // a graph is compared whole, too, where this many rows were removed for each node that is left
+
+size_t bits_below(uint32_t limit, const uint64_t* bitmap, size_t words) {
+    size_t count = 0;
+    for (size_t i = 0; i < std::min(words, size_t{limit} / 64); ++i) count += static_cast<size_t>(__builtin_popcountll(bitmap[i]));
+    if (limit / 64 < words) count += static_cast<size_t>(__builtin_popcountll(bitmap[limit / 64] & ((uint64_t{1} << (limit & 63)) - 1)));
+    return count;
+}
+
+// How a graph is searched for it.
+Search search_of(const Index& index, const Wanted& wanted) {
+    constexpr size_t MOST = MOST_NODES;
+    // No more than there are documents to find: a walk that has not found enough goes everywhere.
+    size_t there = index.live();
+    float share = 1;
+    if (wanted.accept != nullptr) {
+        const size_t accepted = bits_below(wanted.limit, wanted.accept, wanted.accept_words);
+        const size_t documents = std::min({there, wanted.accept_words * 64, size_t{wanted.limit}});
+        share = static_cast<float>(accepted) / static_cast<float>(std::max(documents, size_t{1}));
+        there = std::min(there, accepted);
+    }
+    const size_t looked_at = std::max(wanted.explore, wanted.count);
+    Search how;
+    how.explore = static_cast<uint32_t>(std::min({looked_at, std::max(there, size_t{1}), MOST}));
+    how.filter = {wanted.accept, wanted.accept_words, wanted.limit};
+    how.filter_first = wanted.filter_first && wanted.accept != nullptr;
+    how.exploration = static_cast<float>(wanted.exploration);
+    how.share = share;
+    how.slack = static_cast<float>(std::max(0.0, wanted.slack));
+    how.many = index.has_many();
+    how.all = wanted.accept == nullptr && !how.many && !(wanted.slack > 0);
+    how.whole = index.live() <= looked_at && index.graph().size() / ROWS_OF_A_NODE <= looked_at;
+    return how;
+}
+
 // All nodes that are live; of many those that are looked at before the clock's budget is spent, at least one.
 std::vector<Near> all_live(const Records& records, BudgetClock* clock) {
     std::vector<Near> found;
@@ -70,6 +105,16 @@ std::vector<Hit> find(const Index& index, const Column& column, const void* quer
     std::vector<Hit> hits = exact_hits(records, *make_exact(index.shape(), column, query), how.filter, met, threshold);
     keep_distinct(&hits, count);
     return hits;
+}
+
+std::vector<Hit> find(const Index& index, const Column& column, const void* query, const Wanted& wanted) {
+    BudgetClock clock(wanted.end_ns);
+    return find(index, column, query, search_of(index, wanted), wanted.count, wanted.threshold, &clock);
+}
+
+uint64_t steps_of(const Index& index, const Wanted& wanted) {
+    const size_t looked_at = std::min(std::max(wanted.explore, wanted.count), size_t{index.live()});
+    return uint64_t{looked_at} * 10 * (index.shape().dimensions / 16 + 20);
 }
 
 }  // namespace paperwasp::hnsw

@@ -25,6 +25,8 @@ void bind_products(nb::module_& m);
 void bind_distances(nb::module_& m);
 void bind_hnsw(nb::module_& m);
 void bind_nearest_hits(nb::module_& m);
+void bind_nearness(nb::module_& m);
+void bind_vector_text(nb::module_& m);
 void bind_column_numbers(nb::module_& m);
 void bind_dots(nb::module_& m);
 void bind_places(nb::module_& m);
@@ -94,6 +96,8 @@ NB_MODULE(_core, m) {
     paperwasp::bind_distances(m);
     paperwasp::bind_hnsw(m);
     paperwasp::bind_nearest_hits(m);
+    paperwasp::bind_nearness(m);
+    paperwasp::bind_vector_text(m);
     paperwasp::bind_column_numbers(m);
     paperwasp::bind_dots(m);
     paperwasp::bind_places(m);

@@ -84,6 +84,15 @@ PlanRun::Taken PlanRun::take_words(const std::vector<std::string_view>& words, s
     return is_ready ? Taken::READY : Taken::GENERAL_WAY;
 }
 
+PlanRun::Taken PlanRun::take_vector(std::string_view vector, const NearSearch& search) {
+    const NearVectors* const vectors = snapshot_.vectors(plan_.near->field);
+    if (vectors == nullptr) return Taken::GENERAL_WAY;
+    near_ = NearQuery::of(vector, *plan_.near, search, *vectors);
+    if (!near_) return Taken::GENERAL_WAY;
+    expected_ns_ = near_->expected_ns() + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    return Taken::READY;
+}
+
 // Makes one word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
 // False: the general steps see more in it.
 bool PlanRun::join_phrase() {
@@ -324,9 +333,22 @@ bool PlanRun::find_native_hits(std::vector<Scored>& hits) {
     return true;
 }
 
+// The nearest by closeness, as `search.nearest.nearest` finds them. False: it is not done.
+bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
+    const std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
+    if (!found) return false;
+    total_ = found->size();
+    for (const NearDocument& document : *found) hits.push_back({document.closeness, document.lid});
+    const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(uint64_t{offset_} + hits_, total_));
+    std::partial_sort(hits.begin(), end, hits.end(),
+                      [](const Scored& a, const Scored& b) { return a.score != b.score ? a.score > b.score : a.lid < b.lid; });
+    hits.erase(end, hits.end());
+    return true;
+}
+
 void PlanRun::search() {
     std::vector<Scored> hits;
-    if (!(native_ ? find_native_hits(hits) : find_best_hits(hits))) return;
+    if (!(near_ ? find_near_hits(hits) : native_ ? find_native_hits(hits) : find_best_hits(hits))) return;
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
     const int64_t begun_ns = monotonic_ns();
@@ -345,14 +367,15 @@ void PlanRun::write(const std::vector<Scored>& hits) {
                  snapshot_.documents, answer_);
     if (end > offset_) {
         answer_ += ",\"children\":[";
-        Page page(rows_, plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
+        std::optional<Page> page;
+        if (plan_.form) page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
         std::string relevance;
         for (size_t hit = offset_; hit < end; ++hit) {
             if (hit > offset_) answer_ += ',';
             relevance.clear();
             append_number(hits[hit].score, relevance);
             const size_t place = answer_.size();
-            if (!page.append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
+            if (!page || !page->append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
                 left_.push_back({place, hits[hit].lid, hits[hit].score});
         }
         answer_ += ']';

@@ -4,9 +4,10 @@
 //     JSON
 //
 // A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
-// (weakAnd), or next to each other. Other conditions only narrow the documents, as a bitmap. Hits are ranked by a sum of bm25 features of
-// weight 1, or by nativeRank, and shown as documents are stored. What is not of this class, or turns out to need more when its words are
-// known, goes the general way, whose answer is the same: search/search.py is the specification.
+// (weakAnd), or next to each other; or the documents that are nearest to a vector. Other conditions only narrow the documents, as a bitmap.
+// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, or by closeness, and shown as documents are stored. What is not of
+// this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py is the
+// specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.
@@ -37,16 +38,17 @@ struct PlanField {
 };
 
 struct Plan {
-    enum class Composite { ANY, ALL, WEAK, PHRASE };
+    enum class Composite { ANY, ALL, WEAK, PHRASE, NEAR };
 
     std::vector<std::string> indexes;  // of each word, with its language; one: of all words
     Composite composite = Composite::ANY;
     uint32_t target_hits = 0;  // of a weakAnd
     std::vector<PlanField> fields;
     std::optional<NativeRank> native;  // in place of BM25
+    std::optional<NearForm> near;      // of NEAR, which has no words
     size_t most_words = 0;
-    size_t most_characters = 0;  // of a word
-    PageForm form;
+    size_t most_characters = 0;    // of a word
+    std::optional<PageForm> form;  // nothing: all hits are left
 };
 
 using UnknownWord = std::pair<size_t, std::string>;  // the number of its index, and the word
@@ -67,6 +69,9 @@ class PlanRun {
     // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, each with the number of its
     // index, or the plan's fields. GENERAL_WAY: the request cannot be run here.
     Taken take_words(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown);
+
+    // Takes the vector of the request.
+    Taken take_vector(std::string_view vector, const NearSearch& search);
 
     // Looks among these documents only, which are live. attribute: what nativeAttributeMatch is of each.
     void look_within(const In<uint64_t>& accept, double attribute) {
@@ -127,6 +132,7 @@ class PlanRun {
     uint64_t find_matches(PlanFinds& finds, uint64_t* selected) const;
     bool find_best_hits(std::vector<Scored>& hits);
     bool find_native_hits(std::vector<Scored>& hits);
+    bool find_near_hits(std::vector<Scored>& hits);
     void search();
     void write(const std::vector<Scored>& hits);
 
@@ -143,9 +149,10 @@ class PlanRun {
     std::vector<Child> children_;
     std::optional<NativeQuery> native_;
     std::vector<NativeGiven> native_given_;  // by list
-    bool all_ = false;                       // whether documents must have all terms
-    bool matches_first_ = false;             // whether matches are looked for before they are ranked
-    bool counts_ = true;                     // whether the kernel of BM25 counts them
+    std::optional<NearQuery> near_;
+    bool all_ = false;            // whether documents must have all terms
+    bool matches_first_ = false;  // whether matches are looked for before they are ranked
+    bool counts_ = true;          // whether the kernel of BM25 counts them
     uint64_t expected_ns_ = 0;
 
     bool is_answered_ = false;

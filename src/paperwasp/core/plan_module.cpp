@@ -29,7 +29,8 @@ Plan::Composite composite_of(const std::string& name) {
     if (name == "and") return Plan::Composite::ALL;
     if (name == "weakAnd") return Plan::Composite::WEAK;
     if (name == "phrase") return Plan::Composite::PHRASE;
-    throw nb::value_error("words belong together by or, and, weakAnd, or phrase");
+    if (name == "near") return Plan::Composite::NEAR;
+    throw nb::value_error("words belong together by or, and, weakAnd, or phrase; near: there are none");
 }
 
 // names, numbers (as native_scores takes them) and tables of the fields; which have elements; the window; the weights of nativeFieldMatch,
@@ -51,15 +52,35 @@ NativeRank native_of(const NativeTuple& given) {
     return native;
 }
 
+using NearTuple = std::tuple<std::string, uint32_t, std::string, double>;  // field, type of the vector's cells, distance metric, threshold
+
+NearForm near_of(const NearTuple& given) {
+    static const std::pair<std::string_view, Nearness> METRICS_BY_NAME[] = {
+        {"euclidean", Nearness::EUCLIDEAN},
+        {"angular", Nearness::ANGULAR},
+        {"dotproduct", Nearness::DOTPRODUCT},
+        {"prenormalized-angular", Nearness::PRENORMALIZED_ANGULAR},
+        {"innerproduct", Nearness::PRENORMALIZED_ANGULAR},
+        {"hamming", Nearness::HAMMING},
+    };
+    const auto& [field, cell, metric, threshold] = given;
+    if (cell >= hnsw::CELLS) throw nb::value_error("no such type of cells");
+    for (const auto& [name, nearness] : METRICS_BY_NAME)
+        if (name == metric) return {field, static_cast<hnsw::Cell>(cell), nearness, threshold};
+    throw nb::value_error("no such distance metric");
+}
+
 void make_plan(Plan* self, std::vector<std::string> indexes, const std::string& composite, uint32_t target_hits,
-               const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const PageForm& form, size_t most_words,
-               size_t most_characters) {
-    if (indexes.empty()) throw nb::value_error("words have an index");
+               const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
+               const std::optional<PageForm>& form, size_t most_words, size_t most_characters) {
+    if (indexes.empty() != near.has_value()) throw nb::value_error("words have an index");
     new (self) Plan();
     self->indexes = std::move(indexes);
     self->composite = composite_of(composite);
     self->target_hits = target_hits;
     if (native) self->native = native_of(*native);
+    if (near) self->near = near_of(*near);
+    if (near.has_value() != (self->composite == Plan::Composite::NEAR)) throw nb::value_error("a vector is near, and has no words");
     for (const auto& [name, k1, b, average_length] : fields) {
         if (!(k1 >= 0) || !(b >= 0 && b <= 1)) throw nb::value_error("k1 must not be negative, and b be from 0 to 1");
         self->fields.push_back({name, k1, b, average_length});
@@ -72,15 +93,28 @@ void make_plan(Plan* self, std::vector<std::string> indexes, const std::string& 
 // A text, or its words, one for each index of the plan.
 using TextOrWords = std::variant<std::string_view, std::vector<std::string_view>>;
 
+// limit, count, explore, whether it is searched with the filter, and by the filter first, exploration, slack
+using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
+
+// Takes the words of a request, or its vector.
+PlanRun::Taken take_values(PlanRun& run, const std::vector<std::string_view>& words, const nb::bytes& vector,
+                           const std::optional<SearchTuple>& near, std::vector<UnknownWord>& unknown) {
+    if (!near) return run.take_words(words, unknown);
+    const auto [limit, count, explore, uses_filter, filter_first, exploration, slack] = *near;
+    return run.take_vector({vector.c_str(), vector.size()}, {limit, count, explore, uses_filter, filter_first, exploration, slack});
+}
+
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
 nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle rows_object, const TextOrWords& text, uint32_t hits,
-                  uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute) {
+                  uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute,
+                  const nb::bytes& vector, const std::optional<SearchTuple>& near) {
     const Plan& plan = nb::cast<const Plan&>(plan_object);
     const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
     const auto* const given = std::get_if<std::vector<std::string_view>>(&text);
     const std::vector<std::string_view> words = given != nullptr ? *given : plain_words(std::get<std::string_view>(text), is_phrase);
     if (given != nullptr && words.size() != plan.indexes.size()) throw nb::value_error("a word for each index");
-    if (words.empty() || words.size() > plan.most_words || hits == 0) return nb::none();
+    if (near.has_value() != plan.near.has_value()) throw nb::value_error("how a graph is searched, of a plan that searches one");
+    if (hits == 0 || words.size() > plan.most_words || words.empty() != plan.near.has_value()) return nb::none();
     auto run =
         std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
@@ -90,7 +124,7 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
         run->look_within(*accept, attribute);
     }
     std::vector<UnknownWord> unknown;
-    switch (run->take_words(words, unknown)) {
+    switch (take_values(*run, words, vector, near, unknown)) {
         case PlanRun::Taken::UNKNOWN:
             return nb::cast(unknown);
         case PlanRun::Taken::GENERAL_WAY:
@@ -118,11 +152,12 @@ nb::list left_of(const PlanRun& self) {
 void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
-             nb::arg("native").none(), nb::arg("form"), nb::arg("most_words"), nb::arg("most_characters"))
+             nb::arg("native").none(), nb::arg("near").none(), nb::arg("form").none(), nb::arg("most_words"), nb::arg("most_characters"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
-            nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"),
-            "A run of the plan for a text among accepted documents, each of which has this nativeAttributeMatch; a list of its words that the snapshot does not know yet; None: it\n"
+            nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),
+            nb::arg("near").none(),
+            "A run of the plan for a text, or a vector, among accepted documents, each of which has this nativeAttributeMatch; a list of its words that the snapshot does not know yet; None: it\n"
             "goes the general way.");
     nb::class_<PlanRun>(m, "PlanRun")
         .def("run",

@@ -1,6 +1,7 @@
-// The text that a user has typed, cut out of a request: what is left is the same bytes for all requests that differ in it alone, and so the
-// key of what is known of them. A text is cut out where it is the value of the only parameter `query`, and plain: printable ASCII, not
-// empty. Two requests that leave the same rest have their texts at the same place of it. The plain twin is in request_text.py.
+// The values of a request's own, cut out of it: what is left is the same bytes for all requests that differ in them alone, and so the key
+// of what is known of them. Cut out are the text that a user has typed, the value of the only parameter `query`, if it is plain: printable
+// ASCII, not empty; and the vector, the value of the only parameter `input.query(name)` that is an array. Two requests that leave the same
+// rest have their values at the same places of it. The plain twin is in request_text.py.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -14,12 +15,31 @@
 namespace paperwasp {
 namespace {
 
-constexpr std::string_view NAME = "query";
+constexpr std::string_view NAME = "query", INPUT = "input.query";
 
-// Where the value stands, as it is written.
+// Where a value stands, as it is written.
 struct Place {
     size_t at, size;
 };
+
+// Nothing: there is no such value, or it is left where it is.
+struct Places {
+    std::optional<Place> text, vector;
+};
+
+// Whether it is the name of a parameter of vectors, perhaps with parentheses as URLs have them.
+bool is_input(std::string_view name) {
+    if (name.substr(0, INPUT.size()) != INPUT) return false;
+    name.remove_prefix(INPUT.size());
+    return name.substr(0, 1) == "(" || name.substr(0, 3) == "%28";
+}
+
+// Puts a value where there is none yet. False: there are two.
+bool put(std::optional<Place>& to, Place place) {
+    if (to) return false;
+    to = place;
+    return true;
+}
 
 bool is_plain(char c) { return c >= 0x20 && c <= 0x7E; }
 
@@ -49,14 +69,18 @@ std::optional<std::string> decoded(std::string_view value) {
     return text;
 }
 
-std::optional<Place> place_in_query_string(std::string_view query) {
-    std::optional<Place> found;
+// Nothing: what there is may mean something else.
+std::optional<Places> places_in_query_string(std::string_view query) {
+    Places found;
     for (size_t at = 0; at < query.size();) {
         const size_t end = std::min(query.find('&', at), query.size());
-        const std::string_view part = query.substr(at, end - at);
-        if (part.substr(0, NAME.size()) == NAME && (part.size() == NAME.size() || part[NAME.size()] == '=')) {
-            if (found || part.size() == NAME.size()) return std::nullopt;
-            found = {at + NAME.size() + 1, part.size() - NAME.size() - 1};
+        const std::string_view part = query.substr(at, end - at), name = part.substr(0, part.find('='));
+        const std::string_view value = part.substr(std::min(part.size(), name.size() + 1));
+        const Place place{at + name.size() + 1, value.size()};
+        if (name == NAME) {
+            if (value.empty() || !put(found.text, place)) return std::nullopt;
+        } else if (is_input(name) && (value.substr(0, 1) == "[" || value.substr(0, 3) == "%5B")) {
+            if (!put(found.vector, place)) return std::nullopt;
         }
         at = end + 1;
     }
@@ -82,13 +106,16 @@ bool is_structure(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || SIGNS.find(c) != std::string_view::npos;
 }
 
-// Of the object's own members, the only `query`, if that is a string without escapes. What is broken in the rest is for others to see.
-std::optional<Place> place_in_json(std::string_view json) {
-    std::optional<Place> found;
+// Of the object's own members the values that are cut out: a text or a vector that is a string without escapes, or a vector that is an
+// array of numbers. Nothing: what there is may mean something else. What is broken in the rest is for others to see.
+std::optional<Places> places_in_json(std::string_view json) {
+    Places found;
     int64_t depth = 0;
-    bool is_value = false, is_wanted = false;  // whether a member's name has come, and it is `query`
+    bool is_value = false;  // whether a member's name has come
+    std::string_view name;
     for (size_t at = 0; at < json.size();) {
         const char c = json[at++];
+        const bool is_own = depth == 1 && is_value;
         if (c == '"') {
             bool has_escapes = false;
             const size_t start = at;
@@ -97,19 +124,30 @@ std::optional<Place> place_in_json(std::string_view json) {
             at = *end;
             if (depth != 1) continue;
             const Place place{start, *end - 1 - start};
-            if (is_wanted) {
-                if (found || has_escapes) return std::nullopt;
-                found = place;
-                is_wanted = false;
-            } else if (!is_value) {
+            if (!is_value) {
                 if (has_escapes) return std::nullopt;  // it may be another way to write the same name
                 is_value = true;
-                is_wanted = json.substr(place.at, place.size) == NAME;
+                name = json.substr(place.at, place.size);
+            } else if (name == NAME) {
+                if (has_escapes || place.size == 0 || !put(found.text, place)) return std::nullopt;
+                name = {};
+            } else if (is_input(name) && json.substr(place.at, 1) == "[") {
+                if (has_escapes || !put(found.vector, place)) return std::nullopt;
+                name = {};
             }
             continue;
         }
         if (!is_structure(c)) return std::nullopt;
-        if (is_wanted && c != ':' && c != ' ' && c != '\t' && c != '\r' && c != '\n') return std::nullopt;  // no string
+        if (is_own && name == NAME && c != ':' && c != ' ' && c != '\t' && c != '\r' && c != '\n') return std::nullopt;  // no string
+        if (is_own && c == '[' && is_input(name)) {
+            const size_t end = json.find(']', at);
+            const Place place{at - 1, end - at + 2};
+            if (end == json.npos || json.substr(at, end - at).find_first_of("[{\"") != json.npos) return std::nullopt;
+            if (!put(found.vector, place)) return std::nullopt;
+            name = {};
+            at = end + 1;
+            continue;
+        }
         if (c == '{' || c == '[') ++depth;
         if (c == '}' || c == ']') --depth;
         if (c == ',' && depth == 1) is_value = false;
@@ -117,36 +155,50 @@ std::optional<Place> place_in_json(std::string_view json) {
     return found;
 }
 
+// A request without its values.
+std::string without(std::string_view request, const Places& places) {
+    std::string rest(request);
+    const auto erase = [&](const std::optional<Place>& place) {
+        if (place) rest.erase(place->at, place->size);
+    };
+    const bool text_first = places.text && places.vector && places.text->at < places.vector->at;
+    erase(text_first ? places.vector : places.text);
+    erase(text_first ? places.text : places.vector);
+    return rest;
+}
+
 nb::str text_of(std::string_view text) { return nb::str(text.data(), text.size()); }
 
+nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
+
+std::string_view part_of(std::string_view request, const std::optional<Place>& place) {
+    return place ? request.substr(place->at, place->size) : std::string_view();
+}
+
 nb::object cut_query_string(std::string_view query) {
-    const std::optional<Place> place = place_in_query_string(query);
-    if (!place || place->size == 0) return nb::none();
-    const std::optional<std::string> text = decoded(query.substr(place->at, place->size));
-    if (!text) return nb::none();
-    std::string rest(query);
-    rest.erase(place->at, place->size);
-    return nb::make_tuple(text_of(rest), text_of(*text));
+    const std::optional<Places> places = places_in_query_string(query);
+    if (!places || (!places->text && !places->vector)) return nb::none();
+    const std::optional<std::string> text = decoded(part_of(query, places->text)), vector = decoded(part_of(query, places->vector));
+    if (!text || !vector) return nb::none();
+    return nb::make_tuple(text_of(without(query, *places)), text_of(*text), bytes_of(*vector));
 }
 
 nb::object cut_json(const nb::bytes& body) {
     const std::string_view json(body.c_str(), body.size());
-    const std::optional<Place> place = place_in_json(json);
-    if (!place || place->size == 0) return nb::none();
-    const std::string_view text = json.substr(place->at, place->size);
-    for (const char c : text)
-        if (!is_plain(c)) return nb::none();
-    std::string rest(json);
-    rest.erase(place->at, place->size);
-    return nb::make_tuple(nb::bytes(rest.data(), rest.size()), text_of(text));
+    const std::optional<Places> places = places_in_json(json);
+    if (!places || (!places->text && !places->vector)) return nb::none();
+    const std::string_view text = part_of(json, places->text);
+    if (!std::all_of(text.begin(), text.end(), is_plain)) return nb::none();
+    return nb::make_tuple(bytes_of(without(json, *places)), text_of(text), bytes_of(part_of(json, places->vector)));
 }
 
 }  // namespace
 
 void bind_request_text(nb::module_& m) {
     m.def("cut_query_string", &cut_query_string, nb::arg("query"),
-          "(the rest, the text) of a query string with one plain text; else None.");
-    m.def("cut_json", &cut_json, nb::arg("body"), "(the rest, the text) of a JSON object with one plain text; else None.");
+          "(the rest, the text, the vector) of a query string, one of which may be empty; None: there is neither, or what there is may mean"
+          " something else.");
+    m.def("cut_json", &cut_json, nb::arg("body"), "The same of a JSON object.");
 }
 
 }  // namespace paperwasp

@@ -6,35 +6,62 @@ import json
 import re
 from urllib.parse import unquote_to_bytes
 
-_VALUE = re.compile(r"(?:^|&)query=([^&]*)")
-_NAMELESS = re.compile(r"(?:^|&)query(?=&|$)")
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
-_PLAIN = re.compile(rb"[ -~]+")
+_PLAIN = re.compile(rb"[ -~]*")
+_INPUT = re.compile(r"input\.query(?:\(|%28)")
+_VECTOR = re.compile(r"\[|%5B")
 
 
-def cut_query_string(query: str) -> tuple[str, str] | None:
-    """(the rest, the text) of a query string with one plain text; else None."""
-    found = list(_VALUE.finditer(query))
-    if len(found) != 1 or _NAMELESS.search(query) or _BROKEN.search(found[0][1]):
+def cut_query_string(query: str) -> tuple[str, str, bytes] | None:
+    """(the rest, the text, the vector) of a query string, one of which may be empty; None where there is neither, or
+    what there is may mean something else."""
+    parts = [part.partition("=") for part in query.split("&")]
+    texts = [(place, value) for place, (name, _, value) in enumerate(parts) if name == "query"]
+    vectors = [
+        (place, value) for place, (name, _, value) in enumerate(parts) if _INPUT.match(name) and _VECTOR.match(value)
+    ]
+    if max(len(texts), len(vectors)) != 1 or any(not value for _, value in texts):
         return None
-    text = unquote_to_bytes(found[0][1].replace("+", " "))
-    if not _PLAIN.fullmatch(text):
+    found = [_decoded(chosen[0][1] if chosen else "") for chosen in (texts, vectors)]
+    cut = {place for place, _ in (*texts, *vectors)}
+    rest = "&".join([name + sign + ("" if place in cut else value) for place, (name, sign, value) in enumerate(parts)])
+    text, vector = found
+    return None if text is None or vector is None else (rest, text.decode(), vector)
+
+
+def _decoded(value: str) -> bytes | None:
+    text = unquote_to_bytes(value.replace("+", " "))
+    return None if _BROKEN.search(value) or not _PLAIN.fullmatch(text) else text
+
+
+def cut_json(body: bytes) -> tuple[bytes, str, bytes] | None:
+    """The same of a whole JSON object, written without spaces."""
+    members = json.loads(body, object_pairs_hook=tuple)
+    if any(b"\\" in _written(name) for name, _ in members):
         return None
-    return query[: found[0].start(1)] + query[found[0].end(1) :], text.decode()
-
-
-def cut_json(body: bytes) -> tuple[bytes, str] | None:
-    """(the rest, the text) of a whole JSON object, written without spaces, with one plain text; else None."""
-    members = json.loads(body, object_pairs_hook=list)
     texts = [value for name, value in members if name == "query"]
-    if len(texts) != 1 or not isinstance(texts[0], str) or any(b"\\" in _written(name) for name, _ in members):
+    vectors = [value for name, value in members if _INPUT.match(name) and _is_vector(value)]
+    if max(len(texts), len(vectors)) != 1 or not all(isinstance(text, str) and text for text in texts):
         return None
-    text = texts[0]
-    if not _PLAIN.fullmatch(text.encode()) or set(text) & set('"\\'):
+    if any(type(vector) is list and any(isinstance(cell, str | list | tuple) for cell in vector) for vector in vectors):
         return None
-    before, after = body.split(b'"query":"' + text.encode() + b'"', 1)
-    return before + b'"query":""' + after, text
+    written = [_written(value).decode() for value in vectors]
+    vector = written[0].strip('"') if written else ""
+    text = texts[0] if texts else ""
+    if not _PLAIN.fullmatch(text.encode()) or set(text) & set('"\\') or "\\" in vector:
+        return None
+    rest = body
+    if texts:
+        before, after = rest.split(b'"query":"' + text.encode() + b'"', 1)
+        rest = before + b'"query":""' + after
+    if vectors:
+        rest = re.sub(rb'("input\.query\([^"]*":"?)' + re.escape(vector.encode()), rb"\1", rest, count=1)
+    return rest, text, vector.encode()
 
 
-def _written(name: str) -> bytes:
-    return json.dumps(name).encode()
+def _is_vector(value: object) -> bool:
+    return type(value) is list or (isinstance(value, str) and value.startswith("["))
+
+
+def _written(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

@@ -59,6 +59,17 @@ void Snapshot::add_field(const std::string& name, Field field) {
     if (!is_new && field.average_length) known->second = field;
 }
 
+const NearVectors* Snapshot::vectors(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = vectors_.find(name);
+    return found == vectors_.end() ? nullptr : &found->second;
+}
+
+void Snapshot::add_vectors(const std::string& name, NearVectors vectors) {
+    const std::lock_guard lock(mutex_);
+    vectors_.try_emplace(name, std::move(vectors));
+}
+
 namespace {
 
 void make_snapshot(Snapshot* self, nb::object reader, const In<uint64_t>& live, bool has_dead, uint64_t documents, In<uint8_t> changed,
@@ -113,7 +124,15 @@ void bind_snapshot(nb::module_& m) {
                 self.add_field(name, {number, average_length});
             },
             nb::arg("name"), nb::arg("number"), nb::arg("average_length").none(),
-            "Says which number a field has in the index, and its average length in tokens, for plans that need it.");
+            "Says which number a field has in the index, and its average length in tokens, for plans that need it.")
+        .def(
+            "add_vectors",
+            [](Snapshot& self, const std::string& name, nb::object graph, VectorCells cells, In<uint64_t> rows) {
+                const GraphOfColumn found = graph_of(graph, cells);
+                self.add_vectors(name, {found, std::move(rows), std::move(cells), std::move(graph)});
+            },
+            nb::arg("name"), nb::arg("graph"), nb::arg("cells").noconvert(), nb::arg("rows").noconvert(),
+            "Says what the vectors of a field are: one a document at most, in a graph.");
 }
 
 }  // namespace paperwasp

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core.hpp"
+#include "plan_near.hpp"
 #include "reader.hpp"
 
 namespace paperwasp {
@@ -90,11 +91,17 @@ class Snapshot {
     std::optional<Field> field(const std::string& name) const;
     void add_field(const std::string& name, Field field);
 
+    // The vectors of a field, for as long as the snapshot is there; nullptr: no plan has asked for them.
+    const NearVectors* vectors(const std::string& name) const;
+    // Vectors that are known stay as they are.
+    void add_vectors(const std::string& name, NearVectors vectors);
+
   private:
     mutable std::mutex mutex_;
     mutable std::map<std::string, std::shared_ptr<Words>> words_;
     size_t added_ = 0;  // words since all were dropped; long ones count as several
     std::map<std::string, Field> fields_;
+    std::map<std::string, NearVectors> vectors_;
 };
 
 }  // namespace paperwasp

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.attribute.distances import Distances, Found, GraphSearch
+from paperwasp.attribute.distances import Distances, Found, GraphSearch, KernelGraph
 from paperwasp.attribute.graph_view import GraphView
 from paperwasp.attribute.imported import ImportedView
 from paperwasp.attribute.tensor import TensorView
@@ -81,9 +81,7 @@ class NearestNeighborMatch(BestMatch):
     def find(self, allowed: Bitmap) -> Lids:
         space, graph = self._space, self._graph
         if graph is not None:
-            is_all = allowed is space.accept
-            count = space.documents if is_all else _core.bitmap_count(allowed, space.accept)
-            self._strategy = choose(self._target_hits, self._tuning, count, space.documents)
+            self._strategy = self._chosen(allowed)
         if graph is not None and self._strategy.uses_graph:
             lids, computed = self._near(self._searched(graph, allowed))
         else:
@@ -114,25 +112,43 @@ class NearestNeighborMatch(BestMatch):
         return (lids, (distances, vectors)) if near.all() else (lids[near], (distances[near], vectors[near]))
 
     def _search(self, graph: GraphView, accept: Bitmap | None) -> Found:
-        strategy, tuning, limit = self._strategy, self._tuning, self._space.limit
         self._space.check_time()
+        return self._distances.search(graph, self._graph_search(self._strategy, accept))
+
+    def _graph_search(self, strategy: Strategy, accept: Bitmap | None) -> GraphSearch:
+        tuning, limit = self._tuning, self._space.limit
         budget_ms = tuning.time_budget_ms
         wanted = min(strategy.target_hits, limit)
-        explored = min(self._explored(wanted), max(wanted, limit))
-        return self._distances.search(
-            graph,
-            GraphSearch(
-                wanted,
-                explored,
-                accept,
-                limit,
-                float(self._limit),
-                strategy.filter_first,
-                tuning.filter_first_exploration,
-                tuning.exploration_slack,
-                self._space.monotonic_ns() + int(budget_ms) * _NS_PER_MS if budget_ms < math.inf else 0,
-            ),
+        return GraphSearch(
+            wanted,
+            min(self._explored(wanted), max(wanted, limit)),
+            accept,
+            limit,
+            float(self._limit),
+            strategy.filter_first,
+            tuning.filter_first_exploration,
+            tuning.exploration_slack,
+            self._space.monotonic_ns() + int(budget_ms) * _NS_PER_MS if budget_ms < math.inf else 0,
         )
+
+    @property
+    def metric(self) -> str:
+        """The name of the distance metric."""
+        return self._distances.metric
+
+    def kernel_search(self, allowed: Bitmap) -> tuple[KernelGraph, GraphSearch] | None:
+        """The graph, and how it is searched for what is near among some live documents, whatever the vector is; None
+        where vectors are compared one by one, or the time for it is bounded."""
+        graph = self._distances.kernel_graph if self._graph is not None else None
+        strategy = self._chosen(allowed)
+        if graph is None or not strategy.uses_graph or self._tuning.time_budget_ms < math.inf:
+            return None
+        return graph, self._graph_search(strategy, allowed if strategy.uses_filter else None)
+
+    def _chosen(self, allowed: Bitmap) -> Strategy:
+        space = self._space
+        count = space.documents if allowed is space.accept else _core.bitmap_count(allowed, space.accept)
+        return choose(self._target_hits, self._tuning, count, space.documents)
 
     def _compared(self, lids: Lids) -> tuple[Lids, _Computed]:
         """The documents of some that are hits, in the order of lids, with what was computed of them."""

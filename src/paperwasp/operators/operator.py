@@ -31,6 +31,10 @@ from paperwasp.schema.model import Field, Schema
 NOT_COUNTED: Final = (0, 1)
 """The document frequency of a term whose documents are not counted."""
 
+NearSearch = tuple[int, int, int, bool, bool, float, float]
+"""How plans search a graph in a view: the limit of lids, how many are wanted and explored, whether with the filter, and
+by it first, exploration, slack."""
+
 
 def no_clock() -> None:
     """There is always time."""
@@ -126,8 +130,9 @@ class KnownWords:
         self.space = space
         self.snapshot: _core.Snapshot | None = None
         """The same documents as compiled plans search them; None: no plan has needed them yet."""
-        self.filters: dict[Hashable, tuple[Bitmap, float]] = {}
-        """By what filters them, the live documents among which compiled plans look, and their nativeAttributeMatch."""
+        self.filters: dict[Hashable, tuple[Bitmap, float, NearSearch | None]] = {}
+        """By what filters them, the live documents among which compiled plans look, their nativeAttributeMatch, and how
+        a graph is searched among them."""
         self._known: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:

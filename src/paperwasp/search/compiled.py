@@ -1,10 +1,12 @@
-"""Compiled plans of queries for words, of a user's text or of a statement, and filters (`search.text_query`).
+"""Compiled plans of queries for words, of a user's text or of a statement, or for what is near, and filters
+(`search.text_query`).
 
     first query of a template → planned the general way → _core.Plan, kept
     Plan + Snapshot + values of a request → ReadyRun → (service.plan_runs) → answer
 
 The core runs each in one call. A template has a plan if the general steps would go one way with every text: words, any,
-all or the best of which match, ranked by a sum of bm25 features or by nativeRank, and shown as documents are stored.
+all or the best of which match, ranked by a sum of bm25 features or by nativeRank, or what is near (`compiled_near`);
+and shown as documents are stored, or attributes alone.
 What a word is in a view is found by the general planning, and kept in the view's snapshot. The general steps are the
 specification: the answers are the same bytes.
 """
@@ -34,21 +36,22 @@ from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.item import Item, plan
-from paperwasp.operators.operator import KnownWords, SearchSpace, TermOperator
+from paperwasp.operators.operator import KnownWords, NearSearch, SearchSpace, TermOperator
 from paperwasp.operators.term import AttributeMatch, IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
-from paperwasp.operators.tuning import NO_TUNING
+from paperwasp.operators.tuning import Tuning
 from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS, score_of
 from paperwasp.operators.word import WordItem, fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.schema.model import Schema
-from paperwasp.search.bind import bind_to_write, indexed_types, known_words, streaming_types
+from paperwasp.search.bind import bind_to_write, indexed_types, known_words, space_of, streaming_types
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.compiled_near import NearForm, is_tuned_otherwise, near_form, near_search
 from paperwasp.search.fill import hits_of
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
-from paperwasp.search.page import PageStep, row_step
+from paperwasp.search.page import PageStep, attribute_hits, row_step
 from paperwasp.search.query import Hit, Query
 from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.ranked import RankedHits
@@ -86,6 +89,10 @@ class _Compiled(NamedTuple):
     """Whether the text may be in another language than the plan's."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
+    step: PageStep
+    """How hits are shown."""
+    tuning: Tuning
+    """The settings of the rank profile for matching."""
 
 
 class CompiledQueries:
@@ -115,18 +122,21 @@ class CompiledQueries:
         snapshot = known.snapshot
         if snapshot is None:
             snapshot = known.snapshot = _snapshot_of(view, known)
-        accept, attribute = None, 0.0
-        if compiled.filters:
+        accept, attribute, near = None, 0.0, None
+        if compiled.filters or compiled.template.near is not None:
             found = known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
             if found is None:
                 return None
-            accept, attribute = found
+            accept, attribute, near = found
         end_ns = query.deadline_ns
         match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
         plan, rows = compiled.plan, view.rows.rows
         text = _words_of(compiled, query) if compiled.words else query.text
+        vector = query.vector
         for _ in range(_MOST_LOOKUPS):
-            run = plan.run_of(snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute)
+            run = plan.run_of(
+                snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute, vector, near
+            )
             if not isinstance(run, list):
                 return None if run is None else ReadyRun(run, view, known.space.documents, compiled, self._served)
             if not _describe(compiled, known, snapshot, run):
@@ -164,11 +174,29 @@ class ReadyRun(NamedTuple):
             return TextAnswer(body, *about, run.writing_ns)
         begun_ns = time.monotonic_ns()
         try:
+            if self.compiled.step.attributes is not None:
+                whole = self._with_attributes(body, left)
+                return None if whole is None else TextAnswer(whole, *about, time.monotonic_ns() - begun_ns)
             hits = self._written([lid for _, lid, _ in left], [score for _, _, score in left])
         except Exception:  # whatever is wrong, the general way will say so
             return None
         places = zip((place for place, _, _ in left), hits, strict=True)
         return TextAnswer(body, *about, run.writing_ns + time.monotonic_ns() - begun_ns, tuple(places))
+
+    def _with_attributes(self, body: bytes, left: Sequence[tuple[int, int, float]]) -> bytes | None:
+        """The JSON with all hits in it, which show attributes alone; None: they cannot be written."""
+        places, lids, scores = zip(*left, strict=True)
+        columns = space_of(self.view, self.compiled.document_type).columns
+        hits = attribute_hits(self.view, columns, np.array(lids, np.uint32), np.array(scores), self.compiled.step)
+        if hits is None:
+            return None
+        parts, start = list[bytes](), 0
+        for place, hit in zip(places, hits, strict=True):
+            if hit is None:
+                return None
+            parts += body[start:place], hit
+            start = place
+        return b"".join((*parts, body[start:]))
 
     def _written(self, lids: list[int], scores: list[float]) -> list[Hit]:
         """Hits that are not in the row store, as the general steps write them."""
@@ -184,7 +212,7 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     deadline = template.query.deadline
     query = replace(template.query, deadline=replace(deadline, at_ns=0))  # planning is not cut short
     types = indexed_types(view, query)
-    if len(types) != 1 or streaming_types(view, query) or not _is_plain(query):
+    if len(types) != 1 or streaming_types(view, query) or not _is_plain(query, template):
         return None
     if not _is_planned_soon(query.match.tree.walk()):
         return None
@@ -195,25 +223,30 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
     step = row_step(query, bound, served.pages, served.summaries)
     if step is None or not _is_of_one_phase(bound):
         return None
-    if native is None and (not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}):
+    near = near_form(template, bound)
+    if template.near is not None and near is None:
+        return None
+    if not (near or native) and (not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}):
         return None
     fields = [profile.bm25_fields[name] for name in weights]
     words, filters = _split(template, bound.setting.space)
     if template.words and not words:
         return None
-    indexes = [index for index, _ in words] or [template.index]
+    indexes = [] if near else [index for index, _ in words] or [template.index]
     return _Compiled(
         template,
         types[0],
         view.schemas[types[0]],
-        _plan(template, indexes, fields, native, step),
+        _plan(template, indexes, fields, native, near, step),
         tuple(indexes),
         tuple([word for _, word in words]),
         filters,
         tuple(weights) if native is None else tuple(native.native.match),
         native,
-        not (words or query.match.language),
+        not (words or near or query.match.language),
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
+        step,
+        bound.setting.space.tuning,
     )
 
 
@@ -251,9 +284,10 @@ def _is_planned_soon(items: Iterable[Item]) -> bool:
     return sum(item.lookups() for item in items) <= limits.INLINE_QUERY_ITEMS
 
 
-def _is_plain(query: Query) -> bool:
+def _is_plain(query: Query, template: TextTemplate) -> bool:
     rank, order, observe = query.rank, query.order, query.observe
-    asks_for_more = rank.inputs or rank.properties or rank.features or rank.override or rank.expressions
+    has_inputs = rank.inputs and template.near is None
+    asks_for_more = has_inputs or rank.properties or rank.features or rank.override or rank.expressions
     shows_more = rank.global_hits or rank.global_page or query.groupings or order.keys or order.after
     notes_more = observe.trace_level or observe.explain_level or observe.profiling
     matches_more = query.match.streaming or query.match.gram_match != ALL
@@ -265,7 +299,7 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     phases = profile.second_phase or profile.global_phase or profile.rank_score_drop_limit is not None
     narrows = bound.limiter is not None or bound.diversifier is not None or bound.levels or bound.is_late
     notes = bound.observer.is_tracing or bound.observer.wants(ON_MATCH, ON_FIRST_PHASE, ON_SUMMARY)
-    return not (phases or narrows or notes) and space.tuning is NO_TUNING
+    return not (phases or narrows or notes or is_tuned_otherwise(space.tuning))
 
 
 def _plan(
@@ -273,6 +307,7 @@ def _plan(
     indexes: Sequence[str],
     fields: list[Bm25Field],
     native: NativeFeature | None,
+    near: NearForm | None,
     step: PageStep,
 ) -> _core.Plan:
     return _core.Plan(
@@ -281,7 +316,8 @@ def _plan(
         target_hits=template.target_hits or DEFAULT_TARGET_HITS,
         native=None if native is None else native.native.plan,
         fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
-        form=step.form,
+        near=near,
+        form=step.form if step.attributes is None else None,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
         most_characters=limits.QUERY_TERM_CHARACTERS,
     )
@@ -377,9 +413,9 @@ def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
     return None
 
 
-def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[Bitmap, float] | None:
-    """The live documents that match all filters of a query, and what nativeAttributeMatch is of each; None: they do
-    more than narrow it, or take long."""
+def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[Bitmap, float, NearSearch | None] | None:
+    """The live documents that match all filters of a query, what nativeAttributeMatch is of each, and how a graph is
+    searched among them; None: the filters do more than narrow it, or take long, or no graph is searched."""
     space, template = known.space, query.template
     if space.limit * len(compiled.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
         return None
@@ -395,17 +431,20 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
             if operator.targets_hits or operator.depends_on_hits:
                 return None
             found = found & operator.bitmap(found)
-        attribute = _attribute_match(compiled, space, terms, found)
+        attribute, near = _attribute_match(compiled, space, terms, found), None
+        if template.near is not None:
+            assert known.snapshot is not None
+            near = near_search(template, space, compiled.tuning, known.snapshot, found)
     except PaperwaspError:  # the general way will say so
         return None
-    if attribute is None:
+    if attribute is None or (near is None and template.near is not None):
         return None
     key = _filter_key(compiled, query)
     if sum(map(len, key[1])) <= _KEPT_CHARACTERS:
         if (len(known.filters) + 1) * (found.nbytes + _KEY_BYTES) > limits.VIEW_FILTER_BYTES:
             known.filters.clear()
-        known.filters[key] = found, attribute
-    return found, attribute
+        known.filters[key] = found, attribute, near
+    return found, attribute, near
 
 
 def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[int, tuple[str, ...]]:

@@ -13,14 +13,16 @@ keeps its place, without fields.) Vespa: a hit whose document was removed betwee
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.attribute import ColumnView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.schema.model import Schema
@@ -29,7 +31,7 @@ from paperwasp.search.fill import hits_of
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query, Show
-from paperwasp.search.ranked import NO_LIDS, NO_SCORES, RankedHits
+from paperwasp.search.ranked import NO_LIDS, NO_SCORES, RankedHits, Scores
 from paperwasp.search.summary import SummaryForm, SummaryForms
 from paperwasp.search.summary_attributes import ShownAttribute, values_json
 
@@ -92,12 +94,25 @@ def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
 
 
 def row_step(query: Query, bound: BoundQuery, steps: PageSteps, forms: SummaryForms) -> PageStep | None:
-    """The step for a query whose hits are rendered from their rows, whatever they are; None where they are not."""
+    """The step for a query whose hits are rendered from their rows, or from columns, whatever they are; None where they
+    are not."""
     ranked = RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES)
     if not query.show.source or query.order.after is not None:
         return None
     step = steps.of(query, ranked, forms)
-    return None if step is None or step.attributes is not None or _has_features(query, ranked, step) else step
+    return None if step is None or _has_features(query, ranked, step) else step
+
+
+def attribute_hits(
+    view: View, columns: Mapping[str, ColumnView], lids: NDArray[np.uint32], scores: Scores, step: PageStep
+) -> Sequence[bytes | None] | None:
+    """The JSON of hits that show attributes alone; None where one of these has no column."""
+    assert step.attributes is not None
+    if not all(attribute.name in columns for attribute in step.attributes):
+        return None
+    relevances = orjson.dumps(scores, option=orjson.OPT_SERIALIZE_NUMPY)
+    gids = view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS
+    return _core.value_page(values_json(step.attributes, columns, lids), relevances, gids, step.form)
 
 
 def _bits(flags: Sequence[bool]) -> int:
@@ -114,16 +129,17 @@ def rendered_hits(
     step, space = steps.of(query, ranked, forms), ranked.bound.setting.space
     if step is None or _has_features(query, ranked, step) or not (step.attributes or view.rows.limit):
         return None
-    lids = ranked.lids[window]
-    relevances = orjson.dumps(ranked.scores[window], option=orjson.OPT_SERIALIZE_NUMPY)
-    gids = view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS
+    lids, scores = ranked.lids[window], ranked.scores[window]
     if step.attributes is None:
+        relevances = orjson.dumps(scores, option=orjson.OPT_SERIALIZE_NUMPY)
+        gids = view.gids[lids].reshape(-1) if step.needs_gids else _NO_GIDS
         first_lid = view.conform_below.get(space.schema.document.name, 0)
         hits = _core.page(view.rows.rows, lids, relevances, view.changed, first_lid, gids, step.form)
-    elif all(attribute.name in space.columns for attribute in step.attributes):
-        hits = _core.value_page(values_json(step.attributes, space.columns, lids), relevances, gids, step.form)
     else:
-        return None
+        written = attribute_hits(view, space.columns, lids, scores, step)
+        if written is None:
+            return None
+        hits = list(written)
     left = [number for number, hit in enumerate(hits, window.start) if hit is None]
     return tuple(hits), hits_of(view, query, ranked, left, repeat(None), forms) if left else []
 

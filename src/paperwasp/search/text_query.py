@@ -1,5 +1,5 @@
-"""Queries for words as messages, of a user's text or of a statement: what is the same for all of a kind, and the values
-of each.
+"""Queries as messages for words, of a user's text or of a statement, and for what is near to a vector: what is the same
+for all of a kind, and the values of each.
 
 They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.compiled`). What
 has none is answered by None, and the query is asked the general way, whose answer is the same.
@@ -13,6 +13,7 @@ from itertools import count
 from typing import NamedTuple
 
 from paperwasp.operators.item import Item
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem
 from paperwasp.records import dataclass
 from paperwasp.search.query import Hit, Query
 
@@ -35,13 +36,15 @@ class TextTemplate:
     index: str
     """The index that the words of the text are in."""
     composite: str
-    """How they belong together: `or`, `and`, `weakAnd`, or `phrase`."""
+    """How they belong together: `or`, `and`, `weakAnd`, or `phrase`; `near`: there are none, but a vector."""
     filters: tuple[ItemTemplate, ...] = ()
     """What makes each of the items that documents must match besides."""
     target_hits: int = 0
     """Of a weakAnd; 0: the default."""
     words: tuple[tuple[str, ItemTemplate], ...] = ()
     """The index of each word and what makes it, where words are of the statement in place of a text."""
+    near: NearestNeighborItem | None = None
+    """What is looked for in place of words; of its vector, and no other input, the queries have one of their own."""
     number: int = field(default_factory=count().__next__)
     """Another for each template of this process."""
 
@@ -58,6 +61,8 @@ class TextQuery(NamedTuple):
     """The end of its time on the monotonic clock."""
     literals: tuple[str, ...] = ()
     """Those of the request that its filters and words are made of, as they are written."""
+    vector: bytes = b""
+    """The text of the vector: a JSON array of numbers."""
 
 
 class TextAnswer(NamedTuple):

@@ -145,9 +145,9 @@ class SearchHandler:
         if cut is None or known is None:
             return self._begin_new(request, config, started_ns, cut)
         generally = partial(self._answer, request, config, started_ns, known.accepted)
-        if known.reads_cache and self.cache.may_have(known.key(cut.text), config):
+        if known.reads_cache and self.cache.may_have(known.key(cut.values), config):
             return generally()
-        return self._texts.begin(known, cut.text, started_ns, config, generally, counts=True)
+        return self._texts.begin(known, cut.values, started_ns, config, generally, counts=True)
 
     def _begin_new(self, request: Request, config: SearchConfig, started_ns: int, cut: CutRequest | None) -> Begun:
         """Begins to answer a request that is not known yet. `cut`: without its text, by which it is known from now on
@@ -162,12 +162,12 @@ class SearchHandler:
         if shaped is None or texts is None or self._environment.monotonic_ns is not time.monotonic_ns:
             return generally()  # the core knows no other clock
         known = known_request(texts, shaped.pairs, shaped.shape, accepted, self._address_of(texts.cluster))
-        text = shaped.pairs[texts.place][1]
-        if known is not None and cut is not None and cut.text == text and not texts.template.words:
+        values = None if known is None else known.values_of(shaped.pairs, cut)
+        if known is not None and cut is not None and cut.values == values and not texts.template.words:
             self._known.put(cut, known)
-        if known is None or shaped.cached is not None:
+        if known is None or values is None or shaped.cached is not None:
             return generally()
-        return self._texts.begin(known, text, started_ns, config, generally, counts=False)
+        return self._texts.begin(known, values, started_ns, config, generally, counts=False)
 
     def _shaped(self, request: Request, config: SearchConfig, accepted: str) -> _Shaped | None:
         """The request with its shape; None: it is large. Errors: IllegalQuery."""

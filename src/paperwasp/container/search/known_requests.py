@@ -1,10 +1,10 @@
-"""Requests that came before but for the text that a user has typed: nothing but that text is read of them.
+"""Requests that came before but for the text that a user has typed, and a vector: nothing else is read of them.
 
-    request → (it without the text, the text) → KnownRequest, kept
-    KnownRequest + text → TextQuery, key of the answer
+    request → (the rest, the text, the vector) → KnownRequest, kept
+    KnownRequest + text + vector → TextQuery
 
-The text is cut out by a kernel (`core/request_text.cpp`), and what is left is looked up as it came: with the order of
-its parameters, its escapes and the header fields that an answer depends on. A text whose request is not known goes by
+They are cut out by a kernel (`core/request_text.cpp`), and what is left is looked up as it came: with the order of its
+parameters, its escapes and the header fields that an answer depends on. A request whose rest is not known goes by
 `container.search.shapes`, which says what is kept here.
 """
 
@@ -29,15 +29,24 @@ _HEADER_CHARACTERS: Final = 1024
 """The longest value of a header field that is kept."""
 
 
+class OwnValues(NamedTuple):
+    """The values that each request has of its own."""
+
+    text: str
+    """What a user has typed; empty: nothing."""
+    vector: bytes = b""
+    """A JSON array; empty: there is none."""
+
+
 class CutRequest(NamedTuple):
-    """A request without its text, and the text."""
+    """A request without its own values, and these."""
 
     key: Hashable
-    text: str
+    values: OwnValues
 
 
 class KnownRequest(NamedTuple):
-    """All of a request but its text."""
+    """All of a request but its own values."""
 
     texts: TextRequests
     window: Window
@@ -53,14 +62,21 @@ class KnownRequest(NamedTuple):
     reads_cache: bool
     """Whether an answer that is kept may be given."""
 
-    def query(self, text: str, started_ns: int) -> TextQuery:
-        """The query of a request with this text that began at this moment of the monotonic clock."""
-        hits, offset, timeout_ns = self.window
-        return TextQuery(self.texts.template, text, hits, offset, started_ns + timeout_ns, self.literals)
+    def values_of(self, pairs: Pairs, cut: CutRequest | None) -> OwnValues | None:
+        """The own values of a request of these parameters; None: its vector is not written as kernels read it."""
+        if self.texts.template.near is None:
+            return OwnValues(self.texts.text_of(pairs))
+        return None if cut is None or not cut.values.vector else cut.values
 
-    def key(self, text: str) -> Key:
+    def query(self, values: OwnValues, started_ns: int) -> TextQuery:
+        """The query of a request with these that began at this moment of the monotonic clock."""
+        text, vector = values
+        hits, offset, timeout_ns = self.window
+        return TextQuery(self.texts.template, text, hits, offset, started_ns + timeout_ns, self.literals, vector)
+
+    def key(self, values: OwnValues) -> Key:
         """The key of its answer, as `cache.key_of` makes it."""
-        return self.accepted, self.others | {(self.name, text)}
+        return self.accepted, self.others | {(self.name, values.text)}
 
 
 class KnownRequests:
@@ -88,9 +104,10 @@ class KnownRequests:
 
 
 def cut_request(request: Request) -> CutRequest | None:
-    """The request without its text; None: its text is not plain, or it is too large to be kept."""
+    """The request without its text and its vector; None: it has neither, its text is not plain, or what is left is too
+    large to be kept."""
     query, body, headers = request.query, request.body, request.headers
-    if len(query) + len(body) > limits.REQUEST_FORM_BYTES or is_benchmark(request):
+    if len(query) + len(body) > limits.QUERY_INLINE_BYTES or is_benchmark(request):
         return None
     is_post = bool(body) and request.method == "POST"
     if is_post and request.content_type not in JSON_TYPES:
@@ -98,21 +115,22 @@ def cut_request(request: Request) -> CutRequest | None:
     found = _core.cut_json(body) if is_post else _core.cut_query_string(query)
     if found is None:
         return None
-    rest, text = found
+    rest, text, vector = found
+    if len(rest) + len(query) * is_post > limits.REQUEST_FORM_BYTES:
+        return None
     if text[:_REFERENCE_LENGTH] == REFERENCE:  # a query profile takes it for the name of another parameter
         return None
     accept, content_type = headers.get("accept"), headers.get("content-type")
     if max(len(accept or ""), len(content_type or "")) > _HEADER_CHARACTERS:
         return None
-    return CutRequest((rest, query, accept, content_type) if is_post else (rest, accept), text)
+    return CutRequest((rest, query, accept, content_type) if is_post else (rest, accept), OwnValues(text, vector))
 
 
 def known_request(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownRequest | None:
     """What is known of a request of these parameters; None: more of it depends on its text."""
-    window, name = texts.window_of(pairs, shape), pairs[texts.place][0]
+    window, name = texts.window_of(pairs, shape), texts.name_of(pairs)
     if window is None or shape.form.repeats or name in texts.names:
         return None
     others = frozenset([pair for pair in key_of(pairs, shape.form, accepted)[1] if pair[0] != name])
-    return KnownRequest(
-        texts, window, texts.literals_of(shape), accepted, address, name, others, not sets_aside(pairs, shape.form)
-    )
+    reads_cache = texts.template.near is None and not sets_aside(pairs, shape.form)
+    return KnownRequest(texts, window, texts.literals_of(shape), accepted, address, name, others, reads_cache)

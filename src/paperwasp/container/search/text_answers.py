@@ -1,6 +1,6 @@
-"""Answers requests of which all but the text is known: by a compiled plan, and the general way where there is none.
+"""Answers requests of which all but text and vector is known: by a compiled plan, or the general way if there is none.
 
-    KnownRequest + text → TextQuery → Messenger.hand → TextReply → response      None came → the general way
+    KnownRequest + values → TextQuery → Messenger.hand → TextReply → response      None came → the general way
 
 The content cluster calls the reply now or later, from any thread; what becomes of it is done on the event loop.
 """
@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
 from paperwasp.container.search.cache import SearchCache
-from paperwasp.container.search.known_requests import KnownRequest
+from paperwasp.container.search.known_requests import KnownRequest, OwnValues
 from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.http.messages import Response
 from paperwasp.http.pending import Begun, PendingAnswer
@@ -42,7 +42,14 @@ class TextAnswers:
         self._cache = cache
 
     def begin(
-        self, known: KnownRequest, text: str, started_ns: int, config: object, generally: GeneralWay, *, counts: bool
+        self,
+        known: KnownRequest,
+        values: OwnValues,
+        started_ns: int,
+        config: object,
+        generally: GeneralWay,
+        *,
+        counts: bool,
     ) -> Begun:
         """Begins to answer a request that began at this moment of the monotonic clock. On the event loop.
 
@@ -54,10 +61,10 @@ class TextAnswers:
             response = texts.response_of(found)
             self._cache.lookups += counts and known.reads_cache
             if texts.may_be_kept:
-                self._cache.put(known.key(text), response, config, {texts.cluster: found.stamp})
+                self._cache.put(known.key(values), response, config, {texts.cluster: found.stamp})
             return response
 
-        query = known.query(text, started_ns)
+        query = known.query(values, started_ns)
         reply = TextReply(response_of, generally, query.deadline_ns)
         self._messenger.hand(known.address, query, reply)
         return reply.begun

@@ -4,8 +4,9 @@
 
 To see whether a prepared query is of this kind, it is bound to a text of two made-up words: its tree must be these two
 words and the filters of the statement, and nothing else. Where words stand in the statement (`contains`), its literals
-take the place of the text (`container.search.text_templates`). A request whose values say more than its text, its page
-and its time goes the general way, as does every text that is not plain; the answer is the same.
+take the place of the text (`container.search.text_templates`); where it asks for what is near, a vector does. A request
+whose values say more than these, its page and its time goes the general way, as does every text that is not plain; the
+answer is the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
-from paperwasp.container.search.text_templates import PROBE, text_template, words_template
+from paperwasp.container.search.text_templates import PROBE, near_template, text_template, words_template
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.search.text_query import TextAnswer, TextTemplate
@@ -31,6 +32,7 @@ from paperwasp.yql.simple_terms import DEFAULT_INDEX
 from paperwasp.yql.user_text import UserText
 
 _QUERY: Final = "model.queryString"
+_INPUT: Final = "ranking.features.query("
 _JSON_FORMATS: Final = ("", "json")
 _WINDOWS, _WINDOW_CHARACTERS = 32, 256
 """How many pages and times of the requests of one shape are kept, and of how long a text."""
@@ -50,8 +52,8 @@ class TextRequests:
     def __init__(self, prepared: PreparedQuery, template: TextTemplate, place: int, others: Sequence[int]) -> None:
         self._prepared = prepared
         self.template: Final = template
-        self.place: Final = place
-        """Of the text among the parameters, or of the statement that has the words."""
+        self._place = place
+        """Of the text among the parameters, of the statement that has the words, or of the vector."""
         self._others = others
         """Those of the other parameters that have a value of their own."""
         self.names: Final = _names_of(prepared)
@@ -59,10 +61,21 @@ class TextRequests:
         self._windows: dict[tuple[str, ...], Window | None] = {}
         self.cluster: Final = prepared.clusters[0].cluster
         parameters = prepared.parameters
-        self.may_be_kept: Final = prepared.answering.is_repeatable and not (
-            parameters.no_cache or parameters.no_cache_write
+        self.may_be_kept: Final = (
+            template.near is None
+            and prepared.answering.is_repeatable
+            and not (parameters.no_cache or parameters.no_cache_write)
         )
-        """Whether the same request has the same answer for as long as nothing is written."""
+        """Whether the answer is kept: to the same request, until something is written. Vectors hardly come again, and
+        are long."""
+
+    def name_of(self, pairs: Pairs) -> str:
+        """The name of the parameter whose value a request has of its own."""
+        return pairs[self._place][0]
+
+    def text_of(self, pairs: Pairs) -> str:
+        """The text of a request, or its statement."""
+        return pairs[self._place][1]
 
     def literals_of(self, shape: Shape) -> tuple[str, ...]:
         """The values that filters and words are made of."""
@@ -104,11 +117,11 @@ class TextRequests:
         try:
             values = shape.values(self.names, prepared.defaults)
             check_window(prepared.parameters, values)
+            if not _says_a_text_alone(values, self.template.near is not None):
+                return None
+            ready = prepared.bind(replace(values, query=" ".join(PROBE)), 0)
         except (PaperwaspError, ValueError):
             return None
-        if not _says_a_text_alone(values):
-            return None
-        ready = prepared.bind(replace(values, query=" ".join(PROBE)), 0)
         query = ready.queries[0].query
         if query is None or ready.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
             return None
@@ -116,23 +129,24 @@ class TextRequests:
 
 
 def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
-    """The requests of the shape of one that was prepared; None: they say more than a text, a page, a timeout and the
-    values of filters."""
+    """The requests of the shape of one that was prepared; None: they say more than a text or a vector, a page, a
+    timeout and the values of filters."""
     if not prepared.serves_others or shape.is_whole or not _is_plain(prepared):
         return None
     form, has_text = shape.form, prepared.tree is not None and prepared.tree.text is not None
-    places, statement = _places_of_text(form), form.statement
-    if len(places) != has_text or (not has_text and statement is None):
+    texts, vectors, statement = _places_of_text(form), _places_of_vector(form), form.statement
+    if len(texts) != has_text or len(vectors) > 1 or (has_text and vectors) or (not has_text and statement is None):
         return None
-    place = places[0] if has_text or statement is None else statement
+    places = [*texts, *vectors]
+    place = places[0] if places or statement is None else statement
     try:
         values = shape.values(_names_of(prepared), prepared.defaults)
         ready = prepared.bind(replace(values, query=" ".join(PROBE) if has_text else None), 0)
     except (PaperwaspError, ValueError):
         return None
-    made = text_template if has_text else words_template
+    made = text_template if has_text else near_template if vectors else words_template
     written = shape.written(_names_of(prepared))
-    template = made(prepared, ready, written) if _says_a_text_alone(values) else None
+    template = made(prepared, ready, written) if _says_a_text_alone(values, bool(vectors)) else None
     if template is None:
         return None
     return TextRequests(prepared, template, place, [other for other, _ in form.setters if other != place])
@@ -142,14 +156,18 @@ def _names_of(prepared: PreparedQuery) -> tuple[str, ...]:
     return prepared.statement.names if prepared.statement else ()
 
 
-def _says_a_text_alone(values: RequestValues) -> bool:
-    """Whether what a request says beside its shape is its text, its page, its time, and literals."""
+def _says_a_text_alone(values: RequestValues, has_vector: bool) -> bool:
+    """Whether what a request says beside its shape is its text, its page, its time, and literals; or a vector, too."""
     plain = RequestValues(values.query, values.hits, values.offset, None, values.timeout_ms, given=values.given)
-    return values == replace(plain, slots=values.slots)
+    return values == replace(plain, slots=values.slots, inputs=values.inputs if has_vector else {})
 
 
 def _places_of_text(form: Form) -> list[int]:
     return [place for place, name in enumerate(form.full_names) if name == _QUERY]
+
+
+def _places_of_vector(form: Form) -> list[int]:
+    return [place for place, name in enumerate(form.full_names) if name.startswith(_INPUT)]
 
 
 def _is_plain(prepared: PreparedQuery) -> bool:

@@ -1,4 +1,5 @@
-"""Templates of queries for words: a user's text or the words of a statement, each with filters beside it.
+"""Templates of queries for words, a user's text or the words of a statement, and for what is near to a vector: each
+with filters beside it.
 
 What a statement asks for is read off its tree; what becomes of it, off the query that it was bound to: only where the
 rewrites leave all as it was written does a request need no tree of its own.
@@ -15,6 +16,7 @@ from paperwasp.linguistics.languages import CJK, language_of
 from paperwasp.operators.and_operator import AndItem
 from paperwasp.operators.in_operator import InItem
 from paperwasp.operators.item import Item
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem
 from paperwasp.operators.or_operator import OrItem
 from paperwasp.operators.phrase import PhraseItem
 from paperwasp.operators.range_operator import RangeItem
@@ -22,6 +24,7 @@ from paperwasp.operators.weak_and import WeakAndItem
 from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
+from paperwasp.tensor.value import Tensor
 from paperwasp.yql.lifting import template_of, value_of
 from paperwasp.yql.user_items import UserQueryItem
 
@@ -89,6 +92,23 @@ def words_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[st
         whole.target_hits if isinstance(whole, WeakAndItem) else 0,
         tuple([(word.index, _item_template(word, names)) for word in words if isinstance(word, WordItem)]),
     )
+
+
+def near_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str, ...]) -> TextTemplate | None:
+    """The template of a query for what is near to its only vector. None: its tree is not that with filters."""
+    query, tree, names = ready.queries[0].query, prepared.tree, _names_count(prepared)
+    if query is None or tree is None or query.match.tree != _item_template(tree.statement, names).fill(written):
+        return None
+    statement = tree.statement
+    children = statement.children if isinstance(statement, AndItem) else (statement,)
+    nears = [child for child in children if isinstance(child, NearestNeighborItem)]
+    others = [child for child in children if not isinstance(child, NearestNeighborItem)]
+    if len(nears) != 1 or not all(type(item) in _FILTERS for item in others) or template_of(nears[0]).fill is not None:
+        return None
+    inputs, (near,) = query.rank.inputs, nears
+    if inputs.keys() != {near.tensor} or not isinstance(inputs[near.tensor], Tensor):
+        return None
+    return TextTemplate(query, "", "near", tuple([_item_template(item, names) for item in others]), near=near)
 
 
 def _whole_of(statement: Item) -> tuple[Item, Sequence[Item]]:

@@ -1,0 +1,75 @@
+// nearestNeighbor in plans: the vectors of a field in a view, what a template says of it, and the documents that are nearest to the vector
+// of a request. What is found, and how near it is, is what operators/nearest_neighbor.py finds by a graph; what is compared without one
+// goes the general way.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hnsw.hpp"
+#include "hnsw_search.hpp"
+#include "nearness.hpp"
+
+namespace paperwasp {
+
+// The vectors of a field in one view, one a document, and their graph. It holds counted references to all that it points into.
+//
+// Threads: immutable; of what it points into the writer changes the graph, which allows that (hnsw_graph.hpp), and places of rows, which
+// are read as atomics.
+struct NearVectors {
+    GraphOfColumn graph;
+    In<uint64_t> rows;  // by lid, as distances.cpp has them
+    VectorCells cells;
+    nb::object graph_owner;
+};
+
+// What a template says.
+struct NearForm {
+    std::string field;
+    hnsw::Cell written;  // the type that the query's vector is declared to be of
+    Nearness nearness;
+    double threshold;  // the greatest distance, as people see it
+};
+
+// How a graph is searched in a view, among the documents that a filter leaves (operators/nearest_strategy.py).
+struct NearSearch {
+    uint32_t limit;  // of lids
+    size_t count, explore;
+    bool uses_filter, filter_first;
+    double exploration, slack;
+};
+
+struct NearDocument {
+    uint32_t lid;
+    double closeness;
+};
+
+// The search for one vector.
+class NearQuery {
+  public:
+    // Nothing where the general steps see more in the vector.
+    static std::optional<NearQuery> of(std::string_view json, const NearForm& form, const NearSearch& search, const NearVectors& vectors);
+
+    // About how many nanoseconds it takes.
+    uint64_t expected_ns() const;
+
+    // The nearest of some live documents, by rising lid. Nothing where the graph is of a later moment, so that more has to be looked at.
+    // Throws OutOfTime.
+    std::optional<std::vector<NearDocument>> find(const In<uint64_t>& live, const In<uint64_t>& allowed) const;
+
+  private:
+    NearQuery(const NearForm& form, const NearSearch& search, const NearVectors& vectors, std::vector<char> cells);
+
+    hnsw::Wanted wanted(const In<uint64_t>* accept) const;
+
+    const NearForm* form_;
+    NearSearch search_;
+    const NearVectors* vectors_;
+    std::vector<char> cells_;
+    double norm_, limit_;
+};
+
+}  // namespace paperwasp

@@ -1,0 +1,82 @@
+"""nearestNeighbor in compiled plans (`search.compiled`): what a template says of it, and how a view is searched for it.
+
+    item + rank profile → NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
+
+Only what a graph finds, ranked by how near it is, is answered by plans. The general steps (`search.nearest`,
+`operators.nearest_neighbor`) are the specification.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Final
+
+from paperwasp.core import _core
+from paperwasp.operators.field_match import Bitmap
+from paperwasp.operators.item import plan
+from paperwasp.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
+from paperwasp.operators.operator import NearSearch, SearchSpace
+from paperwasp.operators.tuning import NO_TUNING, Tuning
+from paperwasp.search.bound import BoundQuery
+from paperwasp.search.text_query import TextTemplate
+from paperwasp.tensor.types import CELL_TYPES
+from paperwasp.tensor.value import Tensor
+
+NearForm = tuple[str, int, str, float]
+"""The field, the number of the type of the vector's cells, the distance metric, and the greatest distance."""
+_OF_FIELD: Final = ("closeness(field,{})", "closeness({})")
+_OF_LABEL: Final = ("closeness(label,{})", "itemRawScore({})")
+
+
+def near_form(template: TextTemplate, bound: BoundQuery) -> NearForm | None:
+    """What a plan knows of the nearestNeighbor of a template; None: hits are ranked by something else than that it is
+    near, or its distance metric is not one that plans know."""
+    item, program, space = template.near, bound.profile.first_phase, bound.setting.space
+    if item is None or not program.is_feature:
+        return None
+    names = [name.format(item.index) for name in _OF_FIELD]
+    if item.annotations.label and not template.filters:  # these might have the label, too
+        names += [name.format(item.annotations.label) for name in _OF_LABEL]
+    match, vector = _match(item, space), template.query.rank.inputs[item.tensor]
+    if match is None or not isinstance(vector, Tensor) or program.features[program.result].name not in names:
+        return None
+    if match.metric == "geodegrees":  # there are no kernels for what people see of it
+        return None
+    threshold = math.inf if item.distance_threshold is None else item.distance_threshold
+    return match.field, CELL_TYPES.index(vector.type.cell_type), match.metric, threshold
+
+
+def is_tuned_otherwise(tuning: Tuning) -> bool:
+    """Whether settings for matching say more than how graphs are searched."""
+    return replace(tuning, neighbors=NO_TUNING.neighbors) != NO_TUNING
+
+
+def near_search(
+    template: TextTemplate, space: SearchSpace, tuning: Tuning, snapshot: _core.Snapshot, found: Bitmap
+) -> NearSearch | None:
+    """How the graph is searched among some live documents of a view, whose vectors the snapshot then knows; None: they
+    are compared otherwise. Errors: those of planning the item."""
+    item = template.near
+    assert item is not None
+    match = _match(item, replace(space, tuning=tuning, inputs=template.query.rank.inputs))
+    kernel = None if match is None else match.kernel_search(found)
+    if match is None or kernel is None:
+        return None
+    graph, search = kernel
+    snapshot.add_vectors(match.field, *graph)
+    return (
+        search.limit,
+        search.count,
+        search.explore,
+        search.accept is not None,
+        search.filter_first,
+        search.exploration,
+        search.slack,
+    )
+
+
+def _match(item: NearestNeighborItem, space: SearchSpace) -> NearestNeighborMatch | None:
+    """What the item is in its only field; None: it has several."""
+    matches = plan(item, space).matches  # type: ignore[attr-defined]
+    return matches[0] if len(matches) == 1 and isinstance(matches[0], NearestNeighborMatch) else None

@@ -1,0 +1,220 @@
+"""Compiled plans find what is near as the general steps do, byte for byte: random vectors, filters and pages.
+
+The peer asks the same content node, and is told of each vector that there is no plan for it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import orjson
+import pytest
+
+from paperwasp.http.messages import Request
+from paperwasp.tensor.literal import parse_tensor
+from paperwasp.tensor.types import TensorType
+from paperwasp.tensor.value import Tensor
+from tests.container.search_nodes import put, remove, update
+from tests.container.text_peers import Peers, peers
+
+QUERIES = int(os.environ.get("PAPERWASP_COMPILED_QUERIES", "600"))
+FIELDS: Final = {
+    "plain": ("tensor<float>(x[4])", "euclidean", "index"),
+    "angles": ("tensor<float>(x[4])", "angular", "index"),
+    "normal": ("tensor<float>(x[4])", "prenormalized-angular", "index"),
+    "dots": ("tensor<bfloat16>(x[4])", "dotproduct", "index"),
+    "doubles": ("tensor<double>(x[4])", "euclidean", "index"),
+    "bits": ("tensor<int8>(x[4])", "hamming", "index"),
+    "bytes": ("tensor<int8>(x[4])", "euclidean", "index"),
+    "exact": ("tensor<float>(x[4])", "euclidean", ""),
+    "several": ("tensor<float>(p{},x[4])", "euclidean", "index"),
+    "place": ("tensor<float>(x[2])", "geodegrees", "index"),
+}
+"""Name → type, distance metric, and whether there is a graph."""
+INDEXED: Final = [name for name in FIELDS if name not in ("exact", "several", "place")]
+INPUTS: Final = {"float": "q", "double": "d", "int8": "i", "bfloat16": "b"}
+
+
+def _schema() -> str:
+    fields = "".join(
+        f"""
+    field {name} type {kind} {{ indexing: attribute{" | index" if index else ""}
+      attribute {{ distance-metric: {metric} }} {"index { hnsw { max-links-per-node: 4 } }" if index else ""} }}"""
+        for name, (kind, metric, index) in FIELDS.items()
+    )
+    inputs = "".join(f"query({name}) tensor<{cell}>(x[4])\n" for cell, name in INPUTS.items())
+    profiles = "".join(
+        f"""
+  rank-profile {name} inherits near {{ first-phase {{ expression: closeness(field, {name}) }} }}"""
+        for name in FIELDS
+    )
+    return f"""
+schema music {{
+  document music {{
+    field year type int {{ indexing: attribute | summary }}
+    field name type string {{ indexing: attribute | summary }}
+    field title type string {{ indexing: index | summary }}{fields}
+  }}
+  rank-profile near {{ inputs {{ {inputs}
+      query(p) tensor<float>(x[2])
+      query(n) double
+  }} }}{profiles}
+  rank-profile labelled inherits near {{ first-phase {{ expression: closeness(label, here) }} }}
+  rank-profile raw inherits near {{ first-phase {{ expression: itemRawScore(here) }} }}
+  rank-profile twice inherits near {{ first-phase {{ expression: 2 * closeness(field, plain) }} }}
+  rank-profile again inherits plain {{ second-phase {{ expression: attribute(year) }} }}
+  rank-profile tuned inherits plain {{ approximate-threshold: 0.3
+    post-filter-threshold: 0.6 }}
+  rank-profile dropping inherits plain {{ first-phase {{ rank-score-drop-limit: 0.1 }} }}
+  document-summary short {{ summary year {{}}
+    summary name {{}} }}
+  document-summary vectors {{ summary plain {{}} }}
+}}
+"""
+
+
+def _vector(choice: random.Random, size: int = 4) -> list[float]:
+    return [choice.choice((choice.randint(-3, 3), round(choice.gauss(0, 2), 3))) for _ in range(size)]
+
+
+def _tensor(field: str, cells: object) -> Tensor:
+    return parse_tensor(json.dumps(cells), TensorType.parse(FIELDS[field][0]))
+
+
+def _document(choice: random.Random, number: int) -> Any:
+    values: dict[str, object] = {"year": choice.randrange(40), "name": f"n{choice.randrange(9)}", "title": "one two"}
+    for name, (kind, _, _) in FIELDS.items():
+        if choice.random() < 0.1:
+            continue
+        cells = _vector(choice, 2 if "x[2]" in kind else 4)
+        if "int8" in kind:
+            cells = [round(cell) for cell in cells]
+        values[name] = _tensor(name, {"a": cells, "b": _vector(choice)} if "{}" in kind else cells)
+    return put(number, **values)
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Peers]:
+    """A node with random documents, some of them removed, replaced or changed in place, and some not in the rows."""
+    choice = random.Random(7)
+    with peers(_schema()) as found:
+        found.compiled.apply(*(_document(choice, number) for number in range(400)))
+        found.compiled.apply(*(remove(number) for number in range(0, 400, 13)))
+        found.compiled.apply(*(_document(choice, number) for number in range(0, 400, 29)))
+        found.fill_rows()
+        found.compiled.apply(*(update(number, year=1) for number in range(5, 400, 97)))
+        found.compiled.apply(*(_document(choice, number) for number in range(400, 403)))
+        yield found
+
+
+def _asked(choice: random.Random) -> tuple[dict[str, str], str, str]:
+    """Parameters but for the vector, the name of that, and its text."""
+    field = choice.choice(INDEXED) if choice.random() < 0.85 else choice.choice([*FIELDS])
+    kind = FIELDS[field][0]
+    name = INPUTS[choice.choice([*INPUTS]) if choice.random() < 0.3 else kind[kind.index("<") + 1 : kind.index(">")]]
+    notes = {"targetHits": choice.choice((1, 10, 50, 500))}
+    more: dict[str, tuple[object, ...]] = {
+        "approximate": (False, True),
+        "hnsw.exploreAdditionalHits": (50,),
+        "distanceThreshold": (2.0, 0.5, 100.0, -1.0),
+        "label": ('"here"',),
+        "hnsw.postFilterThreshold": (0.5,),
+        "hnsw.approximateThreshold": (0.6,),
+    }
+    notes |= {key: choice.choice(said) for key, said in more.items() if choice.random() < 0.12}  # type: ignore[misc]
+    written = ", ".join(f"{key}: {str(said).lower()}" for key, said in notes.items())
+    near = f"({{{written}}}nearestNeighbor({field}, {name}))"
+    filters = ("year < {}", "year >= {}", "name contains 'n{}'", "year in ({}, 3, 7)", "title contains 'one'")
+    where = [choice.choice(filters).format(choice.choice((1, 5, 30))) for _ in range(choice.choice((0, 0, 0, 1, 1, 2)))]
+    profiles = (field, "labelled", "raw", "twice", "again", "tuned", "dropping", "near")
+    parameters = {
+        "yql": f"select {choice.choice(('*', 'name', 'year, name'))} from music where {' and '.join([near, *where])}",
+        "ranking": field if choice.random() < 0.7 else choice.choice(profiles),
+        "timeout": "60s",
+    }
+    others = {"hits": (0, 1, 30, 399), "offset": (1, 7, 60), "presentation.summary": ("short", "vectors")}
+    others |= {"input.query(n)": (3,), "nocache": ("true",)}
+    parameters |= {key: str(choice.choice(said)) for key, said in others.items() if choice.random() < 0.1}
+    size = 2 if field == "place" else 4
+    cells = _vector(choice, size if choice.random() < 0.97 else 3)
+    if name == "i":
+        cells = [round(cell) for cell in cells]
+    text = json.dumps(cells, separators=choice.choice(((", ", ": "), (",", ":"))))
+    return (
+        parameters,
+        f"input.query({name})",
+        text if choice.random() < 0.98 else choice.choice(("[", "[1,2,x,4]", "x")),
+    )
+
+
+def _request(choice: random.Random, parameters: dict[str, str], name: str, vector: str, form: str) -> Request:
+    if form == "url":
+        return Request("GET", "/search/", urlencode(parameters | {name: vector}))
+    text = json.dumps(parameters)[:-1] + f', "{name}": {vector if form == "array" else json.dumps(vector)}}}'
+    return Request("POST", "/search/", "", {"content-type": "application/json"}, text.encode())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_vectors_have_the_same_answers_either_way(shared: Peers, seed: int) -> None:
+    choice = random.Random(seed)
+    before = shared.answered
+    for _ in range(QUERIES // 4):
+        parameters, name, vector = _asked(choice)
+        form = choice.choice(("url", "array", "text"))
+        warm = json.dumps(_vector(choice, 2 if "(place," in parameters["yql"] else 4))
+        shared.compare_requests(
+            _request(choice, parameters, name, warm, form), _request(choice, parameters, name, vector, form)
+        )
+    assert shared.answered - before > QUERIES // 20, "plans have answered too few queries to say anything"
+
+
+def _near(field: str, vector: str, **others: str) -> Request:
+    yql = f"select * from music where {{targetHits: 5}}nearestNeighbor({field}, q)"
+    return Request("GET", "/search/", urlencode({"yql": yql, "ranking": field, "input.query(q)": vector} | others))
+
+
+def test_vectors_that_are_fed_later_are_found() -> None:
+    with peers(_schema()) as found:
+        found.compiled.apply(*(put(number, plain=_tensor("plain", [number, 0, 0, 0])) for number in range(20)))
+        found.fill_rows()
+
+        def first() -> str:
+            body = found.compare_requests(_near("plain", "[9,9,9,9]"), _near("plain", "[7.2,0,0,0]"))
+            return str(orjson.loads(body)["root"]["children"][0]["id"])
+
+        assert first().endswith("::7")
+        found.compiled.apply(put(30, plain=_tensor("plain", [7.2, 0, 0, 0])), remove(7))
+        assert first().endswith("::30")
+        found.compiled.apply(put(30, plain=_tensor("plain", [50, 0, 0, 0])))
+        assert first().endswith("::8")
+        assert found.answered >= 3
+
+
+def test_all_graphs_are_searched_by_plans(shared: Peers) -> None:
+    """But for those of places, and of several vectors a document."""
+    for field in INDEXED:
+        kind = FIELDS[field][0]
+        name = INPUTS[kind[kind.index("<") + 1 : kind.index(">")]]
+        yql = f"select * from music where {{targetHits: 5}}nearestNeighbor({field}, {name})"
+        asked = {"yql": yql, "ranking": field, "timeout": "60s"}
+        before = shared.answered
+        for vector in ("[1, 2, 3, 4]", "[4,3,2,1]"):
+            shared.compare_requests(
+                Request("GET", "/search/", urlencode(asked | {f"input.query({name})": "[1,1,1,1]"})),
+                Request("GET", "/search/", urlencode(asked | {f"input.query({name})": vector})),
+            )
+        assert shared.answered >= before + 2, field
+
+
+@pytest.mark.parametrize("vector", ["[1e39, 0, 0, 0]", "[1e18, 1e18, 1, 1]", "[1, 2, 3]", "[1, 2, 3, 4, 5]", "[]"])
+def test_vectors_that_cannot_be_near_have_the_general_answer(shared: Peers, vector: str) -> None:
+    shared.compare_requests(_near("plain", "[1,1,1,1]"), _near("plain", vector, timeout="60s"))
+
+
+def test_a_vector_whose_time_is_over_has_the_general_answer(shared: Peers) -> None:
+    shared.compare_requests(_near("plain", "[1,1,1,1]", timeout="0s"), _near("plain", "[1,2,1,1]", timeout="0s"))
