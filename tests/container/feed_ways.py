@@ -179,10 +179,10 @@ class _NothingPlain:
     def __init__(self, _: DocumentType) -> None:
         pass
 
-    def read_put(self, _: bytes) -> None:
+    def read_put(self, *_: object) -> None:
         return None
 
-    read_update = read_put
+    read_update = read_change = read_put
 
 
 class Ways:

@@ -399,6 +399,7 @@ def test_a_service_that_is_overloaded_says_so_and_recovers(tmp_path: Path, monke
         active(service.deploy(FILES))
         monkeypatch.setattr(limits, "OPERATION_QUEUE_LENGTH", 4)
         monkeypatch.setattr(limits, "DOCUMENT_QUEUE_LENGTH", 8)
+        monkeypatch.setattr(limits, "CHANGES_TOGETHER", 2)
         monkeypatch.setattr(FileOperationLog, "append", held_up)
         try:
             statuses = asyncio.run(run(service.container_url()))

@@ -201,7 +201,7 @@ def test_an_operation_that_cannot_be_encoded_costs_nobody_else(tmp_path: Path, m
             raise OverflowError("too much")
         return entry_of(operation, *rest)
 
-    monkeypatch.setattr("paperwasp.content.late_operations.entry_of", entry)
+    monkeypatch.setattr("paperwasp.content.late_operations.logged_of", entry)
     with started(tmp_path) as node:
         answers = node.apply(put("a", year=1), put("bad"), put("b", year=2))
         assert isinstance(answers[1], InternalError)

@@ -30,6 +30,7 @@ from paperwasp.document.types import (
     DocumentType,
     NumericType,
     tensor_field,
+    weighted_set_of,
 )
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
@@ -178,12 +179,14 @@ def test_an_update_is_logged_as_its_json() -> None:
 
 
 def test_json_that_was_made_already_is_logged_where_the_layout_stores_it_so() -> None:
+    kind = EMPTY.changed(1, [schema("music", Field("weights", weighted_set_of(STRING)))], {}).types["music"]
+    codec = DocumentCodec(kind)
     assert entry_of(Put(doc_id("a"), {"title": "x"}, json=b'{"title": "x"}'), KIND, CODEC, 1).body == b'{"title": "x"}'
-    assert entry_of(Put(doc_id("a"), {"score": 0.5}, json=b"no"), KIND, CODEC, 1).body == b'{"score":0.5}'
+    assert entry_of(Put(doc_id("a"), {"weights": {"x": 1}}, json=b"no"), kind, codec, 1).body == b'{"weights":{"x":1}}'
     assigned = Update(doc_id("a"), (FieldUpdate("title", Assign("x")),), json=b'{"title": {"assign":"x"}}')
     assert entry_of(assigned, KIND, CODEC, 1).body == assigned.json
-    assigned = Update(doc_id("a"), (FieldUpdate("score", Assign(0.5)),), json=b"no")
-    assert entry_of(assigned, KIND, CODEC, 1).body == b'{"score":{"assign":0.5}}'
+    assigned = Update(doc_id("a"), (FieldUpdate("weights", Assign({"x": 1})),), json=b"no")
+    assert entry_of(assigned, kind, codec, 1).body == b'{"weights":{"assign":{"x":1}}}'
 
 
 def test_json_of_the_layout_before_is_made_again() -> None:

@@ -275,6 +275,22 @@ def answer_all(replies: Sequence[Reply], answers: Sequence[object]) -> None:
         last.wake()
 
 
+def answered_together(reply: Reply, count: int) -> list[Reply]:
+    """A reply for each of so many, for any thread to call, once: after the last, `reply` gets the list of answers."""
+    answers: list[object] = [None] * count
+    others = answers[1:]
+    """One for each that is not the last; to take one is a single step, with or without the interpreter's lock."""
+
+    def take(place: int, answer: object) -> None:
+        answers[place] = answer
+        try:
+            others.pop()
+        except IndexError:
+            reply(answers)
+
+    return [partial(take, place) for place in range(count)]
+
+
 def in_turn(handler: Handler) -> BatchHandler:
     """Return the batch handler that gives each message to `handler`, in order."""
 

@@ -6,7 +6,8 @@ update is a put of the changed document, and reindexing one of the document as i
 where the document, as all operations before have left it, meets it; `now()` in it is the time of the entry. Nothing
 here asks a clock, the disk, or chance: the outcome comes from the entries and the state.
 
-Columnar: puts of one document type that follow each other are applied together (a run). One thread, the writer's.
+Columnar: puts of one document type that follow each other are applied together (a run). Plain changes are applied as
+they are, without an object for each value; among other puts they become entries as these. One thread, the writer's.
 """
 
 from __future__ import annotations
@@ -17,19 +18,22 @@ from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.node_state import NodeState
-from paperwasp.content.records import Entry, EntryKind, made_by, mutation_of
+from paperwasp.content.records import Entry, EntryKind, Logged, entry_of_change, made_by, mutation_of
 from paperwasp.content.selected import Selected, matcher
+from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.apply_updates import Owned, updated_value
-from paperwasp.document.operations import Outcome, Refusal
+from paperwasp.document.operations import Outcome, Refusal, Valued
 from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
-from paperwasp.store.document_store import StoredDocument, StoredForm, StoreWrites
+from paperwasp.store.document_store import StoredDocument, StoredForm, StoreWrites, stored_value
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _MOST_ROW_BYTES: Final = 2**32 - 1
@@ -41,8 +45,14 @@ _REFUSED: Final = {
     Refusal.TOO_LARGE: Outcome(True, Refusal.TOO_LARGE),
 }
 
+_Row = tuple[int, Logged, Valued, bytes]
+"""Of a run: place of the outcome, entry, the whole document's values, and the same as JSON; which a plain change has
+itself."""
+_Rows = tuple[bytes, NDArray[np.uint64], NDArray[np.uint32], list[tuple[bytes, bytes]]]
+"""Global ids behind each other, times, sizes of the JSON, and by global id what the store keeps."""
 
-def apply_entries(state: NodeState, entries: Sequence[Entry]) -> list[Outcome]:
+
+def apply_entries(state: NodeState, entries: Sequence[Logged]) -> list[Outcome]:
     """Applies entries in order; returns the outcome of each."""
     return _Batch(state).apply(entries)
 
@@ -54,8 +64,7 @@ class _Batch:
         self._state = state
         self._outcomes: list[Outcome] = []
         self._writes = StoreWrites()
-        self._run: list[tuple[int, Entry, dict[str, Any], bytes]] = []
-        """Place of the outcome, entry, the whole document's values, and the same as JSON."""
+        self._run: list[_Row] = []
         self._run_gids: set[bytes] = set()
         self._run_type = ""
         self._lids: dict[bytes, int] = {}
@@ -63,12 +72,13 @@ class _Batch:
         self._prefetched: dict[bytes, StoredDocument | None] = {}
         """Documents that are to be reindexed, as stored before the first entry."""
 
-    def apply(self, entries: Sequence[Entry]) -> list[Outcome]:
+    def apply(self, entries: Sequence[Logged]) -> list[Outcome]:
         self._outcomes = list(repeat(_NEW, len(entries)))
-        self._look_up(
-            [entry for entry in entries if entry.kind is not _PUT or entry.create or entry.condition is not None]
-        )
+        self._look_up([entry for entry in entries if _asks(entry)])
         for place, entry in enumerate(entries):
+            if isinstance(entry, PlainChange):
+                self._change(place, entry)
+                continue
             if (entry.create or entry.required_us or entry.condition is not None) and self._is_refused(place, entry):
                 continue
             if entry.kind is _PUT:
@@ -86,13 +96,13 @@ class _Batch:
             self._state.timestamp_us = max(self._state.timestamp_us, max(entry.timestamp_us for entry in entries))
         return self._outcomes
 
-    def _look_up(self, asking: Sequence[Entry]) -> None:
+    def _look_up(self, asking: Sequence[Logged]) -> None:
         """Finds at once what one by one takes longer."""
         if not asking:
             return
         gids = [entry.gid for entry in asking]
         self._lids = dict(zip(gids, self._state.gid_map.find(b"".join(gids)).tolist(), strict=True))
-        if gids := [entry.gid for entry in asking if entry.kind is _REINDEX]:
+        if gids := [entry.gid for entry in asking if isinstance(entry, Entry) and entry.kind is _REINDEX]:
             self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
 
     def _is_refused(self, place: int, entry: Entry) -> bool:
@@ -124,12 +134,31 @@ class _Batch:
             entry.fields = self._state.codecs[entry.document_type].decode(entry.body)
         return entry.fields
 
-    def _add(self, place: int, entry: Entry, values: dict[str, Any], body: bytes) -> None:
-        if entry.document_type != self._run_type:
-            self._finish_run()
-            self._run_type = entry.document_type
+    def _add(self, place: int, entry: Entry, values: Valued, body: bytes) -> None:
+        self._begin_run(entry.document_type)
         self._run.append((place, entry, values, body))
         self._run_gids.add(entry.gid)
+
+    def _begin_run(self, document_type: str) -> None:
+        if document_type != self._run_type:
+            self._finish_run()
+            self._run_type = document_type
+
+    def _change(self, place: int, change: PlainChange) -> None:
+        gid, document_type = change.gid, change.document_type
+        if not change.is_update:
+            self._begin_run(document_type)
+            self._run.append((place, change, change, b""))
+            self._run_gids.add(gid)
+            return
+        if gid in self._run_gids:
+            self._finish_run()
+        lid, values = self._lids[gid], change.fields
+        kind = self._state.layout.types[document_type]
+        if lid == NO_LID or not kind.in_place.issuperset(values) or not self._set_in_place(change, lid, values, kind):
+            self._update(place, entry_of_change(change))
+        else:
+            self._outcomes[place] = _EXISTED
 
     def _update(self, place: int, entry: Entry) -> None:
         state, name = self._state, entry.document_type
@@ -167,11 +196,16 @@ class _Batch:
         if calculated and not _can_hold(kind, calculated):
             self._outcomes[place] = _REFUSED[Refusal.TOO_LARGE]
             return True
+        return self._set_in_place(entry, lid, values, kind)
+
+    def _set_in_place(self, entry: Logged, lid: int, values: Mapping[str, Any], kind: TypeLayout) -> bool:
+        """Changes a row's values, unless one is what a column keeps as none: then nothing is done."""
+        state = self._state
         unset_checks = kind.unset_checks
         if any(unset_checks[field](value) for field, value in values.items()):
             return False
         for field, value in values.items():
-            column = state.columns[name, field]
+            column = state.columns[kind.name, field]
             column.set(lid, value)
             if type(column) is not NumericColumn:
                 state.dead_bytes += len(entry.body) // len(values)  # about what the value before took
@@ -250,37 +284,44 @@ class _Batch:
 
     def _finish_run(self) -> None:
         """Applies the gathered puts, and writes to the store what is due."""
-        run = self._run
+        run, document_type = self._run, self._run_type
         if run:
-            self._append_rows(self._run_type, [values for _, _, values, _ in run])
-            self._give_lids()
+            first, kind = self._state.limit, self._state.layout.types[document_type]
+            plain = [entry for _, entry, _, _ in run if isinstance(entry, PlainChange)]
+            if len(plain) == len(run) and not kind.languages:
+                self._append_rows(document_type, plain)
+                self._give_lids(_core.rows_of(plain, first, StoredForm.WHOLE))
+            else:
+                general = [_general(row) for row in run]
+                documents = [values for _, values, _ in general]
+                self._append_rows(document_type, documents, kind.languages_of(documents))
+                self._give_lids(_rows_of(general, first))
             self._run, self._run_type = [], ""
             self._run_gids.clear()
         if self._writes:
             self._state.store.write(self._writes)
             self._writes = StoreWrites()
 
-    def _append_rows(self, document_type: str, documents: list[dict[str, Any]]) -> None:
+    def _append_rows(
+        self, document_type: str, documents: Sequence[Valued], languages: Sequence[Mapping[str, str]] | None = None
+    ) -> None:
         state = self._state
-        kind = state.layout.types[document_type]
-        for source in kind.columns:
+        for source in state.layout.types[document_type].columns:
             column = state.columns[document_type, source.name]
             column.pad(state.limit)
             column.append(source.values(documents))
-        state.index.add_batch(state.limit, document_type, documents, kind.languages_of(documents))
+        state.index.add_batch(state.limit, document_type, documents, languages)
 
-    def _give_lids(self) -> None:
+    def _give_lids(self, rows: _Rows) -> None:
         state, run = self._state, self._run
         first, end = state.limit, state.limit + len(run)
-        run_gids = [entry.gid for _, entry, _, _ in run]
-        gids = b"".join(run_gids)
+        gids, times_us, sizes, stored = rows
         state.document_types.extend(np.full(len(run), state.layout.types[self._run_type].number, np.uint16))
         state.gids.extend(np.frombuffer(gids, np.uint8).reshape(-1, GID_BYTES))
         state.changed.pad(end)
-        sizes = [min(len(body), _MOST_ROW_BYTES) for _, _, _, body in run]
-        state.row_bytes.extend(np.array(sizes, np.uint32))
-        state.live_bytes += sum(sizes)
-        state.timestamps.extend(np.array([entry.timestamp_us for _, entry, _, _ in run], np.uint64))
+        state.row_bytes.extend(sizes)
+        state.live_bytes += int(sizes.sum(dtype=np.int64))
+        state.timestamps.extend(times_us)
         state.live.set_range(first, end)
         before = state.live_count
         lids = np.arange(first, end, dtype=np.uint32)
@@ -291,13 +332,39 @@ class _Batch:
             state.bury(previous[replacing])
         state.live_counts[self._run_type] += state.live_count - before
         state.limit = end
-        put = self._writes.put
-        for lid, (_, entry, _, body) in enumerate(run, first):
-            put(entry.gid, entry.id, entry.timestamp_us, lid, body, entry.form)
+        self._writes.put_all(stored)
         for number in replacing.tolist():
             self._outcomes[run[number][0]] = _EXISTED
         if self._lids:
-            self._lids.update(zip(run_gids, range(first, end), strict=True))
+            self._lids.update(zip((gid for gid, _ in stored), range(first, end), strict=True))
+
+
+def _asks(entry: Logged) -> bool:
+    """Whether it depends on the document that is there."""
+    if isinstance(entry, PlainChange):
+        return entry.is_update
+    return entry.kind is not _PUT or entry.create or entry.condition is not None
+
+
+def _general(row: _Row) -> tuple[Entry, dict[str, Any], bytes]:
+    """A row of a run in which not all are plain changes: its entry, values and JSON."""
+    _, entry, values, body = row
+    if isinstance(entry, PlainChange):
+        entry = entry_of_change(entry)
+        return entry, entry.fields or {}, entry.body
+    assert isinstance(values, dict)
+    return entry, values, body
+
+
+def _rows_of(run: Sequence[tuple[Entry, dict[str, Any], bytes]], first_lid: int) -> _Rows:
+    """As `core.rows_of`, of a run that is not of plain changes."""
+    stored = [
+        (entry.gid, stored_value(entry.id, entry.timestamp_us, lid, body, entry.form))
+        for lid, (entry, _, body) in enumerate(run, first_lid)
+    ]
+    times_us = np.array([entry.timestamp_us for entry, _, _ in run], np.uint64)
+    sizes = np.array([min(len(body), _MOST_ROW_BYTES) for _, _, body in run], np.uint32)
+    return b"".join([gid for gid, _ in stored]), times_us, sizes, stored
 
 
 def _can_hold(kind: TypeLayout, values: Mapping[str, Any]) -> bool:

@@ -13,12 +13,11 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from paperwasp import limits
-from paperwasp.content.records import Mutate, Reindex
-from paperwasp.document.operations import Operation
+from paperwasp.content.records import AnyOperation
 
 OperationReply = Callable[[object], None]
 """Takes the Outcome, or the error. Called on the writer thread: it must be quick and must not raise."""
-Waiting = tuple[Operation | Reindex | Mutate, OperationReply, int]
+Waiting = tuple[AnyOperation, OperationReply, int]
 """With the bytes of the operation's body."""
 Items = SimpleQueue["Sequence[Waiting] | Control"]
 """Operations that came together, in order, and what is to be done between those before and those after it."""

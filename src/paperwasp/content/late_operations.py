@@ -14,10 +14,12 @@ from dataclasses import replace
 
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import Layout, TypeLayout
-from paperwasp.content.records import Entry, Mutate, Reindex, entry_of
+from paperwasp.content.records import AnyOperation, Logged, Mutate, Reindex, entry_of, logged_of
+from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Put, Update
+from paperwasp.document.plain_fields import operation_of
 
-AnyOperation = Operation | Reindex | Mutate
+_Described = Operation | Reindex | Mutate
 
 
 class LateOperations:
@@ -30,18 +32,20 @@ class LateOperations:
         """The layout that was in force, which another now follows."""
         self._before = {name: (kind, codecs[name]) for name, kind in layout.types.items() if name in codecs}
 
-    def entry(self, operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Entry:
+    def entry(self, operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Logged:
         """Errors: those of `entry_of`, where the operation fits neither layout."""
         try:
-            return entry_of(operation, kind, codec, timestamp_us)
+            return logged_of(operation, kind, codec, timestamp_us)
         except Exception:
+            if isinstance(operation, PlainChange):
+                operation = operation_of(operation)
             before = self._before.get(kind.name)
             if before is None or before[0].fields == kind.fields or not _fits(operation, *before):
                 raise
             return entry_of(_carried_over(operation, before[1], kind, codec), kind, codec, timestamp_us)
 
 
-def _fits(operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec) -> bool:
+def _fits(operation: _Described, kind: TypeLayout, codec: DocumentCodec) -> bool:
     try:
         entry_of(operation, kind, codec, 0)
     except Exception:
@@ -50,8 +54,8 @@ def _fits(operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec) -> bo
 
 
 def _carried_over(
-    operation: AnyOperation, codec_before: DocumentCodec, kind: TypeLayout, codec: DocumentCodec
-) -> AnyOperation:
+    operation: _Described, codec_before: DocumentCodec, kind: TypeLayout, codec: DocumentCodec
+) -> _Described:
     """The operation with only what the layout has a place for."""
     if isinstance(operation, Put):
         return replace(operation, fields=codec.decode_kept(codec_before.encode(operation.fields)), json=b"")

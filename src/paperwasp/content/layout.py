@@ -22,7 +22,7 @@ from paperwasp.attribute import LONGEST_ROW, Column, create_column, unset_check
 from paperwasp.attribute.vector_graph import GraphSettings
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
-from paperwasp.document.operations import Value
+from paperwasp.document.operations import Value, Valued
 from paperwasp.document.parts import is_uri
 from paperwasp.document.predicate_shown import PredicateIndex
 from paperwasp.document.types import (
@@ -127,7 +127,7 @@ class ColumnSource:
     def name(self) -> str:
         return self.field.name
 
-    def values(self, documents: Iterable[Mapping[str, Value]]) -> list[Value | None]:
+    def values(self, documents: Iterable[Valued]) -> list[Value | None]:
         """The values of documents for the column; None: a document has none."""
         source, read = self.source, self.read
         if read is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.monitoring.shapes import Metric
@@ -21,6 +22,24 @@ class ApplyRequest:
     operation: Operation
     size_bytes: int = 0
     """The size of the body that it came in, which counts against the queue's limit."""
+
+
+class ApplyChanges:
+    """Plain changes that came together, in their order: as many `ApplyRequest`s. Answered once, with a list of what
+    each is answered with, or with one error for all."""
+
+    __slots__ = ("changes", "size_bytes", "sizes_bytes")
+
+    def __init__(self) -> None:
+        self.changes: list[PlainChange] = []
+        self.sizes_bytes: list[int] = []
+        """Of the body of each."""
+        self.size_bytes = 0
+
+    def add(self, change: PlainChange, size_bytes: int) -> None:
+        self.changes.append(change)
+        self.sizes_bytes.append(size_bytes)
+        self.size_bytes += size_bytes
 
 
 @frozen
@@ -158,5 +177,14 @@ class ReindexResponse:
     """How many were indexed again."""
 
 
-Request = ApplyRequest | HealthRequest | GetRequest | VisitRequest | StampRequest | StatusRequest | ReindexRequest
+Request = (
+    ApplyRequest
+    | ApplyChanges
+    | HealthRequest
+    | GetRequest
+    | VisitRequest
+    | StampRequest
+    | StatusRequest
+    | ReindexRequest
+)
 Response = Outcome | HealthResponse | GetResponse | VisitResponse | StatusResponse | ReindexResponse

@@ -5,7 +5,7 @@ Operations that cannot be applied are refused here, before the log. Any thread m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
@@ -15,8 +15,9 @@ from paperwasp import limits
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, Items, OperationReply, Waiting
-from paperwasp.content.records import Mutate, Reindex
-from paperwasp.document.operations import Operation
+from paperwasp.content.messages import ApplyChanges
+from paperwasp.content.records import AnyOperation
+from paperwasp.core._core import PlainChange
 from paperwasp.errors import InternalError, InvalidInput, Overload
 
 
@@ -37,7 +38,7 @@ class OperationQueue:
         self._added, self._taken = 0, 0
         self._added_bytes, self._answered_bytes = 0, 0
 
-    def submit(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int = 0) -> None:
+    def submit(self, operation: AnyOperation, reply: OperationReply, size_bytes: int = 0) -> None:
         """Adds one operation. Errors: those of `Adder`."""
         with self.adding() as add:
             add(operation, reply, size_bytes)
@@ -53,20 +54,32 @@ class OperationQueue:
                     self._put(self._together)
                     self._together = []
 
-    def _add(self, operation: Operation | Reindex | Mutate, reply: OperationReply, size_bytes: int) -> None:
+    def add_changes(self, changes: ApplyChanges, replies: Iterable[OperationReply]) -> None:
+        """Adds all of some plain changes, which have a reply each. Only inside of `adding`.
+
+        Errors: those of `Adder`; then none is added."""
+        self._check_room(len(changes.changes), changes.size_bytes)
+        self._added += len(changes.changes)
+        self._added_bytes += changes.size_bytes
+        self._together += zip(changes.changes, replies, changes.sizes_bytes, strict=True)
+
+    def _add(self, operation: AnyOperation, reply: OperationReply, size_bytes: int) -> None:
+        self._check_room(1, size_bytes)
+        if type_of(operation) not in self._current.state.layout.types:
+            raise unknown_type(type_of(operation))
+        self._added += 1
+        self._added_bytes += size_bytes
+        self._together.append((operation, reply, size_bytes))
+
+    def _check_room(self, count: int, size_bytes: int) -> None:
         self._fault.check()
         if self.is_closed:
             raise InternalError("the content node is stopping")
-        if operation.id.document_type not in self._current.state.layout.types:
-            raise unknown_type(operation.id.document_type)
-        if self._added - self._taken >= limits.OPERATION_QUEUE_LENGTH:
+        if self._added - self._taken + count > limits.OPERATION_QUEUE_LENGTH:
             raise Overload(f"{limits.OPERATION_QUEUE_LENGTH} operations are waiting already")
         waiting_bytes = self._added_bytes - self._answered_bytes
         if waiting_bytes > 0 and waiting_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES:
             raise Overload(f"operations of {waiting_bytes} bytes are waiting already")
-        self._added += 1
-        self._added_bytes += size_bytes
-        self._together.append((operation, reply, size_bytes))
 
     def waiting(self) -> int:
         """How many operations wait."""
@@ -123,12 +136,17 @@ class OperationQueue:
                     reply(error)
 
 
-Adder = Callable[[Operation | Reindex | Mutate, OperationReply, int], None]
+Adder = Callable[[AnyOperation, OperationReply, int], None]
 """Adds an operation with the bytes of its body; the reply gets its Outcome when it is durable and visible, or an error.
 
 Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; NoSpace or InternalError
 while the node cannot apply what it has logged.
 """
+
+
+def type_of(operation: AnyOperation) -> str:
+    """The document type of an operation."""
+    return operation.document_type if isinstance(operation, PlainChange) else operation.id.document_type
 
 
 def unknown_type(name: str) -> InvalidInput:

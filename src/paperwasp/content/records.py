@@ -19,8 +19,10 @@ from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.selected import matcher
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Update, Value
+from paperwasp.document.plain_fields import assignments, operation_of
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.store.document_store import StoredForm
@@ -77,6 +79,9 @@ class Mutate:
     """Their global ids behind each other."""
 
 
+AnyOperation = Operation | PlainChange | Reindex | Mutate
+
+
 @dataclass(slots=True, eq=False)
 class Entry:
     """One operation, ready to be logged and applied. Puts and updates have a `body`, and reindexing where it makes
@@ -98,6 +103,28 @@ class Entry:
     required_us: int = 0
     form: StoredForm = StoredForm.WHOLE
     """What the document may lack that a put stores, or that reindexing was made of."""
+
+
+Logged = Entry | PlainChange
+"""What is logged and applied: a plain change is its own entry, once it has its time."""
+
+
+def entry_of_change(change: PlainChange) -> Entry:
+    """A plain change as the entry that it would be otherwise."""
+    kind, fields = (_UPDATE, None) if change.is_update else (_PUT, change.fields)
+    identity = (change.id, change.gid, change.document_type, change.timestamp_us)
+    updates = assignments(change.fields) if change.is_update else None
+    return Entry(kind, *identity, change.body, fields=fields, updates=updates)
+
+
+def logged_of(operation: AnyOperation, layout: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Logged:
+    """What is logged of an operation. Errors: those of `entry_of`."""
+    if not isinstance(operation, PlainChange):
+        return entry_of(operation, layout, codec, timestamp_us)
+    if not layout.has_all(operation.read_as):
+        return entry_of(operation_of(operation), layout, codec, timestamp_us)
+    operation.timestamp_us = timestamp_us  # its JSON is what is stored: it has no fields of other kinds
+    return operation
 
 
 def entry_of(
@@ -230,6 +257,6 @@ def _split(body: bytes) -> tuple[str, bytes]:
     return body[_CONDITION.size : end].decode(), body[end:]
 
 
-def records_of(entries: Sequence[Entry]) -> list[NewRecord]:
+def records_of(entries: Sequence[Logged]) -> list[NewRecord]:
     """One record for each run of entries of one partition."""
     return [NewRecord(*each) for each in _core.operation_records(list(entries), _VERSION, limits.PARTITIONS)]

@@ -24,7 +24,10 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.document.operations import Operation, Put, Update
+from paperwasp.content.messages import ApplyChanges
+from paperwasp.core._core import PlainChange
+from paperwasp.document.operations import Operation, Put, Remove, Update
+from paperwasp.document.plain_fields import operation_of
 from paperwasp.document.updates import Add, AddCells, Assign, FieldUpdate, ModifyCells
 from paperwasp.errors import InvalidInput, NoSpace
 from paperwasp.records import dataclass
@@ -108,7 +111,11 @@ class FeedGate:
         """Why feeding is blocked; None: it is not."""
         return self._reason
 
-    def check(self, operation: Operation, size_bytes: int = 0) -> None:
+    def lets_through(self, changes: ApplyChanges) -> bool:
+        """Whether `check` has nothing against any of them."""
+        return self._reason is None and max(changes.sizes_bytes) <= self._limits.document_bytes
+
+    def check(self, operation: Operation | PlainChange, size_bytes: int = 0) -> None:
         """Check an operation that came in a body of this size. Errors: NoSpace; InvalidInput for one that is too large.
 
         Vespa: the distributor looks at the size of the message of a put or an update before anything is written, and
@@ -116,7 +123,7 @@ class FeedGate:
         """
         if self._reason is not None and _can_grow(operation):
             raise NoSpace(self._reason)
-        if size_bytes > self._limits.document_bytes and isinstance(operation, Put | Update):
+        if size_bytes > self._limits.document_bytes and not isinstance(operation, Remove):
             raise InvalidInput(
                 f"The operation has {size_bytes} bytes, more than the {self._limits.document_bytes} that content "
                 f"cluster '{self._cluster_id}' takes (max-document-size)"
@@ -182,7 +189,9 @@ class FeedGate:
             yield "disk reserve", f"disk {self._node} {left}"
 
 
-def _can_grow(operation: Operation) -> bool:
+def _can_grow(operation: Operation | PlainChange) -> bool:
+    if isinstance(operation, PlainChange):
+        operation = operation_of(operation)
     if isinstance(operation, Update):
         return any(_adds(update) for update in operation.updates)
     return isinstance(operation, Put)

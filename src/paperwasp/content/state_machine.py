@@ -23,7 +23,7 @@ from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.publishing import Configuration
-from paperwasp.content.records import Entry, records_of
+from paperwasp.content.records import Logged, records_of
 from paperwasp.content.relayout import change_layout, try_layout
 from paperwasp.content.replay import replay
 from paperwasp.document.operations import Outcome
@@ -49,7 +49,7 @@ class StateMachine:
         self._late = late
         self._checkpoints = checkpoints
 
-    def log_and_apply(self, entries: Sequence[Entry]) -> Sequence[Outcome]:
+    def log_and_apply(self, entries: Sequence[Logged]) -> Sequence[Outcome]:
         """Makes entries durable, applies and publishes them. Errors: why they are neither logged nor applied."""
         self._fault.check()
         if not entries:

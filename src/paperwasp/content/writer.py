@@ -19,8 +19,8 @@ from paperwasp.content.current_state import CurrentState
 from paperwasp.content.gathering import OperationReply, Waiting
 from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.node_state import NodeState
-from paperwasp.content.operation_queue import OperationQueue, unknown_type
-from paperwasp.content.records import Entry
+from paperwasp.content.operation_queue import OperationQueue, type_of, unknown_type
+from paperwasp.content.records import Logged
 from paperwasp.content.state_machine import StateMachine
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.ids import partition_of
@@ -40,13 +40,13 @@ class Encoder:
         self._late = late
         self._environment = environment
 
-    def encode(self, batch: Sequence[Waiting]) -> list[tuple[Entry, OperationReply]]:
+    def encode(self, batch: Sequence[Waiting]) -> list[tuple[Logged, OperationReply]]:
         """Entries in the order of the log: by partition, then as they came. Refused ones are answered."""
         state = self._current.state
         first_us = max(self._environment.time_ns() // 1000, state.timestamp_us + 1)
-        by_partition: list[list[tuple[Entry, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
+        by_partition: list[list[tuple[Logged, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
         for timestamp_us, (operation, reply, _) in enumerate(batch, first_us):
-            document_type = operation.id.document_type
+            document_type = type_of(operation)
             kind = state.layout.types.get(document_type)
             if kind is None:
                 reply(unknown_type(document_type))

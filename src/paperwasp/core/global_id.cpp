@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core.hpp"
+#include "global_id.hpp"
 
 namespace paperwasp {
 namespace {
@@ -95,13 +96,18 @@ std::string_view utf8(nb::str text, nb::object& kept) {
 nb::bytes global_id(nb::str location, nb::str id) {
     nb::object kept_location;
     nb::object kept_id;
-    std::array<char, 12> gid;
-    Md5(utf8(location, kept_location)).copy_words(0, 1, gid.data());
-    Md5(utf8(id, kept_id)).copy_words(1, 2, gid.data() + 4);
+    const std::array<char, 12> gid = global_id_of(utf8(location, kept_location), utf8(id, kept_id));
     return nb::bytes(gid.data(), gid.size());
 }
 
 }  // namespace
+
+std::array<char, 12> global_id_of(std::string_view location, std::string_view id) {
+    std::array<char, 12> gid;
+    Md5(location).copy_words(0, 1, gid.data());
+    Md5(id).copy_words(1, 2, gid.data() + 4);
+    return gid;
+}
 
 void bind_global_id(nb::module_& m) {
     m.def("global_id", &global_id, nb::arg("location"), nb::arg("id"),

@@ -5,29 +5,42 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <type_traits>
 
 namespace paperwasp {
 namespace {
 
 constexpr size_t MOST_DIGITS = 17;
-constexpr int MOST_BEFORE_POINT = 16, MOST_ZEROS_BEHIND = 4;
+
+// How many digits before the point, and zeros behind it, a number has without an exponent.
+template <typename T>
+struct Form {
+    static constexpr int MOST_BEFORE_POINT = std::is_same_v<T, float> ? 13 : 16;
+    static constexpr int MOST_ZEROS_BEHIND = std::is_same_v<T, float> ? 5 : 4;
+};
 
 // Writes d.ddde±x in the fewest digits that are read back as the same number, and returns the end.
-char* write_shortest(double value, char* to, char* end) {
+template <typename T>
+char* write_shortest(T value, char* to, char* end) {
 #ifdef __cpp_lib_to_chars
     return std::to_chars(to, end, value, std::chars_format::scientific).ptr;
 #else
     for (int precision = 0; precision < static_cast<int>(MOST_DIGITS); ++precision) {
-        const int size = std::snprintf(to, static_cast<size_t>(end - to), "%.*e", precision, value);
-        if (std::strtod(to, nullptr) == value || precision + 1 == static_cast<int>(MOST_DIGITS)) return to + size;
+        const int size = std::snprintf(to, static_cast<size_t>(end - to), "%.*e", precision, static_cast<double>(value));
+        T read;
+        if constexpr (std::is_same_v<T, float>) {
+            read = std::strtof(to, nullptr);
+        } else {
+            read = std::strtod(to, nullptr);
+        }
+        if (read == value || precision + 1 == static_cast<int>(MOST_DIGITS)) return to + size;
     }
     return to;
 #endif
 }
 
-}  // namespace
-
-void append_number(double value, std::string& to) {
+template <typename T>
+void append(T value, std::string& to) {
     char written[40];
     char* const end = write_shortest(value, written, written + sizeof written - 1);
     *end = 0;
@@ -40,7 +53,7 @@ void append_number(double value, std::string& to) {
     const int exponent = std::atoi(at + 1);
     while (count > 1 && digits[count - 1] == '0') --count;
     const auto piece = [&](int from, int until) { to.append(digits + from, static_cast<size_t>(until - from)); };
-    if (exponent >= 0 && exponent < MOST_BEFORE_POINT) {
+    if (exponent >= 0 && exponent < Form<T>::MOST_BEFORE_POINT) {
         const int before = exponent + 1;
         piece(0, before < count ? before : count);
         if (before > count) to.append(static_cast<size_t>(before - count), '0');
@@ -49,7 +62,7 @@ void append_number(double value, std::string& to) {
             piece(before, count);
         else
             to += '0';
-    } else if (exponent < 0 && exponent >= -MOST_ZEROS_BEHIND - 1) {
+    } else if (exponent < 0 && exponent >= -Form<T>::MOST_ZEROS_BEHIND - 1) {
         to += "0.";
         to.append(static_cast<size_t>(-exponent - 1), '0');
         piece(0, count);
@@ -63,5 +76,11 @@ void append_number(double value, std::string& to) {
         to += std::to_string(exponent);
     }
 }
+
+}  // namespace
+
+void append_number(double value, std::string& to) { append(value, to); }
+
+void append_number(float value, std::string& to) { append(value, to); }
 
 }  // namespace paperwasp

@@ -8,5 +8,6 @@ namespace paperwasp {
 
 // Appends a finite number.
 void append_number(double value, std::string& to);
+void append_number(float value, std::string& to);
 
 }  // namespace paperwasp

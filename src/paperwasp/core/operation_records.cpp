@@ -1,6 +1,7 @@
 // The payloads of log records: operations as bytes, docs/formats/operations.md. content/records.py reads them.
 //
-// It takes entries (`content.records.Entry`) in the order of the log and makes one payload of each run that is of one partition:
+// It takes entries (`content.records.Entry`, or plain changes) in the order of the log and makes one payload of each run that is of one
+// partition:
 //
 //     version u8 · count u32 · for each: kind u8 · flags u8 · id size u16 · body size u32 · time u64 · global id 12 bytes · id · body
 //
@@ -12,10 +13,12 @@
 #include <vector>
 
 #include "core.hpp"
+#include "plain_change.hpp"
 
 namespace paperwasp {
 namespace {
 
+constexpr uint8_t PUT = 1, UPDATE = 2;
 constexpr uint8_t CREATE = 1, CONDITIONAL = 2, REQUIRED_TIME = 4;
 constexpr size_t GID_BYTES = 12, START_BYTES = 5, ENTRY_BYTES = 16 + GID_BYTES;
 
@@ -47,12 +50,21 @@ nb::object part(nb::handle of, const nb::object& name) {
     return nb::steal(found);
 }
 
-// The parts of one entry; `id`, `gid`, `body` and `condition` are of objects that are kept meanwhile.
+// The parts of one entry; `id`, `gid`, `body` and `condition` are of objects that are kept meanwhile, or of a change in the list.
 struct Entry {
     nb::object gid_object, id_object, body_object, condition_object;
     std::string_view gid, id, body, condition;
     uint64_t time_us, required_us;
     uint8_t kind, flags;
+
+    explicit Entry(const PlainChange& change)
+        : gid(change.gid.data(), change.gid.size()),
+          id(change.id),
+          body(change.values.json),
+          time_us(change.timestamp_us),
+          required_us(0),
+          kind(change.is_update ? UPDATE : PUT),
+          flags(0) {}
 
     Entry(nb::handle from, const Names& names)
         : gid_object(part(from, names.gid)),
@@ -67,7 +79,6 @@ struct Entry {
           kind(static_cast<uint8_t>(PyLong_AsLong(part(from, names.kind).ptr()))),
           flags(part(from, names.create).is(nb::handle(Py_True)) ? CREATE : 0) {
         if (gid.size() != GID_BYTES) throw nb::value_error("a global id of another size");
-        if (id.size() > std::numeric_limits<uint16_t>::max()) throw nb::value_error("an id that is too long");
         if (required_us != 0) flags |= REQUIRED_TIME;
         if (condition_object.is_none()) return;
         flags |= CONDITIONAL;
@@ -135,7 +146,9 @@ nb::list operation_records(const nb::list& entries, uint8_t version, uint32_t pa
         size = START_BYTES;
     };
     for (nb::handle each : entries) {
-        Entry entry(each, names);
+        const PlainChange* const change = plain_change_of(each);
+        Entry entry = change != nullptr ? Entry(*change) : Entry(each, names);
+        if (entry.id.size() > std::numeric_limits<uint16_t>::max()) throw nb::value_error("an id that is too long");
         const uint32_t of = static_cast<uint8_t>(entry.gid[0]) & (partitions - 1);
         if (of != partition) end_run();
         partition = of;

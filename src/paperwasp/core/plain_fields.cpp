@@ -2,51 +2,37 @@
 // document/converters.py, whose answers these are.
 //
 // It takes `{"fields":{…}}` where every member is a known field of a plain kind, once, with a value that is written as the kind is. All
-// else, and all that is wrong, is for the general way, which also says what is wrong. Of texts, whole numbers, truth values and vectors of
-// floats and doubles it gives the JSON that is stored as well, which is what orjson would write of the values.
+// else, and all that is wrong, is for the general way, which also says what is wrong. Of all but vectors of other cells than floats and
+// doubles it gives the JSON that is stored as well, which is what orjson would write of the values.
 //
 // Immutable once built: any thread.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "arrays.hpp"
 #include "core.hpp"
+#include "global_id.hpp"
+#include "json_number.hpp"
 #include "json_string.hpp"
+#include "plain_change.hpp"
+#include "word_characters.hpp"
 
 namespace paperwasp {
 namespace {
 
-enum Kind : uint32_t {
-    TEXT,
-    WHOLE,  // from low to high
-    TRUTH,
-    DOUBLE,
-    SINGLE,   // a double that a float can hold
-    TEXTS,    // a list of texts
-    CELLS,    // a list of `high` numbers
-    FLOATS,   // the same, kept as floats, and stored in hex behind `start`
-    DOUBLES,  // the same, kept as doubles
-    KINDS,
-};
-
-struct Field {
-    nb::object name;
-    std::string key;
-    Kind kind;
-    int64_t low, high;
-    std::string start;  // of the JSON of a vector, up to its first digit
-};
+constexpr size_t MANY_FIELDS = 16;  // room is made at once for the values of so many
 
 constexpr uint64_t EACH_BYTE = 0x0101010101010101ull, HIGH_BITS = 0x8080808080808080ull;
 
@@ -66,23 +52,25 @@ constexpr Hex HEX;
 // Whether one of eight bytes is 0, or more of them; bits above the first one that is may be set, too.
 inline uint64_t zeros(uint64_t word) { return (word - EACH_BYTE) & ~word & HIGH_BITS; }
 
-// What the texts of fields may not have (noncharacters and controls), or not many of (U+FFFD, of texts that were no text). Some legal
-// characters are taken for such.
-bool is_suspicious(std::string_view text) {
-    for (size_t i = 0; i < text.size(); ++i) {
-        const auto byte = static_cast<uint8_t>(text[i]);
-        if (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') return true;
-        if (byte < 0xBF || i + 1 == text.size()) continue;
-        const auto next = static_cast<uint8_t>(text[i + 1]);
-        if (byte == 0xEF && next == 0xB7) return true;
-        if (byte == 0xBF && next >= 0xBD && next <= 0xBF) return true;  // U+FFFD ends so, too
+// Whether bytes are a text that fields may have: UTF-8 without noncharacters and controls, and without U+FFFD, of which there may not be
+// many (it stands for what was no text). Some legal characters are taken for such.
+bool is_text(std::string_view bytes) {
+    const char* at = bytes.data();
+    const char* const end = at + bytes.size();
+    while (at < end) {
+        const auto byte = static_cast<uint8_t>(*at);
+        if (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') return false;
+        const uint32_t character = read_character(at, end);
+        if (character == NO_CHARACTER) return false;
+        const bool is_odd = (character & 0x3F) >= 0x3D && (character >> 6 & 0x3F) == 0x3F;  // U+FFFD ends so, too
+        if (is_odd || character >> 6 == 0x3F7) return false;
     }
-    return false;
+    return true;
 }
 
 class Reading {
   public:
-    Reading(std::string_view body, std::string& json) : at_(body.data()), end_(at_ + body.size()), json_(json) {}
+    Reading(std::string_view body, PlainValues& to) : at_(body.data()), end_(at_ + body.size()), to_(to), json_(to.json) {}
 
     // Whether the next thing is this character, which is passed over then.
     bool takes(char wanted) {
@@ -111,33 +99,32 @@ class Reading {
         return true;
     }
 
-    // The value of a field; an object that is not valid where it is none that is read here.
-    nb::object value(const Field& field) {
+    // Reads the value of a field; whether there is one that is read here.
+    bool value(PlainValue& value) {
         skip_space();
+        const PlainField& field = *value.field;
         switch (field.kind) {
-            case TEXT:
-                return text();
-            case WHOLE:
-                return whole(field.low, field.high);
-            case TRUTH:
-                return truth();
-            case DOUBLE:
-            case SINGLE:
-                return number(field.kind == SINGLE);
-            case TEXTS:
-                return texts();
-            case CELLS:
-                return cells<double>(field, false);
-            case FLOATS:
-                return cells<float>(field, true);
-            case DOUBLES:
-                return cells<double>(field, true);
+            case PlainKind::TEXT:
+                return text(value.text);
+            case PlainKind::WHOLE:
+                return whole(field, value.whole);
+            case PlainKind::TRUTH:
+                return truth(value.truth);
+            case PlainKind::DOUBLE:
+            case PlainKind::SINGLE:
+                return number(field, value.number);
+            case PlainKind::TEXTS:
+                return texts(value);
+            case PlainKind::CELLS:
+                return cells<double>(value, false);
+            case PlainKind::FLOATS:
+                return cells<float>(value, true);
+            case PlainKind::DOUBLES:
+                return cells<double>(value, true);
             default:
-                return {};
+                return false;
         }
     }
-
-    bool has_json = true;  // whether `json` is what is stored of the values so far
 
   private:
     void skip_space() {
@@ -162,34 +149,41 @@ class Reading {
         return (high & HIGH_BITS) == 0;
     }
 
-    nb::object text() {
-        if (at_ == end_ || *at_ != '"') return {};
+    bool text(PlainText& found) {
+        if (at_ == end_ || *at_ != '"') return false;
         const char* const start = ++at_;
         const bool is_ascii = scan_text();
-        if (at_ == end_) return {};
-        if (*at_ == '\\') return escaped_text(start);
-        if (*at_ != '"') return {};
+        if (at_ == end_) return false;
+        if (*at_ == '\\') return escaped_text(start, found);
+        if (*at_ != '"') return false;
         const std::string_view inside(start, static_cast<size_t>(at_++ - start));
-        if (!is_ascii && is_suspicious(inside)) return {};
-        ((json_ += '"') += inside) += '"';
-        return string_of(inside, is_ascii);
+        if (!is_ascii && !is_text(inside)) return false;
+        json_ += '"';
+        found = {static_cast<uint32_t>(json_.size()), static_cast<uint32_t>(inside.size()), is_ascii, false};
+        (json_ += inside) += '"';
+        return true;
     }
 
     // A text from `start` on; we are at its first backslash.
-    nb::object escaped_text(const char* start) {
-        std::string text(start, static_cast<size_t>(at_ - start));
+    bool escaped_text(const char* start, PlainText& found) {
+        std::string& to = to_.unescaped;
+        const size_t begin = to.size();
+        to.append(start, at_);
         while (at_ < end_ && *at_ == '\\') {
-            if (!read_any_escape(text)) return {};
+            if (!read_any_escape(to)) return false;
             start = at_;
             scan_text();
-            text.append(start, static_cast<size_t>(at_ - start));
+            to.append(start, at_);
         }
-        if (at_ == end_ || *at_ != '"' || is_suspicious(text)) return {};
+        const auto text = std::string_view(to).substr(begin);
+        if (at_ == end_ || *at_ != '"' || !is_text(text)) return false;
         ++at_;
         json_ += '"';
         escape(text, json_);
         json_ += '"';
-        return string_of(text, false);
+        const bool is_ascii = std::all_of(text.begin(), text.end(), [](char each) { return static_cast<uint8_t>(each) < 0x80; });
+        found = {static_cast<uint32_t>(begin), static_cast<uint32_t>(text.size()), is_ascii, true};
+        return true;
     }
 
     bool read_any_escape(std::string& to) {
@@ -254,24 +248,6 @@ class Reading {
         follow(0);
     }
 
-    static nb::object string_of(std::string_view text, bool is_ascii) {
-        const auto size = static_cast<Py_ssize_t>(text.size());
-        PyObject* made = nullptr;
-        if (is_ascii && size > 0) {
-            made = PyUnicode_New(size, 127);
-            if (made != nullptr) std::memcpy(PyUnicode_1BYTE_DATA(made), text.data(), text.size());
-        } else {
-            made = PyUnicode_DecodeUTF8(text.data(), size, nullptr);
-        }
-        return or_nothing(made);
-    }
-
-    // What could be made; what is no UTF-8 could not.
-    static nb::object or_nothing(PyObject* made) {
-        if (made == nullptr) PyErr_Clear();
-        return nb::steal(made);
-    }
-
     // A number as JSON has it, from `at_` on; whether it has neither fraction nor exponent.
     bool scan_number(std::string_view& found, bool& is_whole) {
         const char* const start = at_;
@@ -300,26 +276,26 @@ class Reading {
         return found != "-0";
     }
 
-    nb::object whole(int64_t low, int64_t high) {
+    bool whole(const PlainField& field, int64_t& number) {
         std::string_view written;
         bool is_whole = false;
-        int64_t number = 0;
-        if (!scan_number(written, is_whole) || !is_whole) return {};
-        if (std::from_chars(written.data(), written.data() + written.size(), number).ec != std::errc()) return {};
-        if (number < low || number > high) return {};
+        if (!scan_number(written, is_whole) || !is_whole) return false;
+        if (std::from_chars(written.data(), written.data() + written.size(), number).ec != std::errc()) return false;
+        if (number < field.low || number > field.high) return false;
         json_ += written;
-        return or_nothing(PyLong_FromLongLong(number));
+        return true;
     }
 
-    nb::object truth() {
+    bool truth(bool& found) {
         for (const bool truth : {true, false}) {
             const std::string_view word = truth ? "true" : "false";
             if (std::string_view(at_, static_cast<size_t>(end_ - at_)).substr(0, word.size()) != word) continue;
             at_ += word.size();
             json_ += word;
-            return nb::bool_(truth);
+            found = truth;
+            return true;
         }
-        return {};
+        return false;
     }
 
     bool scan_double(double& number) {
@@ -328,61 +304,63 @@ class Reading {
         return scan_number(written, is_whole) && std::from_chars(written.data(), written.data() + written.size(), number).ec == std::errc();
     }
 
-    nb::object number(bool is_single) {
-        double number = 0;
-        if (!scan_double(number)) return {};
-        if (is_single) {
-            if (number > std::numeric_limits<float>::max() || number < std::numeric_limits<float>::lowest()) return {};
-            number = static_cast<double>(static_cast<float>(number));
+    bool number(const PlainField& field, double& number) {
+        if (!scan_double(number)) return false;
+        if (field.kind == PlainKind::DOUBLE) {
+            append_number(number, json_);
+            return true;
         }
-        has_json = false;
-        return or_nothing(PyFloat_FromDouble(number));
+        if (number > std::numeric_limits<float>::max() || number < std::numeric_limits<float>::lowest()) return false;
+        const auto single = static_cast<float>(number);
+        number = static_cast<double>(single);
+        append_number(single, json_);
+        return true;
     }
 
-    nb::object texts() {
-        if (!takes('[')) return {};
-        nb::list found;
+    bool texts(PlainValue& value) {
+        if (!takes('[')) return false;
+        value.many = {static_cast<uint32_t>(to_.texts.size()), 0};
         json_ += '[';
         if (!takes(']')) {
             do {
                 skip_space();
-                if (nb::len(found) > 0) json_ += ',';
-                const nb::object each = text();
-                if (!each.is_valid()) return {};
-                found.append(each);
+                if (value.many.count++ > 0) json_ += ',';
+                if (!text(to_.texts.emplace_back())) return false;
             } while (takes(','));
-            if (!takes(']')) return {};
+            if (!takes(']')) return false;
         }
         json_ += ']';
-        return found;
+        return true;
     }
 
     // `[…]`, or `{"values":[…]}`. `is_stored`: whether what is stored of it is written, too.
     template <typename T>
-    nb::object cells(const Field& field, bool is_stored) {
-        const auto count = static_cast<size_t>(field.high);
+    bool cells(PlainValue& value, bool is_stored) {
+        const auto count = static_cast<size_t>(value.field->high);
         const bool is_named = takes('{');
         std::string_view form;
-        if (is_named && (!name(form) || form != "values" || !takes(':'))) return {};
-        if (!takes('[')) return {};
+        if (is_named && (!name(form) || form != "values" || !takes(':'))) return false;
+        if (!takes('[')) return false;
         auto numbers = std::make_unique<std::vector<T>>(count);
         for (size_t i = 0; i < count; ++i) {
-            if (i > 0 && !takes(',')) return {};
+            if (i > 0 && !takes(',')) return false;
             skip_space();
             double number = 0;
-            if (!scan_double(number)) return {};
-            if (number > std::numeric_limits<T>::max() || number < std::numeric_limits<T>::lowest()) return {};
+            if (!scan_double(number)) return false;
+            if (number > std::numeric_limits<T>::max() || number < std::numeric_limits<T>::lowest()) return false;
             (*numbers)[i] = static_cast<T>(number);
         }
-        if (!takes(']') || (is_named && !takes('}'))) return {};
+        if (!takes(']') || (is_named && !takes('}'))) return false;
         if (is_stored) {
-            json_ += field.start;
+            json_ += value.field->start;
             add_hex(*numbers);
             json_ += "\"}";
         } else {
-            has_json = false;
+            to_.has_json = false;
         }
-        return own(std::move(numbers));
+        value.cells = static_cast<uint32_t>(to_.cells.size());
+        to_.cells.push_back(own(std::move(numbers)));
+        return true;
     }
 
     // The bytes of numbers, the highest of each first.
@@ -400,20 +378,25 @@ class Reading {
 
     const char* at_;
     const char* end_;
+    PlainValues& to_;
     std::string& json_;
 };
 
 class PlainFields {
   public:
-    // (name, kind, low, high, start) of each field.
-    explicit PlainFields(const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t, std::string>>& fields) {
+    // (name, kind, low, high, start) of each field of a `document.types.DocumentType`.
+    PlainFields(nb::object document_type, const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t, std::string>>& fields) {
+        auto type = std::make_shared<PlainType>();
+        type->name = document_type.attr("name");
+        type->read_as = std::move(document_type);
         for (const auto& [name, kind, low, high, start] : fields) {
-            if (kind >= KINDS) throw nb::value_error("no such kind of field");
-            places_.emplace(name.c_str(), fields_.size());
+            if (kind >= static_cast<uint32_t>(PlainKind::END)) throw nb::value_error("no such kind of field");
+            type->places.emplace(name.c_str(), type->fields.size());
             PyObject* key = name.inc_ref().ptr();
             PyUnicode_InternInPlace(&key);
-            fields_.push_back({nb::steal(key), name.c_str(), static_cast<Kind>(kind), low, high, start});
+            type->fields.push_back({nb::steal(key), name.c_str(), static_cast<PlainKind>(kind), low, high, start});
         }
+        type_ = std::move(type);
     }
 
     // (values by name, the JSON that is stored of them or nothing) of a put; None where it goes the general way.
@@ -422,70 +405,84 @@ class PlainFields {
     // The same of an update that assigns whole fields.
     nb::object assigned(const nb::bytes& body) const { return read(body, true); }
 
-  private:
-    nb::object read(const nb::bytes& body, bool is_update) const {
-        std::string json;
-        json.reserve(body.size());
-        nb::dict values;
-        Reading reading({body.c_str(), body.size()}, json);
-        if (!read_all(reading, json, values, is_update)) return nb::none();
-        return nb::make_tuple(values, reading.has_json ? nb::bytes(json.data(), json.size()) : nb::bytes("", 0));
+    // A put or an update as `PlainChange`, where its id is `start` and `name`, of ASCII both, and the location of its global id the name;
+    // where it has vectors, as `put` and `assigned` have it.
+    nb::object change(const std::string& start, const std::string& name, const nb::bytes& body, bool is_update) const {
+        PlainChange change{type_, {}, start + name, {}, is_update};
+        if (!read_all(body, change.values, is_update)) return nb::none();
+        if (!change.values.cells.empty()) return values_and_json(change.values);
+        change.gid = global_id_of(name, change.id);
+        return nb::cast(std::move(change));
     }
 
-    bool read_all(Reading& reading, std::string& json, nb::dict& values, bool is_update) const {
+  private:
+    nb::object read(const nb::bytes& body, bool is_update) const {
+        PlainValues values;
+        return read_all(body, values, is_update) ? values_and_json(values) : nb::none();
+    }
+
+    static nb::object values_and_json(const PlainValues& values) {
+        const std::string& json = values.json;
+        return nb::make_tuple(values.dict(), values.has_json ? nb::bytes(json.data(), json.size()) : nb::bytes("", 0));
+    }
+
+    bool read_all(const nb::bytes& body, PlainValues& to, bool is_update) const {
+        std::string& json = to.json;
+        json.reserve(body.size());
+        to.values.reserve(type_->fields.size() < MANY_FIELDS ? type_->fields.size() : MANY_FIELDS);
+        Reading reading({body.c_str(), body.size()}, to);
         std::string_view name;
         if (!reading.takes('{') || !reading.name(name) || name != "fields" || !reading.takes(':') || !reading.takes('{')) return false;
         json += '{';
-        size_t count = 0;
         if (!reading.takes('}')) {
             do {
                 if (!reading.name(name)) return false;
-                const Field* field = field_of(name, count++);
+                const PlainField* field = type_->find(name, to.values.size());
                 if (field == nullptr || !reading.takes(':')) return false;
                 if (json.size() > 1) json += ',';
                 ((json += '"') += name) += "\":";
-                if (!read_value(reading, json, *field, values, is_update)) return false;
+                if (!read_value(reading, to.values.emplace_back(PlainValue{field, {}}), json, is_update)) return false;
             } while (reading.takes(','));
             if (!reading.takes('}')) return false;
         }
         json += '}';
-        return nb::len(values) == count && reading.takes('}') && reading.is_at_end();  // fewer: one came twice
+        return reading.takes('}') && reading.is_at_end() && !has_one_twice(to.values);
     }
 
-    static bool read_value(Reading& reading, std::string& json, const Field& field, nb::dict& values, bool is_update) {
+    static bool read_value(Reading& reading, PlainValue& value, std::string& json, bool is_update) {
         std::string_view operation;
         if (is_update) {
             if (!reading.takes('{') || !reading.name(operation) || operation != "assign" || !reading.takes(':')) return false;
             json += "{\"assign\":";
         }
-        const nb::object value = reading.value(field);
-        if (!value.is_valid()) return false;
-        if (is_update) {
-            if (!reading.takes('}')) return false;
-            json += '}';
-        }
-        values[field.name] = value;
-        return true;
+        if (!reading.value(value)) return false;
+        if (!is_update) return true;
+        json += '}';
+        return reading.takes('}');
     }
 
-    // A field by its name; documents mostly have them in one order.
-    const Field* field_of(std::string_view name, size_t likely) const {
-        if (likely < fields_.size() && fields_[likely].key == name) return &fields_[likely];
-        const auto found = places_.find(std::string(name));
-        return found == places_.end() ? nullptr : &fields_[found->second];
+    static bool has_one_twice(const std::vector<PlainValue>& values) {
+        const auto is_before = [](const PlainValue& one, const PlainValue& other) { return one.field < other.field; };
+        const auto is_same = [](const PlainField* one, const PlainField* other) { return one == other; };
+        if (std::adjacent_find(values.begin(), values.end(), std::not_fn(is_before)) == values.end()) return false;
+        std::vector<const PlainField*> fields;
+        for (const PlainValue& value : values) fields.push_back(value.field);
+        std::sort(fields.begin(), fields.end());
+        return std::adjacent_find(fields.begin(), fields.end(), is_same) != fields.end();
     }
 
-    std::vector<Field> fields_;
-    std::unordered_map<std::string, size_t> places_;
+    std::shared_ptr<const PlainType> type_;
 };
 
 }  // namespace
 
 void bind_plain_fields(nb::module_& m) {
     nb::class_<PlainFields>(m, "PlainFields", "Reads documents whose fields are of plain kinds: see plain_fields.cpp.")
-        .def(nb::init<const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t, std::string>>&>(), nb::arg("fields"))
+        .def(nb::init<nb::object, const std::vector<std::tuple<nb::str, uint32_t, int64_t, int64_t, std::string>>&>(),
+             nb::arg("document_type"), nb::arg("fields"))
         .def("put", &PlainFields::put, nb::arg("body"))
-        .def("assigned", &PlainFields::assigned, nb::arg("body"));
+        .def("assigned", &PlainFields::assigned, nb::arg("body"))
+        .def("change", &PlainFields::change, nb::arg("start"), nb::arg("name"), nb::arg("body"), nb::arg("is_update"));
 }
 
 }  // namespace paperwasp

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from enum import Enum
+from typing import Protocol
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import DocumentType
@@ -64,6 +65,12 @@ class Remove:
 Operation = Put | Update | Remove
 
 
+class Valued(Protocol):
+    """The values of a document by field: a mapping, or a plain change."""
+
+    def get(self, name: str, /) -> Value | None: ...
+
+
 class Refusal(Enum):
     """Why an operation was not applied. None of these is a fault of the service: the document is not as demanded."""
 
@@ -81,4 +88,4 @@ class Outcome:
     refusal: Refusal | None = None
 
 
-__all__ = ["FieldUpdate", "Operation", "Outcome", "Put", "Refusal", "Remove", "Update", "Value"]
+__all__ = ["FieldUpdate", "Operation", "Outcome", "Put", "Refusal", "Remove", "Update", "Value", "Valued"]

@@ -8,12 +8,16 @@ gives the same values for what the kernel takes.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import orjson
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
+from paperwasp.document.ids import DocumentId
+from paperwasp.document.operations import Put, Update
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -61,7 +65,9 @@ class PlainFields:
     def __init__(self, document_type: DocumentType) -> None:
         kinds = {name: kind for name, type_ in document_type.fields.items() if (kind := _kind_of(type_)) is not None}
         starts = {name: _start_of(type_) for name, type_ in document_type.fields.items() if name in kinds}
-        self._kernel: Final = _core.PlainFields([(name, *kind, starts[name]) for name, kind in kinds.items()])
+        self._kernel: Final = _core.PlainFields(
+            document_type, [(name, *kind, starts[name]) for name, kind in kinds.items()]
+        )
         self._tensors: Final = {
             name: type_.tensor
             for name, type_ in document_type.fields.items()
@@ -72,16 +78,31 @@ class PlainFields:
         """The fields of a put that has nothing else; None where it goes the general way."""
         if len(body) > limits.JSON_PIECE_BYTES or (found := self._kernel.put(body)) is None:
             return None
-        return PlainPut(*found) if self._set_tensors(found[0]) else None
+        return self._put(*found)
+
+    def read_change(
+        self, start: str, name: str, body: bytes, is_update: bool
+    ) -> PlainChange | PlainPut | PlainUpdate | None:
+        """A put or an update of the document with the id `start` and `name`, which are of ASCII. A `PlainChange`, but
+        where there are tensors what `read_put` or `read_update` says of it."""
+        if len(body) > limits.JSON_PIECE_BYTES:
+            return None
+        found = self._kernel.change(start, name, body, is_update)
+        if found is None or isinstance(found, PlainChange):
+            return found
+        return self._update(*found) if is_update else self._put(*found)
 
     def read_update(self, body: bytes) -> PlainUpdate | None:
         """The assignments of an update that has nothing else; None where it goes the general way."""
         if len(body) > limits.JSON_PIECE_BYTES or (found := self._kernel.assigned(body)) is None:
             return None
-        values, json = found
-        if not self._set_tensors(values):
-            return None
-        return PlainUpdate(tuple([FieldUpdate(name, Assign(value)) for name, value in values.items()]), json)
+        return self._update(*found)
+
+    def _put(self, values: dict[str, Any], json: bytes) -> PlainPut | None:
+        return PlainPut(values, json) if self._set_tensors(values) else None
+
+    def _update(self, values: dict[str, Any], json: bytes) -> PlainUpdate | None:
+        return PlainUpdate(assignments(values), json) if self._set_tensors(values) else None
 
     def _set_tensors(self, values: dict[str, Any]) -> bool:
         """Makes tensors of the cells that were read; whether they are what the general way takes."""
@@ -93,6 +114,19 @@ class PlainFields:
         return True
 
 
+def assignments(values: Mapping[str, Value]) -> tuple[FieldUpdate, ...]:
+    """The updates that assign these values to whole fields."""
+    return tuple([FieldUpdate(name, Assign(value)) for name, value in values.items()])
+
+
+def operation_of(change: PlainChange) -> Put | Update:
+    """A plain change as an operation, which the general way takes."""
+    document_id, fields, json = DocumentId.parse(change.id), change.fields, change.body
+    if change.is_update:
+        return Update(document_id, assignments(fields), json=json, read_as=change.read_as)
+    return Put(document_id, fields, json=json, read_as=change.read_as)
+
+
 def _start_of(data_type: DataType) -> str:
     """How the JSON begins that is stored of a vector, up to its first digit."""
     if not isinstance(data_type, TensorFieldType):
@@ -101,9 +135,9 @@ def _start_of(data_type: DataType) -> str:
 
 
 def is_written_at_once(data_type: DataType) -> bool:
-    """Whether the kernel writes what is stored of a tensor of this type."""
+    """Whether the kernel writes what is stored of a value of this type."""
     kind = _kind_of(data_type)
-    return kind is not None and kind[0] in (_FLOATS, _DOUBLES)
+    return kind is not None and kind[0] != _CELLS
 
 
 def _kind_of(data_type: DataType) -> tuple[int, int, int] | None:

@@ -24,6 +24,7 @@ import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.daemon_threads import DaemonThreads
+from paperwasp.document.operations import Valued
 from paperwasp.env import processors, sync_directory
 from paperwasp.index import files
 from paperwasp.index.fields import FieldKey, Fields, IndexedField
@@ -100,7 +101,7 @@ class TextIndex:
         self,
         first_lid: int,
         document_type: str,
-        documents: Sequence[Mapping[str, Any]],
+        documents: Sequence[Valued],
         languages: Sequence[Mapping[str, str]] | None = None,
     ) -> None:
         """Adds documents with lids `first_lid`.. of one type. Lids rise from batch to batch.

@@ -15,6 +15,8 @@ DOCUMENT_QUEUE_SECONDS: Final = 3.0
 """How long the first in line may have waited when another joins it."""
 DOCUMENT_QUEUE_BYTES: Final = 512 * 1024 * 1024
 """The bodies of such messages: an eighth of the memory that a service has at least. A single larger one is taken."""
+CHANGES_TOGETHER: Final = 64
+"""Plain changes that are sent to a content cluster as one message, which is taken or refused; fewer than may wait."""
 ALIKE_CHANGES: Final = 256
 """Methods, starts of paths and query strings of puts and updates for which it is kept where they lead."""
 ALIKE_CHANGE_CHARACTERS: Final = 1024

@@ -14,13 +14,14 @@ from dataclasses import replace
 from functools import partial
 from math import inf
 from threading import Lock
-from typing import Any
+from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import Messenger, Reply, in_turn
+from paperwasp.cluster.messenger import Messenger, Reply, answered_together, in_turn
 from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
 from paperwasp.content.addresses import address_of
 from paperwasp.content.messages import (
+    ApplyChanges,
     ApplyRequest,
     GetRequest,
     GetResponse,
@@ -39,7 +40,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.visiting import visit
-from paperwasp.errors import InternalError, Overload
+from paperwasp.errors import InternalError, Overload, PaperwaspError
 from paperwasp.search.compiled import CompiledQueries
 from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
@@ -49,6 +50,8 @@ from paperwasp.search.text_query import TextQuery
 from paperwasp.service.content_figures import content_figures
 from paperwasp.service.plan_runs import PlanRuns
 from paperwasp.yielding import switching_soon
+
+_OPERATIONS: Final = (ApplyRequest, ApplyChanges)
 
 
 class ContentService:
@@ -75,6 +78,9 @@ class ContentService:
         if type(message) is ApplyRequest:
             self._gate.check(message.operation, message.size_bytes)
             self._node.operations.submit(message.operation, reply, message.size_bytes)
+        elif type(message) is ApplyChanges:
+            with self._node.operations.adding():
+                self._add_changes(message, reply)
         elif type(message) is ReindexRequest:
             self._gate.check_any()
             node = self._node
@@ -97,12 +103,15 @@ class ContentService:
 
     def handle_all(self, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         """The handler of messages that come together: the writer is woken once for all operations among them."""
-        if any(type(message) is not ApplyRequest for message in messages):
+        if any(type(message) not in _OPERATIONS for message in messages):
             return in_turn(self.handle)(messages, replies)
         with self._node.operations.adding() as add:
             check = self._gate.check
             for number, (message, reply) in enumerate(zip(messages, replies, strict=True)):
                 try:
+                    if type(message) is ApplyChanges:
+                        self._add_changes(message, reply)
+                        continue
                     check(message.operation, message.size_bytes)
                     add(message.operation, reply, message.size_bytes)
                 except Overload:
@@ -110,6 +119,25 @@ class ContentService:
                 except Exception as error:
                     reply(error)
         return len(messages)
+
+    def _add_changes(self, changes: ApplyChanges, reply: Reply) -> None:
+        """Adds to the queue what the gate lets through. Errors: as of `handle`; then nothing is added."""
+        replies = answered_together(reply, len(changes.changes))
+        if self._gate.lets_through(changes):
+            self._node.operations.add_changes(changes, replies)
+            return
+        kept, kept_replies, refused = ApplyChanges(), [], []
+        for change, size_bytes, reply_one in zip(changes.changes, changes.sizes_bytes, replies, strict=True):
+            try:
+                self._gate.check(change, size_bytes)
+            except PaperwaspError as error:
+                refused.append((reply_one, error))
+            else:
+                kept.add(change, size_bytes)
+                kept_replies.append(reply_one)
+        self._node.operations.add_changes(kept, kept_replies)
+        for reply_one, refusal in refused:
+            reply_one(refusal)
 
     def resize(self, threads: int) -> None:
         """Has so many threads of the core for compiled plans from now on."""

@@ -88,6 +88,12 @@ class StoredDocument(NamedTuple):
         return self.lid == NO_LID
 
 
+def stored_value(id: str, timestamp_us: int, lid: int, fields: bytes, form: StoredForm = _WHOLE) -> bytes:
+    """A document as the store keeps it: the header, the id, the JSON of its fields."""
+    id_bytes = id.encode()
+    return _HEADER.pack(form, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
+
+
 class StoreWrites:
     """Puts and removes that are to be written together, in order."""
 
@@ -111,11 +117,15 @@ class StoreWrites:
         return self._made
 
     def put(self, gid: bytes, id: str, timestamp_us: int, lid: int, fields: bytes, form: StoredForm = _WHOLE) -> None:
-        id_bytes = id.encode()
-        value = _HEADER.pack(form, timestamp_us, lid, len(id_bytes)) + id_bytes + fields
-        (self._made or self._batch)[gid] = value
-        if len(value) >= limits.STORE_BLOB_BYTES:
-            self._large_bytes += len(value)
+        self.put_all([(gid, stored_value(id, timestamp_us, lid, fields, form))])
+
+    def put_all(self, stored: Sequence[tuple[bytes, bytes]]) -> None:
+        """Puts of (global id, `stored_value`)."""
+        batch = self._batch
+        for gid, value in stored:
+            batch[gid] = value
+            if len(value) >= limits.STORE_BLOB_BYTES:
+                self._large_bytes += len(value)
 
     def remove(self, gid: bytes, id: str, timestamp_us: int) -> None:
         """Leaves a tombstone, which says when."""

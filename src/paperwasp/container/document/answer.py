@@ -35,12 +35,12 @@ def document_response(
     headers: Mapping[str, str] = NO_HEADERS,
 ) -> Response:
     """`{"pathId", "id"}` and more members, JSON already: a stored document is shown without being parsed."""
-    return Response(status, document_json(request.raw_path, document_id)[:-1] + members + b"}", JSON, headers)
+    return Response(status, document_json(request.raw_path, document_id.text)[:-1] + members + b"}", JSON, headers)
 
 
-def document_json(raw_path: str, document_id: DocumentId) -> bytes:
+def document_json(raw_path: str, id_text: str) -> bytes:
     """`{"pathId", "id"}`."""
-    return orjson.dumps({"pathId": raw_path, "id": document_id.text})
+    return orjson.dumps({"pathId": raw_path, "id": id_text})
 
 
 def error_response(

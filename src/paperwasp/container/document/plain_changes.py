@@ -7,18 +7,29 @@ general way (`document.operation`), which gives the same for what is taken here,
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.container.document.operation import Call, route_of_change
 from paperwasp.container.document.request import DOCID, Options, plain_names, read_options
 from paperwasp.container.document.routes import Route, Routes
 from paperwasp.content.messages import ApplyRequest
+from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
+from paperwasp.document.plain_fields import PlainPut
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request
 from paperwasp.http.request_batch import RequestBatch
+
+
+class PlainCall(NamedTuple):
+    """A request that is right, as `operation.Call`, for a change that the core has read."""
+
+    change: PlainChange
+    address: str
+    """Of the content cluster."""
+    timeout_ms: float
 
 
 class PlainChanges:
@@ -29,14 +40,14 @@ class PlainChanges:
         self._known: Final[dict[tuple[str, str, str], _Alike | None]] = {}
         """By method, start of the path and query string; None: those go the general way."""
 
-    def read(self, request: Request) -> Call | None:
+    def read(self, request: Request) -> PlainCall | Call | None:
         """As `operation.read_call` reads the request; None where it is for the general way."""
         start, _, name = request.raw_path.partition(DOCID)
         key = (request.method, start, request.query)
         alike = self._known[key] if key in self._known else self._look_up(*key)
         return alike.read(name, request.body) if alike is not None and _is_plain(name) else None
 
-    def read_batch(self, batch: RequestBatch) -> list[Call]:
+    def read_batch(self, batch: RequestBatch) -> list[PlainCall | Call]:
         """As `read` of each of the first requests, up to one for the general way."""
         head = batch.head
         start = head.raw_path.removesuffix(DOCID)
@@ -44,7 +55,7 @@ class PlainChanges:
         alike = self._known[key] if key in self._known else self._look_up(*key)
         if alike is None or start == head.raw_path:
             return []
-        calls: list[Call] = []
+        calls: list[PlainCall | Call] = []
         for name, body in zip(batch.names, batch.bodies, strict=False):
             if not _is_plain(name) or (call := alike.read(name, body)) is None:
                 break
@@ -70,7 +81,7 @@ class PlainChanges:
         asks_more = options.dry_run or options.trace_level or options.condition
         if asks_more or not route.is_direct:
             return None
-        return (_Puts if method == "POST" else _Updates)(names, options, route)
+        return _Alike(method == "PUT", names, options, route)
 
 
 def _is_plain(name: str) -> bool:
@@ -81,38 +92,34 @@ def _is_plain(name: str) -> bool:
 class _Alike:
     """Requests that are alike."""
 
-    __slots__ = ("_create", "_names", "_options", "_plain", "_targets", "_type")
+    __slots__ = ("_address", "_id_start", "_is_update", "_names", "_options", "_route")
 
-    def __init__(self, names: tuple[str, str], options: Options, route: Route) -> None:
+    def __init__(self, is_update: bool, names: tuple[str, str], options: Options, route: Route) -> None:
+        self._is_update = is_update
         self._names = names
         self._options = options
-        self._create = bool(options.create)
-        self._plain = route.plain
-        self._type = route.type
-        self._targets = route.targets
+        self._route = route
+        namespace, document_type = names
+        start = f"id:{namespace}:{document_type}::"
+        self._id_start = start if start.isascii() and not options.create else ""
+        """How the ids begin; empty: no change of these is for the core."""
+        self._address = route.targets[0].address
 
-    def read(self, name: str, body: bytes) -> Call | None:
+    def read(self, name: str, body: bytes) -> PlainCall | Call | None:
         """The document's name as it is in the path; None where the body is not plain."""
-        raise NotImplementedError
-
-
-class _Puts(_Alike):
-    __slots__ = ()
-
-    def read(self, name: str, body: bytes) -> Call | None:
-        if (plain := self._plain.read_put(body)) is None:
+        start, plain, is_update = self._id_start, self._route.plain, self._is_update
+        if start and len(start) + len(name) <= limits.DOCUMENT_ID_BYTES:
+            read = plain.read_change(start, name, body, is_update)
+            if isinstance(read, PlainChange):
+                return PlainCall(read, self._address, self._options.timeout_ms)
+        else:
+            read = plain.read_update(body) if is_update else plain.read_put(body)
+        if read is None:
             return None
-        document_id = DocumentId(*self._names, name)
-        put = Put(document_id, plain.fields, None, self._create, plain.json, self._type)
-        return Call(document_id, self._targets, ApplyRequest(put, len(body)), self._options)
-
-
-class _Updates(_Alike):
-    __slots__ = ()
-
-    def read(self, name: str, body: bytes) -> Call | None:
-        if (plain := self._plain.read_update(body)) is None:
-            return None
-        document_id = DocumentId(*self._names, name)
-        update = Update(document_id, plain.updates, self._create, json=plain.json, read_as=self._type)
-        return Call(document_id, self._targets, ApplyRequest(update, len(body)), self._options)
+        document_id, create, type_ = DocumentId(*self._names, name), bool(self._options.create), self._route.type
+        operation: Put | Update
+        if isinstance(read, PlainPut):
+            operation = Put(document_id, read.fields, None, create, read.json, type_)
+        else:
+            operation = Update(document_id, read.updates, create, json=read.json, read_as=type_)
+        return Call(document_id, self._route.targets, ApplyRequest(operation, len(body)), self._options)

@@ -3,9 +3,9 @@
     send → gathered → sent when the event loop has handed over all that came together → a reply comes
                    → no room: in line → a reply comes, or a tick → sent in the order of coming
 
-What the sockets that were ready at once have brought is sent in one call, since waking the writer of a content cluster
-costs as much as an update does. Whoever waits is an `Asked` with a function that takes the answer: neither a task nor
-a future, and one timer for the deadlines of all.
+What the sockets that were ready at once have brought is sent in one call, plain changes as one message, since waking
+the writer of a content cluster costs as much as an update does. Whoever waits is an `Asked` with a function that takes
+the answer: neither a task nor a future, and one timer for the deadlines of all.
 
 A cluster refuses (Overload) what is more than its window of operations in flight. Then the operation waits here, and
 what comes after it for the same cluster waits behind it, so nothing is sent in another order than it came in. There is
@@ -24,14 +24,15 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, repeat
 from time import monotonic
 from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.cluster.messenger import Messenger, Reply
-from paperwasp.content.messages import ApplyRequest
+from paperwasp.content.messages import ApplyChanges, ApplyRequest
 from paperwasp.content.messages import Request as Message
+from paperwasp.core._core import PlainChange
 from paperwasp.errors import Overload, Timeout
 
 _LOG: Final = logging.getLogger("paperwasp.container")
@@ -40,6 +41,7 @@ _TRIED_AT_ONCE: Final = 16
 """How many of a line are sent in one call."""
 
 _LineKey = tuple[str, type]
+"""Address and kind of message; plain changes are in the line of other operations."""
 
 
 class Asked:
@@ -61,6 +63,11 @@ class Asked:
         self.is_over = False
         """Whether nobody waits any more. If it was not sent before, it must not be sent."""
 
+    @property
+    def count(self) -> int:
+        """How many requests wait for the answer."""
+        return 1
+
     def reply(self, answer: object) -> None:
         """What the cluster has answered, or an error."""
         if self._queue:
@@ -70,6 +77,36 @@ class Asked:
             take, self._take, self.message = self._take, _ignore, None  # the list of deadlines keeps it for a while
             try:
                 take(answer)
+            except Exception:  # a defect costs its own answer, and not those that come with it
+                _LOG.exception("an answer was lost")
+
+
+class AskedTogether(Asked):
+    """Plain changes, which are one message, and somebody who waits for the answer to each."""
+
+    __slots__ = ("_takers", "changes")
+
+    def __init__(self, queue: DocumentQueue, timeout_ms: float, deadline: float) -> None:
+        self.changes = ApplyChanges()
+        super().__init__(queue, self.changes, self._take_all, timeout_ms, deadline)
+        self._takers: list[Reply] = []
+
+    def add(self, change: PlainChange, size_bytes: int, take: Reply) -> None:
+        self.changes.add(change, size_bytes)
+        self._takers.append(take)
+
+    def has_room(self, timeout_ms: float) -> bool:
+        """Whether one more with this timeout may be added."""
+        return timeout_ms == self.timeout_ms and len(self._takers) < limits.CHANGES_TOGETHER
+
+    @property
+    def count(self) -> int:
+        return len(self._takers)
+
+    def _take_all(self, answer: Any) -> None:
+        for take, each in zip(self._takers, answer if isinstance(answer, list) else repeat(answer), strict=False):
+            try:
+                take(each)
             except Exception:  # a defect costs its own answer, and not those that come with it
                 _LOG.exception("an answer was lost")
 
@@ -90,7 +127,7 @@ class DocumentQueue:
         self._is_sending_soon = False
 
     def __len__(self) -> int:
-        """How many messages are in line."""
+        """How many requests are in line."""
         return self._length
 
     def send(self, address: str, message: Message, timeout_ms: float, take: Reply, since: float | None = None) -> Asked:
@@ -98,22 +135,27 @@ class DocumentQueue:
         with; Timeout; Overload where too much is in line. It must not raise. `since`: when the time began, by the
         monotonic clock; None: now."""
         asked = Asked(self, message, take, timeout_ms, (monotonic() if since is None else since) + timeout_ms / 1000)
-        self._gather((address, type(message)), [asked])
+        self._gathered_in((address, type(message))).append(asked)
+        self._deadlines.add(asked)
         return asked
 
-    def send_all(self, address: str, messages: Sequence[Message], timeout_ms: float, takes: Sequence[Reply]) -> None:
-        """As `send` of each, in order and now. All of them are of one kind; there is at least one."""
-        deadline = monotonic() + timeout_ms / 1000
-        both = zip(messages, takes, strict=True)
-        self._gather(
-            (address, type(messages[0])), [Asked(self, message, take, timeout_ms, deadline) for message, take in both]
-        )
+    def send_change(self, address: str, change: PlainChange, size_bytes: int, timeout_ms: float, take: Reply) -> None:
+        """As `send`, of a plain change that came in a body of this size."""
+        gathered = self._gathered_in((address, ApplyRequest))
+        last = gathered[-1] if gathered else None
+        if not isinstance(last, AskedTogether) or not last.has_room(timeout_ms):
+            last = AskedTogether(self, timeout_ms, monotonic() + timeout_ms / 1000)
+            gathered.append(last)
+            self._deadlines.add(last)
+        last.add(change, size_bytes, take)
 
-    def _gather(self, key: _LineKey, asked: Sequence[Asked]) -> None:
+    def _gathered_in(self, key: _LineKey) -> list[Asked]:
+        """What has been gathered of a line, to which the caller adds."""
         if not self._gathered:
             asyncio.get_running_loop().call_soon(self._send_gathered)
-        self._gathered.setdefault(key, []).extend(asked)
-        self._deadlines.add(asked)
+        if (gathered := self._gathered.get(key)) is None:
+            gathered = self._gathered[key] = []
+        return gathered
 
     async def ask(self, address: str, message: Message, timeout_ms: float, since: float | None = None) -> Any:
         """The answer. Errors: as `send` gives them. Who no longer awaits it has given it up."""
@@ -166,21 +208,22 @@ class DocumentQueue:
     def _join(self, key: _LineKey, asked: Asked) -> None:
         message = asked.message
         asked.since = monotonic()
-        asked.size_bytes = message.size_bytes if isinstance(message, ApplyRequest) else 0
+        asked.size_bytes = message.size_bytes if isinstance(message, ApplyRequest | ApplyChanges) else 0
         line = self._lines.get(key)
         try:
-            self._check_room(line, asked.since, asked.size_bytes)
+            self._check_room(line, asked)
         except Overload as error:
             asked.reply(error)
             return
         if line is None:
             line = self._lines[key] = deque()
         line.append(asked)
-        self._length += 1
+        self._length += asked.count
         self.size_bytes += asked.size_bytes
 
-    def _check_room(self, line: deque[Asked] | None, now: float, size_bytes: int) -> None:
-        if self._length >= limits.DOCUMENT_QUEUE_LENGTH:
+    def _check_room(self, line: deque[Asked] | None, new: Asked) -> None:
+        now, size_bytes = new.since, new.size_bytes
+        if self._length + new.count > limits.DOCUMENT_QUEUE_LENGTH:
             raise Overload(f"Rejecting execution due to overload: {self._length} requests already enqueued")
         if self.size_bytes > 0 and self.size_bytes + size_bytes > limits.DOCUMENT_QUEUE_BYTES:
             raise Overload(f"Rejecting execution due to overload: {self.size_bytes} bytes already enqueued")
@@ -202,7 +245,7 @@ class DocumentQueue:
         return True
 
     def _leave(self, asked: Asked) -> None:
-        self._length -= 1
+        self._length -= asked.count
         self.size_bytes -= asked.size_bytes
 
 
@@ -214,8 +257,8 @@ class _Deadlines:
         self._waiting: list[Asked] = []
         self._is_ticking = False
 
-    def add(self, asked: Sequence[Asked]) -> None:
-        self._waiting.extend(asked)
+    def add(self, asked: Asked) -> None:
+        self._waiting.append(asked)
         if not self._is_ticking:
             self._is_ticking = True
             asyncio.get_running_loop().call_later(_TICK_SECONDS, self._tick)

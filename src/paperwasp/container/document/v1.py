@@ -39,7 +39,7 @@ from paperwasp.container.document.answer import (
 from paperwasp.container.document.decoded import DecodedPuts
 from paperwasp.container.document.many import ManyDocuments
 from paperwasp.container.document.operation import METHODS, Call, read_call
-from paperwasp.container.document.plain_changes import PlainChanges
+from paperwasp.container.document.plain_changes import PlainCall, PlainChanges
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
@@ -48,6 +48,8 @@ from paperwasp.container.document.turns import Turn, Turns
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
+from paperwasp.core._core import PlainChange
+from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
@@ -109,8 +111,8 @@ class DocumentApi:
 
     def begin(self, request: Request) -> Begun:
         """As `handle`; where one content cluster is asked for one document, no task waits for the answer."""
-        if self._plain_changes is not None and (call := self._plain_changes.read(request)) is not None:
-            return self._ask_one(request, call)
+        if self._plain_changes is not None and (plain := self._plain_changes.read(request)) is not None:
+            return self._ask_one(request, plain) if isinstance(plain, Call) else self._ask_change(request, plain)
         if self._routes is not None and self._routes.slow_types and (slow := _slow_id(request, self._routes)):
             return self._begin_beside(request, slow)
         if is_large(request):
@@ -125,10 +127,14 @@ class DocumentApi:
         calls = [] if self._plain_changes is None else self._plain_changes.read_batch(batch)
         if calls:
             batch.content_type = JSON
-            asking, first = _AskingTogether(batch, calls), calls[0]
-            takes = [partial(asking.take, number) for number in range(len(calls))]
-            messages = [call.message for call in calls]
-            self.queue.send_all(first.targets[0].address, messages, first.options.timeout_ms, takes)
+            asking = _AskingTogether(batch, calls)
+            for number, call in enumerate(calls):
+                take = partial(asking.take, number)
+                if isinstance(call, Call):
+                    self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, take)
+                else:
+                    size_bytes = len(batch.bodies[number])
+                    self.queue.send_change(call.address, call.change, size_bytes, call.timeout_ms, take)
         return len(calls)
 
     async def _begin_large(self, request: Request) -> Answer | PendingAnswer:
@@ -150,6 +156,11 @@ class DocumentApi:
         asking = _Asking(request, call)
         self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
         return asking
+
+    def _ask_change(self, request: Request, call: PlainCall) -> PendingAnswer:
+        changing, (change, address, timeout_ms) = _Changing(request, call.change), call
+        self.queue.send_change(address, change, len(request.body), timeout_ms, changing.take)
+        return changing
 
     async def _begin_beside(self, request: Request, document_id: str) -> Answer | PendingAnswer:
         """Reads the request on a thread, and sends it behind the changes of the same document that came before."""
@@ -256,7 +267,7 @@ class _AskingTogether:
 
     __slots__ = ("_batch", "_calls")
 
-    def __init__(self, batch: RequestBatch, calls: Sequence[Call]) -> None:
+    def __init__(self, batch: RequestBatch, calls: Sequence[PlainCall | Call]) -> None:
         self._batch = batch
         self._calls = calls
 
@@ -264,11 +275,36 @@ class _AskingTogether:
         """Gives the answer to the request of that number by what the content cluster has answered, or by an error."""
         batch, call = self._batch, self._calls[number]
         if isinstance(found, Outcome) and found.refusal is None:
-            batch.succeed(number, document_json(batch.head.raw_path + batch.names[number], call.id))
+            id_text = call.id.text if isinstance(call, Call) else call.change.id
+            batch.succeed(number, document_json(batch.head.raw_path + batch.names[number], id_text))
             return
-        asking = _Asking(batch.request(number), call)
+        request = batch.request(number)
+        asking = _Asking(request, call) if isinstance(call, Call) else _Changing(request, call.change)
         asking.hand_to(partial(batch.answer, number))
         asking.take(found)
+
+
+class _Changing(PendingAnswer):
+    """The answer to a request for a plain change, which one content cluster has been asked for."""
+
+    __slots__ = ("_change", "_request")
+
+    def __init__(self, request: Request, change: PlainChange) -> None:
+        super().__init__()
+        self._request = request
+        self._change = change
+
+    def take(self, found: Any) -> None:
+        """Gives the answer by what the content cluster has answered, or by an error."""
+        request, change = self._request, self._change
+        if isinstance(found, Outcome):
+            found = None if found.refusal is None else error_of(found.refusal)
+        if found is None:
+            self.give(Response(200, document_json(request.raw_path, change.id), JSON, NO_HEADERS))
+        elif isinstance(found, PaperwaspError):
+            self.give(error_response(request, found, DocumentId.parse(change.id)))
+        else:  # a defect
+            self.give(found)
 
 
 async def _answer_many(request: Request, many: ManyDocuments) -> Answer:
