@@ -108,6 +108,7 @@ def test_names_are_written_as_json() -> None:
 
 def test_what_there_is_no_room_for_waits_in_line_and_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "DOCUMENT_QUEUE_LENGTH", 1)
+    monkeypatch.setattr(limits, "CHANGES_TOGETHER", 1)
 
     def act(cluster: FakeCluster) -> None:
         (address,) = {address for address, _ in cluster.sent}
@@ -120,7 +121,8 @@ def test_what_there_is_no_room_for_waits_in_line_and_too_much_is_refused(monkeyp
     assert [answer.status for answer in answers] == [200, 200, 200, 429]
 
 
-def test_the_time_of_a_request_is_kept() -> None:
+def test_the_time_of_a_request_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHANGES_TOGETHER", 1)
     answers = compare(puts(["1", "2"], "timeout=10ms"), 100, lambda cluster: cluster.answer(cluster.sent[0][0]))
     assert [answer.status for answer in answers] == [200, 504]
 
