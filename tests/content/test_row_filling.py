@@ -4,17 +4,28 @@ and new rows."""
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Event
 from types import MappingProxyType
+from typing import Any, Final
 
+import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.content.messages import ApplyChanges
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
+from paperwasp.core._core import PlainChange
+from paperwasp.document.operations import Outcome
+from paperwasp.document.plain_fields import PlainFields
+from paperwasp.store.document_store import DocumentStore
 from paperwasp.store.row_store import RowStore
-from tests.content.nodes import MUSIC, SCHEMAS, doc_id, put, remove, start, started, update
+from tests.content.nodes import MUSIC, SCHEMAS, TestNode, doc_id, put, remove, start, started, update
 from tests.content.row_checks import check_rows, fill_rows
+
+PLAIN: Final = PlainFields(SCHEMAS["music"].document)
 
 
 def names_with_rows(node: ContentNode) -> list[str]:
@@ -50,6 +61,61 @@ def test_filling_leaves_the_cache_of_the_store_alone(tmp_path: Path) -> None:
         assert store.cache_bytes() == before
         assert check_rows(node.node.reader.view(), whole=True) == 500  # reads the same documents to show them
         assert store.cache_bytes() > before
+
+
+def plain(name: str, **fields: object) -> PlainChange:
+    found = PLAIN.read_change("id:n:music::", name, orjson.dumps({"fields": fields}), False)
+    assert isinstance(found, PlainChange)
+    return found
+
+
+def apply_plain(node: TestNode, *puts: PlainChange) -> None:
+    changes = ApplyChanges()
+    for change in puts:
+        changes.add(change, 1)
+    answers: list[Any] = []
+    done = Event()
+
+    def take(answer: object) -> None:
+        answers.append(answer)
+        if len(answers) == len(puts):
+            done.set()
+
+    operations = node.node.operations
+    with operations.adding():
+        operations.add_changes(changes, [take] * len(puts))
+    assert done.wait(60) and all(isinstance(answer, Outcome) for answer in answers)
+
+
+def test_plain_puts_are_added_without_reading_them_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    multi_get = DocumentStore.multi_get
+
+    def counted(self: DocumentStore, gids: Sequence[bytes], in_passing: bool = False) -> Any:
+        read.append(len(gids))
+        return multi_get(self, gids, in_passing)
+
+    with started(tmp_path) as node:
+        apply_plain(node, *(plain(str(k), title=f'"word" {k}', year=k) for k in range(300)))
+        node.apply(put("x", "book", pages=3), put(5, title="again"), remove(7), update(8, year=1))
+        apply_plain(node, plain("9", title="again"), plain("y", year=1))
+        with monkeypatch.context() as patched:
+            patched.setattr(DocumentStore, "multi_get", counted)
+            fill_rows(node.node)
+        assert sum(read) == 2  # the others were no plain puts
+        assert check_rows(node.node.reader.view(), whole=True) == 300
+        assert node.node.reader.view().rows.noted(0, 304) == [None] * 304
+
+
+def test_few_bytes_of_puts_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ROW_NOTED_BYTES", 100)
+    with started(tmp_path) as node:
+        for name in "abcdef":
+            apply_plain(node, plain(name, title="t" * 20))
+        noted = [put is not None for put in node.node.reader.view().rows.noted(0, 7)]
+        assert noted == [False, False, False, True, True, True, False]
+        fill_rows(node.node)
+        assert check_rows(node.node.reader.view(), whole=True) == 6
 
 
 def test_a_few_documents_are_added_when_no_more_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,6 +290,7 @@ class _Batch:
             plain = [entry for _, entry, _, _ in run if isinstance(entry, PlainChange)]
             if len(plain) == len(run) and not kind.languages:
                 self._append_rows(document_type, plain)
+                self._state.rows.note(first, plain)
                 self._give_lids(_core.rows_of(plain, first, StoredForm.WHOLE))
             else:
                 general = [_general(row) for row in run]

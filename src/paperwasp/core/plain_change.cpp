@@ -133,6 +133,7 @@ void bind_plain_change(nb::module_& m) {
         .def_ro("is_update", &PlainChange::is_update)
         .def_rw("timestamp_us", &PlainChange::timestamp_us)
         .def_prop_ro("body", [](const PlainChange& change) { return bytes_of(change.values.json); })
+        .def_prop_ro("body_bytes", [](const PlainChange& change) { return change.values.json.size(); })
         .def_prop_ro("fields", [](const PlainChange& change) { return change.values.dict(); })
         .def("get", &get, nb::arg("name"));
     m.def("rows_of", &rows_of, nb::arg("puts"), nb::arg("first_lid"), nb::arg("form"));

@@ -7,6 +7,7 @@
 
 #include "arrays.hpp"
 #include "lz4.hpp"
+#include "plain_change.hpp"
 #include "xxh3.hpp"
 
 namespace paperwasp {
@@ -88,6 +89,11 @@ Documents documents_of(const nb::sequence& documents) {
     for (nb::handle each : documents) {
         found.emplace_back();
         if (each.is_none()) continue;
+        if (const PlainChange* const put = plain_change_of(each); put != nullptr) {
+            found.back() = {put->id, put->values.json};
+            if (put->id.size() > MOST_ID_BYTES || put->values.json.size() > MOST_JSON_BYTES) found.back() = {};
+            continue;
+        }
         const auto pair = nb::cast<nb::tuple>(each);
         if (pair.size() != 2) throw nb::value_error("a document is its id and its JSON");
         const auto id = nb::cast<nb::bytes>(pair[0]), json = nb::cast<nb::bytes>(pair[1]);
@@ -214,7 +220,7 @@ void bind_row_files(nb::module_& m) {
         .def("records", &live_records, nb::arg("first"), nb::arg("end"), nb::arg("live"), "Those records.")
         .def("is_whole", &is_whole, "Whether all records are as they were written.");
     m.def("pack_rows", &pack_rows, nb::arg("documents"),
-          "(bytes of each record, the records) of documents: each (id, JSON), or None for a row without one. Twin:"
+          "(bytes of each record, the records) of documents: each (id, JSON) or a plain put, or None for a row without one. Twin:"
           " paperwasp.core.row_files");
 }
 

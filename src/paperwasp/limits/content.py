@@ -29,6 +29,8 @@ ROW_CHUNK_BYTES: Final = 8 * 1024 * 1024
 """Bytes of JSON that end such a chunk earlier."""
 ROW_CHUNK_LEAST: Final = 1024
 """New documents that are added to the row store while others come; fewer only when no more have come for a while."""
+ROW_NOTED_BYTES: Final = 16 * 1024 * 1024
+"""JSON of puts that are kept in memory until they are in the row store; of those before them it is read again."""
 GRAPH_LINKS: Final = 1024
 """The most links of a node in a graph over vectors, by the schema: the kernel makes no graph with more."""
 GRAPH_EXPLORED_LEAST: Final = 100

@@ -7,17 +7,19 @@ others, and whoever owns the store adds what is missing. A reader that does not 
 A row never changes: what is changed in place is in columns, and a document that is put again gets another row. So
 `rows` may be of any moment after a view was published: it answers that view the same, or does not have the row.
 
-One thread opens and adds; any may read `rows`, which is one reference.
+One thread opens and adds, another notes what has just been put; any may read `rows`, which is one reference.
 """
 
 from __future__ import annotations
 
 import mmap
 import struct
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -26,6 +28,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.records import dataclass
 
 _HEADER: Final = struct.Struct("<8sIIQI")
@@ -79,6 +82,10 @@ class RowStore:
         """What can be read now."""
         self.limit = 0
         """Rows from here on have not been added."""
+        self._noted: deque[tuple[int, Sequence[PlainChange]]] = deque()
+        """Runs of puts by their first row, in order."""
+        self._noted_bytes = 0
+        self._noting = Lock()
 
     def open(self, gids: Gids) -> None:
         """Takes over the files that are there, where they are whole and the rows that they name have these gids. Done
@@ -96,7 +103,30 @@ class RowStore:
             if path not in kept:
                 path.unlink(missing_ok=True)
 
-    def add(self, documents: Sequence[RowDocument | None], gids: Gids, live: Bitmap) -> None:
+    def note(self, first: int, puts: Sequence[PlainChange]) -> None:
+        """Keeps puts with rows from `first` on, as long as they are of the last few: whoever adds rows need not read
+        them from the document store."""
+        with self._noting:
+            self._noted.append((first, puts))
+            self._noted_bytes += _size_bytes(puts)
+            while self._noted_bytes > limits.ROW_NOTED_BYTES:
+                self._forget_first()
+
+    def noted(self, first: int, end: int) -> list[PlainChange | None]:
+        """The puts of these rows; None where there is none that is noted."""
+        found: list[PlainChange | None] = [None] * (end - first)
+        with self._noting:
+            for base, puts in self._noted:
+                start, stop = max(first, base), min(end, base + len(puts))
+                if start < stop:
+                    found[start - first : stop - first] = puts[start - base : stop - base]
+        return found
+
+    def _forget_first(self) -> None:
+        _, puts = self._noted.popleft()
+        self._noted_bytes -= _size_bytes(puts)
+
+    def add(self, documents: Sequence[RowDocument | PlainChange | None], gids: Gids, live: Bitmap) -> None:
         """Adds the documents of the next rows; None for a row without one, or whose document is not to be read here.
 
         `gids` are those of all rows, and `live` says which rows have to stay in files that are merged. Errors: OSError
@@ -125,6 +155,9 @@ class RowStore:
     def _publish(self, files: tuple[_File, ...]) -> None:
         rows = _core.RowFiles([file.content for file in files])
         self._files, self.limit, self.rows = files, files[-1].limit, rows
+        with self._noting:
+            while self._noted and self._noted[0][0] + len(self._noted[0][1]) <= self.limit:
+                self._forget_first()
 
     def _written(self, base: int, lengths: NDArray[np.uint32], records: Iterable[bytes], gids: Gids) -> _File:
         limit = base + len(lengths)
@@ -144,6 +177,10 @@ class RowStore:
                 new.unlink(missing_ok=True)
             raise
         return _File(path, base, limit, _mapped(path))
+
+
+def _size_bytes(puts: Sequence[PlainChange]) -> int:
+    return sum(put.body_bytes for put in puts)
 
 
 NO_ROWS: Final = RowStore(Path())
