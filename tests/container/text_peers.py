@@ -75,6 +75,7 @@ WORDS = (
         "naïve",
     ),
     *("der", "und", "nicht", "les", "dans"),
+    *("поезда", "Поезд", "синий", "τρένο", "μπλε", "קטר", "قطار", "tàu", "青い電車", "电车", "기차가"),
     *("a", "the", "of", "in", "the", "the", "of", "a", "in"),
 )
 FILTERS = (
@@ -216,6 +217,12 @@ def text(choice: random.Random, words: int) -> str:
     return " ".join(word(choice) for _ in range(choice.randint(1, words)))
 
 
+def quoted(choice: random.Random) -> str:
+    """A text some of whose words are to stand next to each other."""
+    parts = [text(choice, 3) if choice.random() < 0.5 else f'"{text(choice, 4)}"' for _ in range(choice.randint(1, 3))]
+    return choice.choice((" ", " ", " ", "  ", "")).join(parts)
+
+
 def word(choice: random.Random) -> str:
     return choice.choice((*WORDS, f"w{int(choice.paretovariate(0.6)) % 500}"))
 
@@ -255,7 +262,7 @@ def query(choice: random.Random) -> dict[str, object]:
     parts: dict[str, object] = {
         "yql": f"select {choice.choice(('*', '*', '*', 'title, year', 'year, name'))} from music where "
         + " and ".join(["userQuery()", *filters]),
-        "query": text(choice, 5) if choice.random() < 0.8 else odd,
+        "query": choice.choice((text(choice, 5),) * 6 + (quoted(choice), quoted(choice), odd, odd)),
         "type": choice.choice(("any", "all", "phrase", "weakAnd", "weakAnd", "web")),
         "ranking": ranking,
         "default-index": index,

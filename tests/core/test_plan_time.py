@@ -51,6 +51,7 @@ def searched() -> Searched:
         alone = (1.0, 0.5, 1, [(0, [term], DOCUMENTS)])
         snapshot.add_word("first", f"w{term}", 100, [alone])
         in_both = [(0, [term], DOCUMENTS), (OTHER, [term], DOCUMENTS)]
+        snapshot.add_word("first in phrases", f"w{term}", 0, [alone])
         snapshot.add_word("both", f"w{term}", 100, [(1.0, 0.5, 1, in_both)])
         snapshot.add_word("pieces", f"w{term}", 100, [alone, (1.0, 0.5, 1, [(0, [(term + 1) % TERMS], DOCUMENTS)])])
         snapshot.add_word("joined", f"w{term}", 100, [(1.0, 0.5, 2, [(0, [term, (term + 1) % TERMS], DOCUMENTS)])])
@@ -68,7 +69,7 @@ def native(weights: tuple[float, float, float] = (1.0, 1.0, 0.0)) -> Any:
 def plan(index: str, composite: str, native: Any = None, fields: tuple[str, ...] = ("first",)) -> _core.Plan:
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
-    return _core.Plan([index], composite, 100, ranked, native, None, form, TERMS, 64)
+    return _core.Plan([index], f"{index} in phrases", composite, 100, ranked, native, None, form, TERMS, 64)
 
 
 WORDS = " ".join(f"w{number}" for number in range(TERMS))

@@ -322,6 +322,7 @@ class Plan:
     def __init__(
         self,
         indexes: Sequence[str],
+        phrase_index: str,
         composite: str,
         target_hits: int,
         fields: Sequence[tuple[str, float, float, float]],
@@ -344,7 +345,7 @@ class Plan:
         attribute: float,
         vector: bytes,
         near: tuple[int, int, int, bool, bool, float, float] | None,
-    ) -> PlanRun | list[tuple[int, str]] | None: ...
+    ) -> PlanRun | list[tuple[int, bool, str]] | None: ...
 
 class PlanRun:
     def run(self) -> None: ...

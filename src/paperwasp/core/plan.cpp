@@ -19,6 +19,8 @@ constexpr uint64_t ROOM_OF_HIT = 1024;  // bytes, about
 constexpr size_t MOST_PHRASE_WORDS = 5;    // in longer ones, words that repeat are looked at
 constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
 
+constexpr double WEAK_SCORE_OF_IDF = 1e8;  // in millionths, for a weight of 100
+
 constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
 
 // About how many nanoseconds a posting takes that is ranked by nativeRank.
@@ -36,6 +38,13 @@ double significance(uint64_t documents, uint64_t frequency) {
     if (documents == 0) return 0.5;
     const double share = std::min(std::max(static_cast<double>(frequency) / static_cast<double>(documents), LEAST_SHARE), 1.0);
     return 0.5 + 0.5 * std::log(share) / std::log(LEAST_SHARE);
+}
+
+// What a term without annotations scores in a weakAnd, as operators/weak_and.py has it.
+int64_t weak_score(uint64_t documents, uint64_t frequency) {
+    const double total = static_cast<double>(documents + 1), within = static_cast<double>(std::max<uint64_t>(frequency, 1));
+    const double idf = std::log1p((total - within + 0.5) / (within + 0.5));
+    return std::clamp(static_cast<int64_t>(WEAK_SCORE_OF_IDF * idf) + 1, int64_t{0}, MOST_WEAK_SCORE);
 }
 
 // Whether a word of several parts has one that is more than a term in some field.
@@ -63,22 +72,24 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 
 }  // namespace
 
-PlanRun::Taken PlanRun::take_words(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown) {
+PlanRun::Taken PlanRun::take_terms(const std::vector<TextTerm>& terms, std::vector<UnknownWord>& unknown) {
     std::shared_ptr<const Words> known;
-    for (size_t i = 0; i < words.size(); ++i) {
-        if (words[i].size() > plan_.most_characters) return Taken::GENERAL_WAY;
+    for (size_t i = 0; i < terms.size(); ++i) {
+        for (const std::string_view word : terms[i])
+            if (word.size() > plan_.most_characters) return Taken::GENERAL_WAY;
         const size_t index = plan_.indexes.size() > 1 ? i : 0;
-        if (index > 0 || !known) known = snapshot_.words(plan_.indexes[index]);
-        std::shared_ptr<const Word> word = known->find(words[i]);
-        if (!word)
-            unknown.emplace_back(index, words[i]);
-        else if (word->parts.empty() || has_phrase_in_part(*word))
-            return Taken::GENERAL_WAY;
-        else
-            words_.push_back(std::move(word));
+        std::shared_ptr<const Word> word;
+        if (terms[i].size() > 1) {
+            word = phrase_of(terms[i], unknown);
+        } else {
+            if (index > 0 || !known) known = snapshot_.words(plan_.indexes[index]);
+            word = known->find(terms[i][0]);
+            if (!word) unknown.emplace_back(index, false, terms[i][0]);
+        }
+        if (word && (word->parts.empty() || has_phrase_in_part(*word))) return Taken::GENERAL_WAY;
+        if (word) words_.push_back(std::move(word));
     }
     if (!unknown.empty() || !has_fields()) return Taken::UNKNOWN;
-    if (plan_.composite == Plan::Composite::PHRASE && !join_phrase()) return Taken::GENERAL_WAY;
     all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
     const bool is_ready = plan_.native ? add_native() : add_terms();
     return is_ready ? Taken::READY : Taken::GENERAL_WAY;
@@ -93,32 +104,41 @@ PlanRun::Taken PlanRun::take_vector(std::string_view vector, const NearSearch& s
     return Taken::READY;
 }
 
-// Makes one word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
-// False: the general steps see more in it.
-bool PlanRun::join_phrase() {
-    if (words_.size() < 2 || words_.size() > MOST_PHRASE_WORDS) return false;
-    WordPart joined = words_[0]->parts[0];
-    for (size_t i = 0; i < words_.size(); ++i) {
-        const auto& parts = words_[i]->parts;
-        if (parts.size() != 1 || parts[0].matches.size() != joined.matches.size()) return false;
-        for (size_t j = 0; i > 0 && j < joined.matches.size(); ++j) {
+// One word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
+// Nothing if one of them is unknown. Without parts: the general steps see more in it.
+std::shared_ptr<const Word> PlanRun::phrase_of(const TextTerm& term, std::vector<UnknownWord>& unknown) const {
+    static const auto OTHER = std::make_shared<const Word>();
+    if (term.size() > MOST_PHRASE_WORDS) return OTHER;
+    const std::shared_ptr<const Words> known = snapshot_.words(plan_.phrase_index);
+    WordPart joined{};
+    bool is_known = true;
+    for (size_t i = 0; i < term.size(); ++i) {
+        const std::shared_ptr<const Word> word = known->find(term[i]);
+        if (!word) unknown.emplace_back(0, true, term[i]);
+        is_known &= word != nullptr;
+        if (!is_known) continue;
+        if (word->parts.size() != 1) return OTHER;
+        const std::vector<WordMatch>& matches = word->parts[0].matches;
+        if (i == 0) joined = word->parts[0];
+        if (matches.size() != joined.matches.size()) return OTHER;
+        for (size_t j = 0; i > 0 && j < matches.size(); ++j) {
             WordMatch& to = joined.matches[j];
-            const WordMatch& from = parts[0].matches[j];
-            if (from.field != to.field) return false;
-            to.terms.insert(to.terms.end(), from.terms.begin(), from.terms.end());
-            to.frequency = std::min(to.frequency, from.frequency);
+            if (matches[j].field != to.field) return OTHER;
+            to.terms.insert(to.terms.end(), matches[j].terms.begin(), matches[j].terms.end());
+            to.frequency = std::min(to.frequency, matches[j].frequency);
         }
     }
+    if (!is_known) return nullptr;
     uint64_t frequency = 0;
     for (WordMatch& match : joined.matches) {
         frequency += match.frequency;
-        joined.length = std::max({joined.length, static_cast<uint32_t>(words_.size()), static_cast<uint32_t>(match.terms.size())});
+        joined.length = std::max({joined.length, static_cast<uint32_t>(term.size()), static_cast<uint32_t>(match.terms.size())});
         if (std::find(match.terms.begin(), match.terms.end(), NOWHERE) != match.terms.end()) match.terms = {NOWHERE};
     }
-    joined.idf = inverse_document_frequency(snapshot_.documents, std::min(frequency, snapshot_.documents));
-    joined.significance = significance(snapshot_.documents, std::min(frequency, snapshot_.documents));
-    words_ = {std::make_shared<const Word>(Word{{}, 1, {std::move(joined)}})};
-    return true;
+    frequency = std::min(frequency, snapshot_.documents);
+    joined.idf = inverse_document_frequency(snapshot_.documents, frequency);
+    joined.significance = significance(snapshot_.documents, frequency);
+    return std::make_shared<const Word>(Word{{}, weak_score(snapshot_.documents, frequency), {std::move(joined)}});
 }
 
 bool PlanRun::has_fields() const {

@@ -18,12 +18,14 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "page.hpp"
 #include "plan_finds.hpp"
 #include "plan_native.hpp"
+#include "plan_text.hpp"
 #include "snapshot.hpp"
 #include "top_k.hpp"
 #include "weak_and.hpp"
@@ -41,6 +43,7 @@ struct Plan {
     enum class Composite { ANY, ALL, WEAK, PHRASE, NEAR };
 
     std::vector<std::string> indexes;  // of each word, with its language; one: of all words
+    std::string phrase_index;          // of words next to each other
     Composite composite = Composite::ANY;
     uint32_t target_hits = 0;  // of a weakAnd
     std::vector<PlanField> fields;
@@ -51,7 +54,8 @@ struct Plan {
     std::optional<PageForm> form;  // nothing: all hits are left
 };
 
-using UnknownWord = std::pair<size_t, std::string>;  // the number of its index, and the word
+// A word that a snapshot does not know: the number of its index, whether it stands next to others, and the word.
+using UnknownWord = std::tuple<size_t, bool, std::string>;
 
 class PlanRun {
   public:
@@ -66,9 +70,9 @@ class PlanRun {
 
     enum class Taken { READY, UNKNOWN, GENERAL_WAY };
 
-    // Takes the words of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, each with the number of its
-    // index, or the plan's fields. GENERAL_WAY: the request cannot be run here.
-    Taken take_words(const std::vector<std::string_view>& words, std::vector<UnknownWord>& unknown);
+    // Takes the terms of the request. UNKNOWN: the snapshot does not know yet what the words in `unknown` are, or the plan's fields.
+    // GENERAL_WAY: the request cannot be run here.
+    Taken take_terms(const std::vector<TextTerm>& terms, std::vector<UnknownWord>& unknown);
 
     // Takes the vector of the request.
     Taken take_vector(std::string_view vector, const NearSearch& search);
@@ -118,7 +122,7 @@ class PlanRun {
         const Word* whole = nullptr;            // in place of these: a word of several parts
     };
 
-    bool join_phrase();
+    std::shared_ptr<const Word> phrase_of(const TextTerm& term, std::vector<UnknownWord>& unknown) const;
     void add_children();
     bool add_native();
     bool add_terms();

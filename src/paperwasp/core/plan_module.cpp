@@ -70,12 +70,13 @@ NearForm near_of(const NearTuple& given) {
     throw nb::value_error("no such distance metric");
 }
 
-void make_plan(Plan* self, std::vector<std::string> indexes, const std::string& composite, uint32_t target_hits,
+void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_index, const std::string& composite, uint32_t target_hits,
                const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
                const std::optional<PageForm>& form, size_t most_words, size_t most_characters) {
     if (indexes.empty() != near.has_value()) throw nb::value_error("words have an index");
     new (self) Plan();
     self->indexes = std::move(indexes);
+    self->phrase_index = std::move(phrase_index);
     self->composite = composite_of(composite);
     self->target_hits = target_hits;
     if (native) self->native = native_of(*native);
@@ -93,13 +94,22 @@ void make_plan(Plan* self, std::vector<std::string> indexes, const std::string& 
 // A text, or its words, one for each index of the plan.
 using TextOrWords = std::variant<std::string_view, std::vector<std::string_view>>;
 
+std::vector<TextTerm> terms_of(const Plan& plan, const TextOrWords& text) {
+    const auto* const words = std::get_if<std::vector<std::string_view>>(&text);
+    if (words == nullptr) return plain_terms(std::get<std::string_view>(text), plan.composite == Plan::Composite::PHRASE);
+    if (words->size() != plan.indexes.size()) throw nb::value_error("a word for each index");
+    std::vector<TextTerm> terms;
+    for (const std::string_view word : *words) terms.push_back({word});
+    return terms;
+}
+
 // limit, count, explore, whether it is searched with the filter, and by the filter first, exploration, slack
 using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
 
-// Takes the words of a request, or its vector.
-PlanRun::Taken take_values(PlanRun& run, const std::vector<std::string_view>& words, const nb::bytes& vector,
+// Takes the terms of a request, or its vector.
+PlanRun::Taken take_values(PlanRun& run, const std::vector<TextTerm>& terms, const nb::bytes& vector,
                            const std::optional<SearchTuple>& near, std::vector<UnknownWord>& unknown) {
-    if (!near) return run.take_words(words, unknown);
+    if (!near) return run.take_terms(terms, unknown);
     const auto [limit, count, explore, uses_filter, filter_first, exploration, slack] = *near;
     return run.take_vector({vector.c_str(), vector.size()}, {limit, count, explore, uses_filter, filter_first, exploration, slack});
 }
@@ -109,12 +119,11 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
                   uint32_t offset, int64_t match_end_ns, int64_t end_ns, const std::optional<In<uint64_t>>& accept, double attribute,
                   const nb::bytes& vector, const std::optional<SearchTuple>& near) {
     const Plan& plan = nb::cast<const Plan&>(plan_object);
-    const bool is_phrase = plan.composite == Plan::Composite::PHRASE;
-    const auto* const given = std::get_if<std::vector<std::string_view>>(&text);
-    const std::vector<std::string_view> words = given != nullptr ? *given : plain_words(std::get<std::string_view>(text), is_phrase);
-    if (given != nullptr && words.size() != plan.indexes.size()) throw nb::value_error("a word for each index");
+    const std::vector<TextTerm> terms = terms_of(plan, text);
+    size_t words = 0;
+    for (const TextTerm& term : terms) words += term.size();
     if (near.has_value() != plan.near.has_value()) throw nb::value_error("how a graph is searched, of a plan that searches one");
-    if (hits == 0 || words.size() > plan.most_words || words.empty() != plan.near.has_value()) return nb::none();
+    if (hits == 0 || words > plan.most_words || (words == 0) != plan.near.has_value()) return nb::none();
     auto run =
         std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
@@ -124,7 +133,7 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
         run->look_within(*accept, attribute);
     }
     std::vector<UnknownWord> unknown;
-    switch (take_values(*run, words, vector, near, unknown)) {
+    switch (take_values(*run, terms, vector, near, unknown)) {
         case PlanRun::Taken::UNKNOWN:
             return nb::cast(unknown);
         case PlanRun::Taken::GENERAL_WAY:
@@ -151,8 +160,9 @@ nb::list left_of(const PlanRun& self) {
 
 void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
-        .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("composite"), nb::arg("target_hits"), nb::arg("fields"),
-             nb::arg("native").none(), nb::arg("near").none(), nb::arg("form").none(), nb::arg("most_words"), nb::arg("most_characters"))
+        .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("phrase_index"), nb::arg("composite"), nb::arg("target_hits"),
+             nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("form").none(), nb::arg("most_words"),
+             nb::arg("most_characters"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

@@ -7,8 +7,9 @@
 The core runs each in one call. A template has a plan if the general steps would go one way with every text: words, any,
 all or the best of which match, ranked by a sum of bm25 features or by nativeRank, or what is near (`compiled_near`);
 and shown as documents are stored, or attributes alone.
-What a word is in a view is found by the general planning, and kept in the view's snapshot. The general steps are the
-specification: the answers are the same bytes.
+What a word is in a view is found by the general planning, and kept in the view's snapshot. A text in which another
+language is detected has a plan of that language. The general steps are the specification: the answers are the same
+bytes.
 """
 
 from __future__ import annotations
@@ -85,8 +86,6 @@ class _Compiled(NamedTuple):
     """Those that are ranked by."""
     native: NativeFeature | None
     """What ranks in place of BM25."""
-    detects_language: bool
-    """Whether the text may be in another language than the plan's."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
     step: PageStep
@@ -100,7 +99,8 @@ class CompiledQueries:
 
     def __init__(self, served: ServedSchemas) -> None:
         self._served = served
-        self._known: dict[int, _Compiled | None] = {}
+        self._known: dict[tuple[int, str], _Compiled | None] = {}
+        """By the template's number, and the language that was detected in the text."""
         self._pages = served.pages
         """Those of the schemas that the plans were compiled for."""
 
@@ -109,14 +109,15 @@ class CompiledQueries:
         if self._served.pages is not self._pages:
             self._known.clear()
             self._pages = self._served.pages
-        compiled = self._known.get(query.template.number, ...)
+        template, language = query.template, ""
+        if template.detects_language and (found := detect_all([query.text])):
+            language = found[0]
+        compiled = self._known.get((template.number, language), ...)
         if compiled is ...:
-            compiled = self._compile(view, query.template)
+            compiled = self._compile(view, template, language)
         if compiled is None or query.deadline_ns <= now_ns:
             return None
         if view.schemas.get(compiled.document_type) is not compiled.schema:
-            return None
-        if compiled.detects_language and detect_all([query.text]):  # then its words have other stems
             return None
         known = known_words(view, compiled.document_type)
         snapshot = known.snapshot
@@ -124,10 +125,10 @@ class CompiledQueries:
             snapshot = known.snapshot = _snapshot_of(view, known)
         accept, attribute, near = None, 0.0, None
         if compiled.filters or compiled.template.near is not None:
-            found = known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
-            if found is None:
+            accepted = known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
+            if accepted is None:
                 return None
-            accept, attribute, near = found
+            accept, attribute, near = accepted
         end_ns = query.deadline_ns
         match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
         plan, rows = compiled.plan, view.rows.rows
@@ -143,14 +144,14 @@ class CompiledQueries:
                 return None
         return None
 
-    def _compile(self, view: View, template: TextTemplate) -> _Compiled | None:
+    def _compile(self, view: View, template: TextTemplate, language: str) -> _Compiled | None:
         try:
-            compiled = _compiled(view, template, self._served)
+            compiled = _compiled(view, template.in_language(language) if language else template, self._served)
         except PaperwaspError:  # the general way will say so
             return None
         if len(self._known) >= limits.PREPARED_QUERIES:
             self._known.clear()
-        self._known[template.number] = compiled
+        self._known[template.number, language] = compiled
         return compiled
 
 
@@ -243,7 +244,6 @@ def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Com
         filters,
         tuple(weights) if native is None else tuple(native.native.match),
         native,
-        not (words or near or query.match.language),
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
         step,
         bound.setting.space.tuning,
@@ -312,6 +312,7 @@ def _plan(
 ) -> _core.Plan:
     return _core.Plan(
         indexes=[_words_name(template, index) for index in indexes],
+        phrase_index=_words_name(template, template.index, in_phrase=True),
         composite=template.composite,
         target_hits=template.target_hits or DEFAULT_TARGET_HITS,
         native=None if native is None else native.native.plan,
@@ -323,9 +324,9 @@ def _plan(
     )
 
 
-def _words_name(template: TextTemplate, index: str) -> str:
+def _words_name(template: TextTemplate, index: str, *, in_phrase: bool = False) -> str:
     """The name under which a snapshot has the words of an index: what they are depends on where they stand."""
-    place = "phrase" if template.composite == "phrase" else "statement" if template.words else ""
+    place = "phrase" if in_phrase else "statement" if template.words else ""
     return f"{index}\0{template.query.match.language}\0{place}"
 
 
@@ -343,8 +344,11 @@ def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
     )
 
 
-def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, str]]) -> bool:
-    """Says to a snapshot what words are, and which fields are ranked by. False: it cannot be said."""
+def _describe(
+    compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, bool, str]]
+) -> bool:
+    """Says to a snapshot what words are, and which fields are ranked by. `words`: the number of the index, whether it
+    stands between others, and the word. False: it cannot be said."""
     template = compiled.template
     space = replace(known.space, language=template.query.match.language, known_words=known)
     try:
@@ -355,14 +359,14 @@ def _describe(compiled: _Compiled, known: KnownWords, snapshot: _core.Snapshot, 
             number = space.index.number_of(key)
             lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
             snapshot.add_field(name, number, lengths[0])
-        for number, word in words:
+        for number, in_phrase, word in words:
             index = compiled.indexes[number]
-            if template.composite == "phrase":
+            if in_phrase:
                 described = _in_phrase(index, word, space)
             else:
                 notes = DEFAULT_ANNOTATIONS if template.words or is_one_token(word) else IN_PIECES
                 described = _alone(WordItem(index, word, annotations=notes), space)
-            snapshot.add_word(_words_name(template, index), word, *described)
+            snapshot.add_word(_words_name(template, index, in_phrase=in_phrase), word, *described)
     except PaperwaspError:  # the general way will say so
         return False
     return True
@@ -416,7 +420,7 @@ def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
 def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[Bitmap, float, NearSearch | None] | None:
     """The live documents that match all filters of a query, what nativeAttributeMatch is of each, and how a graph is
     searched among them; None: the filters do more than narrow it, or take long, or no graph is searched."""
-    space, template = known.space, query.template
+    space, template = known.space, compiled.template
     if space.limit * len(compiled.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
         return None
     language = template.query.match.language
@@ -440,17 +444,22 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
     if attribute is None or (near is None and template.near is not None):
         return None
     key = _filter_key(compiled, query)
-    if sum(map(len, key[1])) <= _KEPT_CHARACTERS:
+    if sum(map(len, key[2])) <= _KEPT_CHARACTERS:
         if (len(known.filters) + 1) * (found.nbytes + _KEY_BYTES) > limits.VIEW_FILTER_BYTES:
             known.filters.clear()
         known.filters[key] = found, attribute, near
     return found, attribute, near
 
 
-def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[int, tuple[str, ...]]:
-    """What the documents that filters leave are kept by: the template's number, and the literals of the filters."""
-    literals = query.literals
-    return query.template.number, tuple([literals[slot] for item in compiled.filters for slot in item.slots])
+def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[int, str, tuple[str, ...]]:
+    """What the documents that filters leave are kept by: the template's number, its language, and the literals of the
+    filters."""
+    literals, template = query.literals, compiled.template
+    return (
+        template.number,
+        template.query.match.language,
+        tuple([literals[slot] for item in compiled.filters for slot in item.slots]),
+    )
 
 
 def _attribute_match(

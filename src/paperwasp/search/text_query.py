@@ -8,7 +8,7 @@ has none is answered by None, and the query is asked the general way, whose answ
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from itertools import count
 from typing import NamedTuple
 
@@ -47,6 +47,15 @@ class TextTemplate:
     """What is looked for in place of words; of its vector, and no other input, the queries have one of their own."""
     number: int = field(default_factory=count().__next__)
     """Another for each template of this process."""
+
+    @property
+    def detects_language(self) -> bool:
+        """Whether the text may be in another language than the one that is said."""
+        return not (self.words or self.near or self.query.match.language)
+
+    def in_language(self, language: str) -> TextTemplate:
+        """The template of texts in which this language was detected, with the same number."""
+        return replace(self, query=replace(self.query, match=replace(self.query.match, language=language)))
 
 
 class TextQuery(NamedTuple):
