@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import orjson
 import pytest
 
+from paperwasp import limits
 from paperwasp.http.messages import Request
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
@@ -218,3 +219,35 @@ def test_vectors_that_cannot_be_near_have_the_general_answer(shared: Peers, vect
 
 def test_a_vector_whose_time_is_over_has_the_general_answer(shared: Peers) -> None:
     shared.compare_requests(_near("plain", "[1,1,1,1]", timeout="0s"), _near("plain", "[1,2,1,1]", timeout="0s"))
+
+
+def test_long_vectors_are_cut_out_of_requests_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 3000
+    schema = f"""
+schema music {{
+  document music {{
+    field year type int {{ indexing: attribute }}
+    field long type tensor<float>(x[{size}]) {{ indexing: attribute | index }}
+  }}
+  rank-profile long {{ inputs {{ query(q) tensor<float>(x[{size}]) }}
+    first-phase {{ expression: closeness(field, long) }} }}
+}}"""
+    choice = random.Random(3)
+
+    def vector() -> str:
+        return json.dumps([choice.uniform(-1, 1) for _ in range(size)])
+
+    with peers(schema) as found:
+        type_ = TensorType.parse(f"tensor<float>(x[{size}])")
+        found.compiled.apply(*(put(number, year=number, long=parse_tensor(vector(), type_)) for number in range(20)))
+        yql = "select year from music where {targetHits: 5}nearestNeighbor(long, q)"
+        asked = {"yql": yql, "ranking": "long", "timeout": "60s"}
+        requests = [_request(choice, asked, "input.query(q)", vector(), "array") for _ in range(4)]
+        assert all(limits.QUERY_INLINE_BYTES < len(request.body) < limits.QUERY_VECTOR_BYTES for request in requests)
+        found.compare_requests(*requests[:2])
+        before = found.answered
+        found.compare_requests(*requests[2:])
+        assert found.answered == before + 2
+        monkeypatch.setattr(limits, "QUERY_VECTOR_BYTES", limits.QUERY_INLINE_BYTES)
+        found.compare_requests(*requests[:2])
+        assert found.answered == before + 2

@@ -54,10 +54,12 @@ PREPARED_QUERIES: Final = 2048
 PREPARED_QUERIES_BYTES: Final = 32 * 1024 * 1024
 """The memory of all of them, about."""
 PREPARED_QUERY_CHARACTERS: Final = 16 * 1024
-"""The parameters of a request together: with more its query is not kept."""
+"""The parameters of a request together, but for inputs: with more its query is not kept."""
 REQUEST_FORMS: Final = 512
 """Lists of parameter names of which a container remembers what they say; and requests that it knows but for their
 text."""
 REQUEST_FORM_BYTES: Final = 8 * 1024
-"""The names of the parameters of a request, about, or all of one that is known but for its text: longer ones are not
-remembered."""
+"""The names of the parameters of a request, about, or all but the vector of one that is known but for its text or
+vector: longer ones are not remembered."""
+QUERY_VECTOR_BYTES: Final = 64 * 1024
+"""A request of which all but its vector may be known: longer ones go the general way."""

@@ -154,7 +154,7 @@ class SearchHandler:
         if nothing else of it depends on the text."""
         accepted = accepted_format(request)
         try:
-            shaped = self._shaped(request, config, accepted)
+            shaped = self._shaped(request, config, accepted, cut)
         except PaperwaspError:  # it is read again to say what is wrong
             shaped = None
         generally = partial(self._answer, request, config, started_ns, accepted, shaped)
@@ -169,9 +169,10 @@ class SearchHandler:
             return generally()
         return self._texts.begin(known, values, started_ns, config, generally, counts=False)
 
-    def _shaped(self, request: Request, config: SearchConfig, accepted: str) -> _Shaped | None:
-        """The request with its shape; None: it is large. Errors: IllegalQuery."""
-        if len(request.body) + len(request.query) > limits.QUERY_INLINE_BYTES:
+    def _shaped(self, request: Request, config: SearchConfig, accepted: str, cut: CutRequest | None) -> _Shaped | None:
+        """The request with its shape; None: it is large, not counting a vector. Errors: IllegalQuery."""
+        vector_bytes = 0 if cut is None else len(cut.values.vector)
+        if len(request.body) + len(request.query) - vector_bytes > limits.QUERY_INLINE_BYTES:
             return None
         return self._shape(request, parameter_pairs(request), config, accepted)
 

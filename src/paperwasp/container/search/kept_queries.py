@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Shape
-from paperwasp.container.search.text_requests import TextRequests, text_requests
+from paperwasp.container.search.text_requests import TextRequests, places_of_vectors, text_requests
 
 ENTRY_BYTES: Final = 8 * 1024
 """About what a prepared query takes whose texts are short."""
@@ -76,7 +76,8 @@ class KeptQueries:
     def put(self, shape: Shape, query: PreparedQuery, values: RequestValues, config: object) -> None:
         """Keeps the query of a request with these values, unless it is of one request alone, or its texts are long."""
         characters = sum([len(value) for _, value in shape.pairs])
-        if not query.serves_others or characters > limits.PREPARED_QUERY_CHARACTERS:
+        of_vectors = sum([len(shape.pairs[place][1]) for place in places_of_vectors(shape.form)])
+        if not query.serves_others or characters - of_vectors > limits.PREPARED_QUERY_CHARACTERS:
             return
         if config is not self._config:
             self._begin(config)

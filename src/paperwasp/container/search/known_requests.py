@@ -107,7 +107,7 @@ def cut_request(request: Request) -> CutRequest | None:
     """The request without its text and its vector; None: it has neither, its text is not plain, or what is left is too
     large to be kept."""
     query, body, headers = request.query, request.body, request.headers
-    if len(query) + len(body) > limits.QUERY_INLINE_BYTES or is_benchmark(request):
+    if len(query) + len(body) > limits.QUERY_VECTOR_BYTES or is_benchmark(request):
         return None
     is_post = bool(body) and request.method == "POST"
     if is_post and request.content_type not in JSON_TYPES:
@@ -116,7 +116,7 @@ def cut_request(request: Request) -> CutRequest | None:
     if found is None:
         return None
     rest, text, vector = found
-    if len(rest) + len(query) * is_post > limits.REQUEST_FORM_BYTES:
+    if len(query) + len(body) - len(vector) > limits.REQUEST_FORM_BYTES:
         return None
     if text[:_REFERENCE_LENGTH] == REFERENCE:  # a query profile takes it for the name of another parameter
         return None

@@ -134,7 +134,7 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
     if not prepared.serves_others or shape.is_whole or not _is_plain(prepared):
         return None
     form, has_text = shape.form, prepared.tree is not None and prepared.tree.text is not None
-    texts, vectors, statement = _places_of_text(form), _places_of_vector(form), form.statement
+    texts, vectors, statement = _places_of_text(form), places_of_vectors(form), form.statement
     if len(texts) != has_text or len(vectors) > 1 or (has_text and vectors) or (not has_text and statement is None):
         return None
     places = [*texts, *vectors]
@@ -166,7 +166,8 @@ def _places_of_text(form: Form) -> list[int]:
     return [place for place, name in enumerate(form.full_names) if name == _QUERY]
 
 
-def _places_of_vector(form: Form) -> list[int]:
+def places_of_vectors(form: Form) -> list[int]:
+    """The places of inputs among the parameters, which may be vectors."""
     return [place for place, name in enumerate(form.full_names) if name.startswith(_INPUT)]
 
 
