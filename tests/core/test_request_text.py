@@ -122,3 +122,56 @@ def test_a_vector_is_cut_as_it_is_written() -> None:
         b"[ 1, 2.5e0 ]",
     )
     assert _core.cut_query_string("a=b&input.query%28q%29=%5B1%2C+2%5D") == ("a=b&input.query%28q%29=", "", b"[1, 2]")
+
+
+def test_whole_requests_are_cut_as_by_the_twin() -> None:
+    choice, cut = random.Random(41), 0
+    texts = ("a b", "ref:x", "%41+b", "x", "a#b", "caf\u00e9")
+    fields = ("host: h", "accept: */*", "content-type: application/json", "x-query: query=a")
+    for _ in range(3000):
+        lines = choice.sample(fields, k=choice.randint(1, 4))
+        text, method = choice.choice(texts), choice.choice(("GET", "POST", "PUT"))
+        body, query = b"", f"hits=1&query={choice.choice(texts[:4]).replace(' ', '+')}&x=y"
+        if method != "GET" or choice.random() < 0.1:
+            query = choice.choice(("", "hits=1"))
+            body = json.dumps({"yql": "y", "query": text}, separators=(",", ":")).encode()
+            lines.append(f"content-length: {len(body) + choice.choice((0, 0, 0, 1))}")
+        choice.shuffle(lines)
+        head = "\r\n".join((f"{method} /search/?{query} HTTP/1.1", *lines)) + "\r\n\r\n"
+        request = head.encode() + body
+        found = _core.cut_whole_request(request)
+        assert found == request_text.cut_whole_request(request), request
+        cut += found is not None
+    assert cut > 100
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"",
+        b"GET /search/?query=a HTTP/1.1\r\n",
+        b"GET /search/ HTTP/1.1\r\nx: ?query=a HTTP/1.1\r\n\r\n",
+        b"GET /search/?query=a HTTP/1.1\r\n\r\nGET /search/?query=a HTTP/1.1\r\n\r\n",
+        b"GET /search/?query=a\xc3\xa9 HTTP/1.1\r\n\r\n",
+        b"GET /search/?query=a#b HTTP/1.1\r\n\r\n",
+        b"GET  /search/?query=a HTTP/1.1\r\n\r\n",
+        b"HEAD /search/?query=a HTTP/1.1\r\n\r\n",
+        b'POST /search/ HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{"query":"a"}',
+        b'POST /search/ HTTP/1.1\r\ncontent-length: 13\r\nContent-Length: 13\r\n\r\n{"query":"a"}',
+        b'POST /search/ HTTP/1.1\r\ncontent-length: 13x\r\n\r\n{"query":"a"}',
+        b'POST /search/ HTTP/1.1\r\ncontent-length: 12\r\n\r\n{"query":"a"}',
+        b'POST /search/ HTTP/1.1\r\ncontent-length: 9999999999\r\n\r\n{"query":"a"}',
+    ],
+)
+def test_what_is_no_single_whole_request_with_a_plain_text_is_not_cut(request_bytes: bytes) -> None:
+    assert _core.cut_whole_request(request_bytes) is None
+
+
+def test_a_length_is_no_part_of_what_is_left() -> None:
+    shorter, longer = (
+        b'POST /search/ HTTP/1.1\r\nContent-Length:%d\r\n\r\n{"query":"%b"}' % (12 + len(text), text)
+        for text in (b"a", b"ab")
+    )
+    assert _core.cut_whole_request(shorter) == (b'POST /search/ HTTP/1.1\r\nContent-Length:\r\n\r\n{"query":""}', "a")
+    found = _core.cut_whole_request(longer)
+    assert found is not None and found[0] == b'POST /search/ HTTP/1.1\r\nContent-Length:\r\n\r\n{"query":""}'

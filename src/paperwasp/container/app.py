@@ -20,6 +20,7 @@ from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
+from paperwasp.core import _core
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
@@ -73,6 +74,12 @@ class ContainerApp:
 
         May be called from any thread.
         """
+        try:
+            self._configure(running)
+        finally:
+            _core.forget_routes()
+
+    def _configure(self, running: Running | None) -> None:
         if self._accounts is not None:
             self._gate = gate_of(running, self._accounts, error_response)
         if running is not None or self._interfaces is not None:
@@ -142,6 +149,15 @@ class ContainerApp:
         if is_search(request.raw_path) or is_evaluation(request.raw_path):  # they know the format
             return answer
         return await as_accepted(request, answer)
+
+    def route_of(self, request: Request) -> _core.TextRoute | None:
+        """The route of requests that differ from this one in their texts alone; None: it has none, or none is known."""
+        running, interfaces = self.state.running, self._interfaces
+        if self._gate is not None or running is None or interfaces is None or not running.container.search:
+            return None
+        if not is_search(request.raw_path) or mentions_cbor(request):
+            return None
+        return interfaces.search.route_of(request)
 
     def _begin(self, request: Request) -> Begun:
         path, running, interfaces = request.raw_path, self.state.running, self._interfaces

@@ -15,6 +15,7 @@ from paperwasp.env import SYSTEM, Environment
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.request_batch import RequestBatch
+from paperwasp.http.routed_requests import SentAnswer
 from paperwasp.monitoring.numbers import Latencies, Numbers
 from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
 from paperwasp.monitoring.search_facts import SearchFacts
@@ -108,6 +109,16 @@ class ContainerMetrics(RequestMetrics):
         answers.add(elapsed_ns / 1e6, len(numbers))
         answers.received_bytes += sum(len(batch.bodies[number]) for number in numbers)
         answers.sent_bytes += sum(map(len, bodies))
+
+    def observe_sent(self, sent: SentAnswer) -> None:
+        """The same of an answer to a query that the core has written."""
+        request = sent.request
+        key = (sent.line.protocol, request.scheme, request.method, QUERY, sent.status)
+        answers = self._answers.get(key) or self.new_answers(key)
+        answers.add(sent.elapsed_ns / 1e6)
+        answers.received_bytes += sent.received_bytes
+        answers.sent_bytes += sent.sent_bytes
+        self._note(cast(SearchFacts, sent.about))
 
     def _note(self, about: SearchFacts) -> None:
         total_hits, hits, coverage, error, _ = about

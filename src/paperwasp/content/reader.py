@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container
 
 from paperwasp.content.view import View
+from paperwasp.core import _core
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.tensor_forms import DEFAULT_FORM
 
@@ -25,6 +26,7 @@ class Reader:
     def show(self, view: View) -> None:
         """Publishes a view: queries that begin from now on see it."""
         self._view = view
+        _core.forget_routes()
 
     def get(
         self, id: DocumentId, fields: Container[str] | None = None, tensor_form: str = DEFAULT_FORM

@@ -36,6 +36,18 @@ class SignalsBlocked {
     sigset_t before_;
 };
 
+// A run whose answer Python takes.
+class RunWork : public PoolWork {
+  public:
+    explicit RunWork(nb::object run) : run_(nb::cast<PlanRun*>(run)), owner_(std::move(run)) {}
+    uint64_t expected_ns() const override { return run_->expected_ns(); }
+    void run() noexcept override { run_->run(); }
+
+  private:
+    PlanRun* const run_;
+    const nb::object owner_;
+};
+
 }  // namespace
 
 PlanPool::PlanPool(size_t threads, uint64_t long_ns) : long_ns_(long_ns) {
@@ -80,32 +92,52 @@ void PlanPool::end() {
 }
 
 void PlanPool::submit(nb::object run, nb::object token) {
-    PlanRun* const of_run = nb::cast<PlanRun*>(run);
-    auto job = std::make_unique<Job>(Job{of_run, std::move(run), std::move(token)});
+    auto owned = std::make_unique<RunWork>(std::move(run));
+    PoolWork* const work = owned.get();
+    put(std::make_unique<Job>(Job{work, std::move(token), std::move(owned), true}));
+}
+
+void PlanPool::add(PoolWork& work, nb::object object) { put(std::make_unique<Job>(Job{&work, std::move(object), nullptr})); }
+
+void PlanPool::put(std::unique_ptr<Job> job) {
     {
         const std::lock_guard lock(mutex_);
-        (of_run->expected_ns() > long_ns_ ? long_ : short_).push_back(job.release());
+        queue_of(*job).push_back(job.get());
+        job.release();
     }
     came_.notify_one();
 }
 
 bool PlanPool::help() {
-    Job* job = nullptr;
-    {
-        const std::lock_guard lock(mutex_);
-        if (short_.empty() || (short_.size() < WORTH_HELP * threads_.size() && running_long_ < threads_.size())) return false;
-        job = short_.front();
-        short_.pop_front();
-        ++helped_;
+    std::unique_lock lock(mutex_);
+    if (short_.empty() || (short_.size() < WORTH_HELP * threads_.size() && running_long_ < threads_.size())) return false;
+    Job* const job = short_.front();
+    short_.pop_front();
+    ++helped_;
+    if (prepare(job, lock)) {
+        lock.unlock();
+        {
+            const GilRelease unlocked(is_much(job->work->expected_ns()));
+            job->work->run();
+        }
+        lock.lock();
+        finished_.push_back(job);
     }
-    {
-        const GilRelease unlocked(is_much(job->run->expected_ns()));
-        job->run->run();
-    }
-    const std::lock_guard lock(mutex_);
     --helped_;
-    finished_.push_back(job);
     return true;
+}
+
+// False: it takes long, and waits again, for its turn among such.
+bool PlanPool::prepare(Job* job, std::unique_lock<std::mutex>& lock) {
+    if (job->is_prepared) return true;
+    lock.unlock();
+    job->work->prepare();
+    lock.lock();
+    job->is_prepared = true;
+    if (&queue_of(*job) == &short_) return true;
+    long_.push_back(job);
+    came_.notify_one();
+    return false;
 }
 
 nb::list PlanPool::take() {
@@ -122,10 +154,20 @@ nb::list PlanPool::take() {
     }
     nb::list tokens;
     for (Job* job : finished) {
-        tokens.append(std::move(job->token));
+        tokens.append(std::move(job->object));
         delete job;
     }
     return tokens;
+}
+
+void PlanPool::give_up(int64_t last_ns) {
+    const std::lock_guard lock(mutex_);
+    for (auto* const jobs : {&short_, &long_}) {
+        const auto ended =
+            std::stable_partition(jobs->begin(), jobs->end(), [&](const Job* job) { return job->work->last_ns() >= last_ns; });
+        finished_.insert(finished_.end(), ended, jobs->end());
+        jobs->erase(ended, jobs->end());
+    }
 }
 
 size_t PlanPool::busy() const {
@@ -150,21 +192,26 @@ void PlanPool::work() {
         Job* job = nullptr;
         came_.wait(lock, [&] { return ends_soon_ || (job = next()) != nullptr; });
         if (job == nullptr) return;
-        const size_t is_long = job->run->expected_ns() > long_ns_ ? 1 : 0;
         ++running_;
-        running_long_ += is_long;
-        lock.unlock();
-        job->run->run();
-        lock.lock();
-        --running_;
-        running_long_ -= is_long;
-        finished_.push_back(job);
-        if (!is_told_) {
-            is_told_ = true;
-            const char byte = 0;
-            [[maybe_unused]] const ssize_t written = write(ends_[1], &byte, 1);
+        if (prepare(job, lock)) {
+            const size_t is_long = &queue_of(*job) == &long_ ? 1 : 0;
+            running_long_ += is_long;
+            lock.unlock();
+            job->work->run();
+            lock.lock();
+            running_long_ -= is_long;
+            finish(job);
         }
+        --running_;
     }
+}
+
+void PlanPool::finish(Job* job) {
+    finished_.push_back(job);
+    if (is_told_) return;
+    is_told_ = true;
+    const char byte = 0;
+    [[maybe_unused]] const ssize_t written = write(ends_[1], &byte, 1);
 }
 
 void bind_plan_pool(nb::module_& m) {
@@ -174,7 +221,8 @@ void bind_plan_pool(nb::module_& m) {
         .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
         .def("help", &PlanPool::help,
              "Runs one that waits and takes little time, here, if the threads will not come to it soon. False: they will.")
-        .def("take", &PlanPool::take, "The tokens of the runs that have finished.")
+        .def("take", &PlanPool::take, "The tokens of the runs that have finished; of other work the object that it is.")
+        .def("give_up", &PlanPool::give_up, nb::arg("last_ns"), "Gives up what still waits and was to be done before this moment.")
         .def_prop_ro("busy", &PlanPool::busy, "Runs that were not taken yet.");
 }
 

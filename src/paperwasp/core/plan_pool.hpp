@@ -1,18 +1,20 @@
 // PlanPool: threads of the core that run plans, and never take the interpreter's lock.
 //
 // The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a
-// query costs the loop a place in two queues, and no two threads fight for the lock. Runs that take little time come before those that take
+// query costs the loop a place in two queues, and no two threads fight for the lock. What takes little time comes before what takes
 // long. What takes long has all threads where there are two, and leaves one free where there are more; the loop runs some of the rest as
 // well, where more waits than the threads are about to take (`help`).
 //
-// Threads: `submit`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects of
-// Python are counted up and down by the callers only.
+// Threads: `submit`, `add`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects
+// of Python are counted up and down by the callers only.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -21,6 +23,20 @@
 #include "plan.hpp"
 
 namespace paperwasp {
+
+// What a thread of the pool does. It is made and freed with the interpreter's lock; its methods need none.
+// Threads: one at a time.
+class PoolWork {
+  public:
+    virtual ~PoolWork() = default;
+    // Finds out what it will take, before it is run.
+    virtual void prepare() noexcept {}
+    // About, once it is prepared.
+    virtual uint64_t expected_ns() const = 0;
+    virtual void run() noexcept = 0;
+    // When nobody waits for it any more, on the monotonic clock.
+    virtual int64_t last_ns() const { return std::numeric_limits<int64_t>::max(); }
+};
 
 class PlanPool {
   public:
@@ -33,24 +49,39 @@ class PlanPool {
     // Can be read when there are finished runs to take.
     int fd() const { return ends_[0]; }
 
-    // Has a run run. It is given back, with its token, by `take`.
+    // Has a run run. Its token is given back by `take`.
     void submit(nb::object run, nb::object token);
+
+    // Has work done, which the object owns. It is given back by `take`.
+    void add(PoolWork& work, nb::object object);
 
     // Runs one that waits and takes little time, on the calling thread, if the threads will not come to it soon. False: they will.
     bool help();
 
-    // The tokens of the runs that have finished.
+    // The tokens of the runs that have finished, and the objects of other work.
     nb::list take();
+
+    // Gives up what still waits and was to be done before this moment: it is given back as it is.
+    void give_up(int64_t last_ns);
 
     // Runs that are not finished.
     size_t busy() const;
 
+    // What is expected to take more takes long.
+    uint64_t long_ns() const { return long_ns_; }
+
   private:
     struct Job {
-        PlanRun* run;
-        nb::object run_object, token;
+        PoolWork* work;
+        nb::object object;                // is given back
+        std::unique_ptr<PoolWork> owned;  // work that the object does not own
+        bool is_prepared = false;
     };
 
+    void put(std::unique_ptr<Job> job);
+    std::deque<Job*>& queue_of(const Job& job) { return job.is_prepared && job.work->expected_ns() > long_ns_ ? long_ : short_; }
+    bool prepare(Job* job, std::unique_lock<std::mutex>& lock);
+    void finish(Job* job);
     void work();
     void end();
     Job* next();  // nullptr: nothing may run now

@@ -2,6 +2,8 @@
 // of what is known of them. Cut out are the text that a user has typed, the value of the only parameter `query`, if it is plain: printable
 // ASCII, not empty; and the vector, the value of the only parameter `input.query(name)` that is an array. Two requests that leave the same
 // rest have their values at the same places of it. The plain twin is in request_text.py.
+#include "request_text.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -167,6 +169,71 @@ std::string without(std::string_view request, const Places& places) {
     return rest;
 }
 
+// What may stand in the line of a request; http1_line.cpp has the same.
+bool is_of_target(char c) { return c > ' ' && c <= '~' && c != '#'; }
+
+constexpr std::string_view LINE_END = "\r\n", HEAD_END = "\r\n\r\n", GET = "GET /", POST = "POST /";
+constexpr std::string_view LENGTH = "\ncontent-length:";
+constexpr size_t MOST_DIGITS = 9;
+constexpr std::string_view REFERENCE = "ref:";  // a query profile takes the text for the name of another parameter
+
+bool is_same_letter(char lower, char c) { return lower == (c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c); }
+
+// The digits of the only Content-Length. None: there is none, or it is written in an uncommon way.
+std::optional<Place> place_of_length(std::string_view head) {
+    std::optional<Place> found;
+    for (auto from = head.begin();;) {
+        const auto at =
+            std::search(from, head.end(), LENGTH.begin(), LENGTH.end(), [](char c, char lower) { return is_same_letter(lower, c); });
+        if (at == head.end()) return found;
+        if (found) return std::nullopt;
+        size_t begin = static_cast<size_t>(at - head.begin()) + LENGTH.size(), end = 0;
+        if (begin < head.size() && head[begin] == ' ') ++begin;
+        for (end = begin; end < head.size() && head[end] >= '0' && head[end] <= '9';) ++end;
+        if (end == begin || end - begin > MOST_DIGITS || head.substr(end, LINE_END.size()) != LINE_END) return std::nullopt;
+        found = {begin, end - begin};
+        from = at + 1;
+    }
+}
+
+size_t number_of(std::string_view digits) {
+    size_t number = 0;
+    for (const char c : digits) number = 10 * number + static_cast<size_t>(c - '0');
+    return number;
+}
+
+// The text of a request that has no vector.
+std::optional<Place> text_alone(const std::optional<Places>& places) {
+    return places && places->text && !places->vector ? places->text : std::nullopt;
+}
+
+// Of a request without a body, whose text is in its query string.
+std::optional<std::string> cut_get(std::string_view request, std::string& rest) {
+    const size_t line_end = request.find(LINE_END), question = request.substr(0, line_end).find('?');
+    if (question == std::string_view::npos) return std::nullopt;
+    const size_t from = question + 1, end = std::min(request.find(' ', from), line_end);
+    const std::optional<Place> place = text_alone(places_in_query_string(request.substr(from, end - from)));
+    if (!place) return std::nullopt;
+    const std::string_view value = request.substr(from + place->at, place->size);
+    if (!std::all_of(value.begin(), value.end(), is_of_target)) return std::nullopt;
+    std::optional<std::string> text = decoded(value);
+    if (text) rest.assign(request).erase(from + place->at, place->size);
+    return text;
+}
+
+// Of a request whose text is in its body, of JSON.
+std::optional<std::string> cut_post(std::string_view request, size_t head_size, std::string& rest) {
+    const std::optional<Place> length = place_of_length(request.substr(0, head_size));
+    const std::string_view body = request.substr(head_size);
+    if (!length || number_of(request.substr(length->at, length->size)) != body.size()) return std::nullopt;
+    const std::optional<Place> place = text_alone(places_in_json(body));
+    if (!place) return std::nullopt;
+    const std::string_view text = body.substr(place->at, place->size);
+    if (!std::all_of(text.begin(), text.end(), is_plain)) return std::nullopt;
+    rest.assign(request).erase(head_size + place->at, place->size).erase(length->at, length->size);
+    return std::string(text);
+}
+
 nb::str text_of(std::string_view text) { return nb::str(text.data(), text.size()); }
 
 nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
@@ -192,13 +259,35 @@ nb::object cut_json(const nb::bytes& body) {
     return nb::make_tuple(bytes_of(without(json, *places)), text_of(text), bytes_of(part_of(json, places->vector)));
 }
 
+nb::object cut_whole_request(const nb::bytes& request) {
+    std::string rest;
+    const std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest);
+    if (!text) return nb::none();
+    return nb::make_tuple(nb::bytes(rest.data(), rest.size()), text_of(*text));
+}
+
 }  // namespace
+
+std::optional<std::string> cut_request(std::string_view request, std::string& rest) {
+    const bool is_get = request.substr(0, GET.size()) == GET;
+    if (!is_get && request.substr(0, POST.size()) != POST) return std::nullopt;
+    const size_t end = request.find(HEAD_END);
+    if (end == std::string_view::npos) return std::nullopt;
+    const size_t head_size = end + HEAD_END.size();
+    if (is_get && request.size() != head_size) return std::nullopt;
+    std::optional<std::string> text = is_get ? cut_get(request, rest) : cut_post(request, head_size, rest);
+    if (text && text->compare(0, REFERENCE.size(), REFERENCE) == 0) return std::nullopt;
+    return text;
+}
 
 void bind_request_text(nb::module_& m) {
     m.def("cut_query_string", &cut_query_string, nb::arg("query"),
           "(the rest, the text, the vector) of a query string, one of which may be empty; None: there is neither, or what there is may mean"
           " something else.");
     m.def("cut_json", &cut_json, nb::arg("body"), "The same of a JSON object.");
+    m.def(
+        "cut_whole_request", &cut_whole_request, nb::arg("request"),
+        "(the rest, the text) of all bytes of a request of HTTP/1.1; None: it has no plain text, or a vector, or is not whole, or more than one.");
 }
 
 }  // namespace paperwasp

@@ -26,8 +26,10 @@ from time import monotonic
 from typing import Any, Final, Protocol, cast
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.http.exchange import PortContext
 from paperwasp.http.messages import ClientCertificate
+from paperwasp.http.routed_requests import RoutedRequests
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 """How a client of HTTP/2 begins."""
@@ -100,6 +102,7 @@ class Connection(asyncio.BufferedProtocol):
         "_under",
         "_watcher",
         "address",
+        "answer_socket",
         "certificate",
         "context",
         "has_asked",
@@ -111,13 +114,24 @@ class Connection(asyncio.BufferedProtocol):
         "loop",
         "number",
         "port",
+        "routed",
         "since",
         "transport",
         "unread_since",
     )
 
-    def __init__(self, context: PortContext, watcher: Watcher, buffer: memoryview, address: str, port: int = 0) -> None:
-        """`buffer`: into which all connections read; `address` and `port`: the client's."""
+    def __init__(
+        self,
+        context: PortContext,
+        watcher: Watcher,
+        buffer: memoryview,
+        address: str,
+        port: int = 0,
+        routed: RoutedRequests | None = None,
+    ) -> None:
+        """`buffer`: into which all connections read; `address` and `port`: the client's; `routed`: what the core
+        answers, if anything."""
+        self.routed = routed
         self.context = context
         self.loop = context.loop
         self.address = address
@@ -140,6 +154,8 @@ class Connection(asyncio.BufferedProtocol):
         self.is_draining = False
         self.is_tls = False
         self.certificate: ClientCertificate | None = None
+        self.answer_socket: _core.AnswerSocket | None = None
+        """By which threads of the core write; None: they do not, since there is TLS, or no socket."""
         self._is_flushing = False
         self._progress = 0
         """How much was unread when it was looked at last."""
@@ -149,15 +165,18 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
+        plain: socket.socket | None = transport.get_extra_info("socket")
         self._under = getattr(getattr(transport, "_ssl_protocol", None), "_transport", transport)
         self.transport.set_write_buffer_limits(high=limits.HTTP_WRITE_BUFFER_BYTES)
-        _bound_unsent(transport.get_extra_info("socket"))
+        _bound_unsent(plain)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if tls is not None:
             self.is_tls = True
             self.certificate = _certificate(tls)
             if tls.selected_alpn_protocol() == "h2":
                 self._speak(is_http2=True)
+        elif plain is not None:
+            self.answer_socket = _core.AnswerSocket(plain.fileno())
         if self.is_draining:
             self.close()
 
@@ -204,6 +223,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_closing = True
+        if self.answer_socket is not None:
+            self.answer_socket.close()
         if self.is_choked:
             self.context.return_memory()
         if self.line is not None:
@@ -225,6 +246,11 @@ class Connection(asyncio.BufferedProtocol):
         if self.transport is not None and not self.transport.is_closing():
             self.context.traffic.sent_bytes += len(data)
             self.transport.write(data)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the system has taken all that was written."""
+        return self.transport is not None and self.transport.get_write_buffer_size() == 0
 
     def flush(self) -> None:
         """Writes what the line has to send."""

@@ -115,6 +115,11 @@ class Reader:
         """Bytes behind `_at` in which no end of a head was found."""
         self._body: _Counted | _Chunked | None = None
 
+    def feed_again(self, data: bytes) -> None:
+        """These bytes, which were taken for others to read, come before all that waits."""
+        self._data = data + self.take_rest()
+        self._seen = 0
+
     def feed(self, data: bytes) -> None:
         """These bytes have come."""
         self._data = self._data[self._at :] + data if self._at < len(self._data) else data
@@ -416,7 +421,7 @@ def head_bytes(status: int, content_type: str, fields: Mapping[str, str], framin
     """The head of an answer. `framing`: lines about the connection. Errors: ValueError where a value would end its
     line."""
     extra = b"".join(_field_line(name, value) for name, value in fields.items()) if fields else b""
-    return b"".join((_start(status, content_type, is_old), extra, SERVER, framing, _date(), _LINE_END))
+    return b"".join((start_of_head(status, content_type, is_old), extra, SERVER, framing, _date(), _LINE_END))
 
 
 def length_line(status: int, length_bytes: int) -> bytes:
@@ -436,7 +441,8 @@ CHUNKED: Final = b"transfer-encoding: chunked\r\n"
 
 
 @lru_cache(maxsize=256)
-def _start(status: int, content_type: str, is_old: bool) -> bytes:
+def start_of_head(status: int, content_type: str, is_old: bool) -> bytes:
+    """The first two lines of the head of an answer."""
     line = f"HTTP/1.{0 if is_old else 1} {status} {_REASONS.get(status, '')}\r\n".encode()
     return line + _field_line("content-type", content_type)
 

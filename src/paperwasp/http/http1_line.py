@@ -9,23 +9,30 @@
 
 What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out.
 
+A request that is known but for a user's text is answered by the core, which writes to the socket meanwhile
+(`http.routed_requests`); one that the core has left is read, and answered, as all others.
+
 Everything here runs on the event loop.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from enum import Enum, auto
+from functools import partial
 from time import monotonic
 from typing import ClassVar, Final
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
-from paperwasp.http.exchange import Exchange
+from paperwasp.http.exchange import Exchange, PortContext
 from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, Reader
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
+from paperwasp.http.routed_requests import begin_again
 
 _ONLY_NUMBER: Final = 1
 """Of the exchange of an HTTP/1.1 connection; also the stream of the first request after an upgrade."""
@@ -58,10 +65,12 @@ class Http1Line:
         "_is_broken",
         "_is_ended",
         "_is_paused",
+        "_left",
         "_out",
         "_out_bytes",
         "_reader",
         "_rests",
+        "_routed",
         "_since",
         "_state",
     )
@@ -72,6 +81,10 @@ class Http1Line:
         self._state = State.HEAD
         self._exchange: Exchange | None = None
         self._head: Head | None = None
+        self._routed: _core.RoutedText | None = None
+        """The request that the core is answering."""
+        self._left: _core.RoutedText | None = None
+        """The one that the core has left, until it is read."""
         self._has_begun = False
         """Whether a part of the next head has come."""
         self._out: list[bytes] = []
@@ -96,6 +109,8 @@ class Http1Line:
     # From the connection
 
     def receive(self, data: bytes) -> None:
+        if self._state is State.HEAD and self._has_core_answer(data):
+            return
         if self._state is not State.LINGER:
             self._reader.feed(data)
             if self._rests:
@@ -150,6 +165,8 @@ class Http1Line:
     def drain(self) -> None:
         if self._state is State.HEAD or self._state is State.DISCARD:
             self._ends = True
+        if self._connection.answer_socket is not None:
+            self._connection.answer_socket.end_soon()
 
     def lose(self) -> None:
         if self._exchange is not None:
@@ -157,11 +174,11 @@ class Http1Line:
 
     @property
     def has_handler(self) -> bool:
-        return self._exchange is not None and self._exchange.has_handler
+        return self._routed is not None or (self._exchange is not None and self._exchange.has_handler)
 
     @property
     def is_idle(self) -> bool:
-        return self._exchange is None
+        return self._exchange is None and self._routed is None
 
     @property
     def held_back_bytes(self) -> int:
@@ -178,6 +195,54 @@ class Http1Line:
             seconds = limits.HTTP_HEAD_SECONDS if self._has_begun else limits.HTTP_IDLE_MS / 1000
             return now - self._connection.since > seconds
         return state is not State.ANSWER and now - self._since > limits.HTTP_DISCARD_SECONDS
+
+    # Requests that the core answers
+
+    def _has_core_answer(self, data: bytes) -> bool:
+        """Has the core answer a request that is known but for its text. False: it is to be read."""
+        connection = self._connection
+        known, socket = connection.routed, connection.answer_socket
+        if known is None or socket is None or self._reader.waiting_bytes or self._out or not connection.is_written:
+            return False
+        if self._rests or self._ends or self._is_ended or connection.is_draining or connection.sends_no_more:
+            return False
+        routed = known.take(data, socket, self._take_back, connection)
+        if routed is None:
+            return False
+        connection.has_asked = True
+        self._head, self._closes, self._state, self._routed = None, False, State.ANSWER, routed
+        if routed.is_here:
+            self._take_back(routed)
+        return True
+
+    def _take_back(self, routed: _core.RoutedText) -> None:
+        """The core has answered a request, or left it."""
+        connection, self._routed = self._connection, None
+        context = connection.context
+        if routed.is_sent and connection.routed is not None:
+            unsent = routed.unsent
+            context.traffic.sent_bytes += routed.sent_bytes - len(unsent)
+            if unsent:
+                self._out.append(unsent)
+            connection.routed.note_sent(routed, self, connection)
+            self._go_on()
+            return
+        self._left, self._state = routed, State.HEAD
+        self._reader.feed_again(routed.request)
+        if routed.is_here:
+            self.advance()
+        else:
+            connection.advance_soon()
+
+    def _context_of_request(self) -> tuple[PortContext, int]:
+        """What answers the next request, and since when it waits; 0: it comes now."""
+        context, left = self._connection.context, self._left
+        if left is None:
+            return context, 0
+        self._left = None
+        again = copy(context)
+        again.handler = partial(begin_again, routed=left)
+        return again, left.begun_ns
 
     # Requests
 
@@ -215,9 +280,11 @@ class Http1Line:
         fields = head.fields
         self._head, self._closes = head, head.closes
         scheme = "https" if connection.is_tls else "http"
+        context, since_ns = self._context_of_request()
         exchange = self._exchange = Exchange(
-            connection.context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
+            context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
         )
+        exchange.since_ns = since_ns or exchange.since_ns
         self._state = State.ANSWER
         if fields.host_problem is not None and not head.is_old:
             self._refuse(InvalidInput(fields.host_problem))
@@ -352,8 +419,12 @@ class Http1Line:
         return self._connection.unread_bytes if self._connection.is_choked else 0
 
     def finish(self, exchange: Exchange) -> None:
-        connection = self._connection
         self._exchange = None
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Goes on with what follows the answer that has ended."""
+        connection = self._connection
         connection.since = self._since = monotonic()
         if connection.is_closing:
             return
@@ -361,7 +432,8 @@ class Http1Line:
         self._state = State.HEAD if self._reader.is_body_over else State.DISCARD
         self._discarded_bytes = 0
         if not self._is_advancing:
-            connection.flush_soon()
+            if self._out or self._ends:
+                connection.flush_soon()
             if self._reader.waiting_bytes or self._is_ended:
                 connection.advance_soon()
 

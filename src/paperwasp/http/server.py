@@ -30,6 +30,7 @@ from paperwasp.http.listening import Acceptor, bind
 from paperwasp.http.memory_return import MemoryReturn
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.request_batch import Batches
+from paperwasp.http.routed_requests import RoutedRequests, Routing
 from paperwasp.http.tls import ALPN, ServerContext
 from paperwasp.http.tls_files import TlsSource
 from paperwasp.http.traffic import Traffic
@@ -57,14 +58,16 @@ class HttpServer:
         observe: Observer | None = None,
         batches: Batches | None = None,
         tls: ServerContext | None = None,
+        routing: Routing | None = None,
     ) -> None:
-        """`tls`: its `alpn_protocols` are set here. Errors: Conflict (PortTaken) where the port cannot
-        be had."""
+        """`routing`: who says which requests the core answers; None: none. `tls`: its `alpn_protocols` are set here.
+        Errors: Conflict (PortTaken) where the port cannot be had."""
         self._handler = handler
         self._error_response = error_response
         self._body_limit_bytes = body_limit_bytes
         self._observe = observe
         self._batches = batches
+        self._routing = routing
         self._tls: TlsSource | None = None
         if tls is not None:
             tls.set_alpn_protocols(list(ALPN))
@@ -98,7 +101,8 @@ class HttpServer:
             self.traffic,
             batches=self._batches,
         )
-        port = _OpenPort(context, self._listener, self._context_of_tls, memory)
+        routed = None if self._routing is None else RoutedRequests(self._routing, context.loop)
+        port = _OpenPort(context, self._listener, self._context_of_tls, memory, routed)
         port.open()
         self._port = port
 
@@ -134,8 +138,10 @@ class _OpenPort:
         listener: socket.socket,
         tls: Callable[[], ServerContext | None],
         memory: MemoryReturn,
+        routed: RoutedRequests | None,
     ) -> None:
-        """`tls` gives the settings of the next connection; None: it has no TLS."""
+        """`tls` gives the settings of the next connection; None: it has no TLS. `routed`: as of `Connection`."""
+        self._routed = routed
         self._context = context
         self._loop = context.loop
         self._tls = tls
@@ -197,7 +203,7 @@ class _OpenPort:
         if self._is_draining or self._counts[address] >= limits.HTTP_ADDRESS_CONNECTIONS_MOST:
             accepted.close()
             return
-        connection = Connection(self._context, self, self._buffer, address, port)
+        connection = Connection(self._context, self, self._buffer, address, port, self._routed)
         self._connections.add(connection)
         self._context.traffic.open_connections += 1
         self._counts[address] += 1

@@ -18,7 +18,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import repeat
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,21 +27,17 @@ from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.features.block import Block
-from paperwasp.features.bm25 import idf_of
 from paperwasp.features.native_query import NativeFeature
-from paperwasp.features.query_terms import significance_of
 from paperwasp.features.setting import QuerySetting
-from paperwasp.linguistics.detection import detect_all
-from paperwasp.operators.and_operator import AndOperator
+from paperwasp.linguistics.detection import FOREIGN, detect_all
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.item import Item, plan
 from paperwasp.operators.operator import KnownWords, NearSearch, SearchSpace, TermOperator
-from paperwasp.operators.term import AttributeMatch, IndexMatch, PhraseMatch
-from paperwasp.operators.text import token_match, tokens_in
+from paperwasp.operators.term import AttributeMatch
 from paperwasp.operators.tuning import Tuning
-from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS, score_of
+from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS
 from paperwasp.operators.word import WordItem, fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile
@@ -50,6 +46,7 @@ from paperwasp.schema.model import Schema
 from paperwasp.search.bind import bind_to_write, indexed_types, known_words, space_of, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.compiled_near import NearForm, is_tuned_otherwise, near_form, near_search
+from paperwasp.search.described_words import described_alone, described_in_phrase
 from paperwasp.search.fill import hits_of
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.page import PageStep, attribute_hits, row_step
@@ -58,9 +55,10 @@ from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.text_query import ItemTemplate, TextAnswer, TextQuery, TextTemplate
+from paperwasp.search.text_query import ItemTemplate, RouteQuery, TextAnswer, TextQuery, TextTemplate
 from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
+_Token = TypeVar("_Token")
 _KEPT_CHARACTERS: Final = 256
 """The literals of filters whose bitmap is kept have no more."""
 _KEY_BYTES: Final = 1024
@@ -106,29 +104,18 @@ class CompiledQueries:
 
     def run_of(self, view: View, query: TextQuery, now_ns: int) -> ReadyRun | None:
         """The plan of a query with its slots filled; None: it is to be answered the general way."""
-        if self._served.pages is not self._pages:
-            self._known.clear()
-            self._pages = self._served.pages
         template, language = query.template, ""
         if template.detects_language and (found := detect_all([query.text])):
             language = found[0]
-        compiled = self._known.get((template.number, language), ...)
-        if compiled is ...:
-            compiled = self._compile(view, template, language)
+        compiled = self._compiled(view, template, language)
         if compiled is None or query.deadline_ns <= now_ns:
             return None
-        if view.schemas.get(compiled.document_type) is not compiled.schema:
-            return None
         known = known_words(view, compiled.document_type)
-        snapshot = known.snapshot
-        if snapshot is None:
-            snapshot = known.snapshot = _snapshot_of(view, known)
-        accept, attribute, near = None, 0.0, None
-        if compiled.filters or compiled.template.near is not None:
-            accepted = known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
-            if accepted is None:
-                return None
-            accept, attribute, near = accepted
+        snapshot = _known_snapshot(view, known)
+        accepted = _accepted(compiled, known, query)
+        if accepted is None:
+            return None
+        accept, attribute, near = accepted
         end_ns = query.deadline_ns
         match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
         plan, rows = compiled.plan, view.rows.rows
@@ -143,6 +130,45 @@ class CompiledQueries:
             if not _describe(compiled, known, snapshot, run):
                 return None
         return None
+
+    def route_of(self, view: View, query: RouteQuery, pool: _core.PlanPool[_Token]) -> PlannedRoute | None:
+        """The route of queries that differ in their texts alone; None: these go the general way."""
+        compiled = self._compiled(view, query.template, "")
+        if compiled is None or compiled.words or compiled.template.near is not None:
+            return None
+        known = known_words(view, compiled.document_type)
+        found = _accepted(compiled, known, query)
+        if found is None:
+            return None
+        route = _core.TextRoute(
+            plan=compiled.plan,
+            snapshot=_known_snapshot(view, known),
+            rows=view.rows.rows,
+            hits=query.hits,
+            offset=query.offset,
+            timeout_ns=query.timeout_ns,
+            soft_share=compiled.soft_share,
+            accept=found[0],
+            attribute=found[1],
+            foreign=FOREIGN if query.template.detects_language else None,
+            keeps_long=query.keeps_long,
+            pool=pool,
+            most_waiting=limits.QUERY_QUEUE_LENGTH,
+            answers=query.answers,
+        )
+        return PlannedRoute(route, view, known.space.documents, compiled, self._served)
+
+    def _compiled(self, view: View, template: TextTemplate, language: str) -> _Compiled | None:
+        """What the template was compiled to for texts in this language, if that is for the view's schema."""
+        if self._served.pages is not self._pages:
+            self._known.clear()
+            self._pages = self._served.pages
+        compiled = self._known.get((template.number, language), ...)
+        if compiled is ...:
+            compiled = self._compile(view, template, language)
+        if compiled is None or view.schemas.get(compiled.document_type) is not compiled.schema:
+            return None
+        return compiled
 
     def _compile(self, view: View, template: TextTemplate, language: str) -> _Compiled | None:
         try:
@@ -206,6 +232,20 @@ class ReadyRun(NamedTuple):
         relevances = np.array(scores)
         ranked = RankedHits(bound, len(lids), np.array(lids, np.uint32), relevances, relevances)
         return hits_of(view, query, ranked, range(len(lids)), repeat(None), served.summaries)
+
+
+class PlannedRoute(NamedTuple):
+    """The route of queries that differ in their texts, for one view."""
+
+    route: _core.TextRoute
+    view: View
+    documents: int
+    compiled: _Compiled
+    served: ServedSchemas
+
+    def ready(self, run: _core.PlanRun) -> ReadyRun:
+        """A run of such a query."""
+        return ReadyRun(run, self.view, self.documents, self.compiled, self.served)
 
 
 def _compiled(view: View, template: TextTemplate, served: ServedSchemas) -> _Compiled | None:
@@ -330,9 +370,12 @@ def _words_name(template: TextTemplate, index: str, *, in_phrase: bool = False) 
     return f"{index}\0{template.query.match.language}\0{place}"
 
 
-def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
+def _known_snapshot(view: View, known: KnownWords) -> _core.Snapshot:
+    """The snapshot of a view, which the first query makes."""
+    if known.snapshot is not None:
+        return known.snapshot
     space = known.space
-    return _core.Snapshot(
+    known.snapshot = _core.Snapshot(
         reader=space.index.reader,
         live=space.accept,
         has_dead=space.dead,
@@ -342,6 +385,7 @@ def _snapshot_of(view: View, known: KnownWords) -> _core.Snapshot:
         first_lid=view.conform_below.get(space.schema.document.name, 0),
         most_words=limits.VIEW_WORDS,
     )
+    return known.snapshot
 
 
 def _describe(
@@ -362,62 +406,29 @@ def _describe(
         for number, in_phrase, word in words:
             index = compiled.indexes[number]
             if in_phrase:
-                described = _in_phrase(index, word, space)
+                described = described_in_phrase(index, word, space)
             else:
                 notes = DEFAULT_ANNOTATIONS if template.words or is_one_token(word) else IN_PIECES
-                described = _alone(WordItem(index, word, annotations=notes), space)
+                described = described_alone(WordItem(index, word, annotations=notes), space)
             snapshot.add_word(_words_name(template, index, in_phrase=in_phrase), word, *described)
     except PaperwaspError:  # the general way will say so
         return False
     return True
 
 
-_Parts = list[tuple[float, float, int, list[tuple[int, list[int], int]]]]
-"""(idf, significance, length in words, [(field, terms, frequency)]) of each token of a word, all of which must match;
-none: it matches in another way."""
+def _accepted(
+    compiled: _Compiled, known: KnownWords, query: TextQuery | RouteQuery
+) -> tuple[Bitmap | None, float, NearSearch | None] | None:
+    """The documents that are looked among, what nativeAttributeMatch is of each, and how a graph is searched among
+    them; None as of `_filter`."""
+    if not compiled.filters and compiled.template.near is None:
+        return None, 0.0, None
+    return known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
 
 
-def _alone(item: WordItem, space: SearchSpace) -> tuple[int, _Parts]:
-    """What a word scores in a weakAnd, and the terms it stands for where it stands alone."""
-    operator = plan(item, space)
-    parts: _Parts = []
-    for term in operator.children if type(operator) is AndOperator else (operator,):
-        if type(term) is not TermOperator:
-            return 0, []
-        found = [_terms_of(match) for match in term.matches]
-        matches = [match for match in found if match is not None]
-        if len(matches) < len(found):
-            return 0, []
-        parts.append((idf_of(None, None, term.document_frequency), significance_of(term), term.length, matches))
-    return score_of(item, operator, space), parts
-
-
-def _in_phrase(index: str, word: str, space: SearchSpace) -> tuple[int, _Parts]:
-    """The same of a word between others: how rare these are together is not known yet."""
-    matches = []
-    for field in fields_of(index, space):
-        if not space.has_index(field):
-            return 0, []
-        terms = [
-            token_match(token, field, space)
-            for token in tokens_in(word, DEFAULT_ANNOTATIONS, field, space, in_phrase=True)
-        ]
-        found = [term for term in terms if type(term) is IndexMatch]
-        if len(found) < len(terms) or not found:
-            return 0, []
-        matches.append((found[0].number, [term.term for term in found], min(term.frequency() for term in found)))
-    return 0, [(0.0, 0.0, 1, matches)] if matches else []
-
-
-def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
-    if type(match) is IndexMatch:
-        return match.number, [match.term], 0
-    if type(match) is PhraseMatch:
-        return match.number, list(match.terms), 0
-    return None
-
-
-def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[Bitmap, float, NearSearch | None] | None:
+def _filter(
+    compiled: _Compiled, known: KnownWords, query: TextQuery | RouteQuery
+) -> tuple[Bitmap, float, NearSearch | None] | None:
     """The live documents that match all filters of a query, what nativeAttributeMatch is of each, and how a graph is
     searched among them; None: the filters do more than narrow it, or take long, or no graph is searched."""
     space, template = known.space, compiled.template
@@ -451,7 +462,7 @@ def _filter(compiled: _Compiled, known: KnownWords, query: TextQuery) -> tuple[B
     return found, attribute, near
 
 
-def _filter_key(compiled: _Compiled, query: TextQuery) -> tuple[int, str, tuple[str, ...]]:
+def _filter_key(compiled: _Compiled, query: TextQuery | RouteQuery) -> tuple[int, str, tuple[str, ...]]:
     """What the documents that filters leave are kept by: the template's number, its language, and the literals of the
     filters."""
     literals, template = query.literals, compiled.template

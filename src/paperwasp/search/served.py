@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.features.compile import served_profile
 from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
@@ -90,6 +91,7 @@ class ServedSchemas:
         self._plans = {key: value for key, value in list(self._plans.items()) if key in kept}
         self._of_queries.keep_only(kept)
         self.summaries, self.pages = SummaryForms(), PageSteps()
+        _core.forget_routes()
         for schema in searched:
             for name in schema.rank_profiles:
                 if name not in self._plans.get(id(schema), (schema, {}))[1]:

@@ -74,6 +74,20 @@ class TextQuery(NamedTuple):
     """The text of the vector: a JSON array of numbers."""
 
 
+class RouteQuery(NamedTuple):
+    """Asks for the route (`core/text_route.hpp`) of all texts of a template with the same page, time and literals."""
+
+    template: TextTemplate
+    hits: int
+    offset: int
+    timeout_ns: int
+    literals: tuple[str, ...]
+    keeps_long: bool
+    """Whether answers that take long are to be kept."""
+    answers: object
+    """`TextRoute.answers`."""
+
+
 class TextAnswer(NamedTuple):
     """The answer to a query all of whose documents were searched."""
 

@@ -31,7 +31,7 @@ from paperwasp.content.row_filling import RowFilling
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.text_query import TextQuery
+from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.service.content_service import ContentService
 from paperwasp.service.query_threads import query_threads
 
@@ -213,11 +213,11 @@ class _Waiting:
         self._handler: Any = None
 
     def handle(self, message: Any, reply: Reply) -> None:
-        """A query for a compiled plan does not wait: it is asked again the general way, whose time is looked at.
-        Errors: Overload where too many wait."""
+        """A query for a compiled plan, or for a route, does not wait: it is asked again the general way, whose time is
+        looked at. Errors: Overload where too many wait."""
         with self._lock:
             if self._handler is None:
-                if type(message) is TextQuery:
+                if type(message) in (TextQuery, RouteQuery):
                     reply(None)
                     return
                 if len(self._messages) >= limits.RESTART_WAITING_MESSAGES:

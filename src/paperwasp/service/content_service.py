@@ -46,9 +46,9 @@ from paperwasp.search.mutations import mutate
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.text_query import TextQuery
+from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.service.content_figures import content_figures
-from paperwasp.service.plan_runs import PlanRuns
+from paperwasp.service.plan_runs import PlanRuns, RoutedTexts
 from paperwasp.yielding import switching_soon
 
 _OPERATIONS: Final = (ApplyRequest, ApplyChanges)
@@ -73,7 +73,7 @@ class ContentService:
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
         messenger.serve(address_of(application_name, cluster_id), self.handle, self.handle_all)
 
-    def handle(self, message: Request | Query | TextQuery, reply: Reply) -> None:
+    def handle(self, message: Request | Query | TextQuery | RouteQuery, reply: Reply) -> None:
         """The handler: never blocks. Errors: Overload, NoSpace, InvalidInput."""
         if type(message) is ApplyRequest:
             self._gate.check(message.operation, message.size_bytes)
@@ -98,6 +98,8 @@ class ContentService:
             self._search(message, reply)
         elif type(message) is TextQuery:
             self._search_text(message, reply)
+        elif type(message) is RouteQuery:
+            reply(self._route(message))
         else:
             self._pool.submit_short(self._answer, message, reply)
 
@@ -181,6 +183,16 @@ class ContentService:
             reply(None)
         else:
             self._runs.start(ready, reply)
+
+    def _route(self, query: RouteQuery) -> RoutedTexts | None:
+        pool = self._runs.threads_for_routes()
+        if pool is None or not self._inline_lock.acquire(blocking=False):
+            return None
+        try:
+            planned = self._compiled.route_of(self._node.reader.view(), query, pool.threads)
+        finally:
+            self._inline_lock.release()
+        return None if planned is None else RoutedTexts(planned, self._runs, pool)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)

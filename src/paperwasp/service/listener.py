@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.paths import DOCUMENT_ROOT
+from paperwasp.core import _core
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.pending import Begun
 from paperwasp.http.request_batch import Batches, RequestBatch
+from paperwasp.http.routed_requests import SentAnswer
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.http.traffic import Traffic
@@ -90,6 +92,7 @@ class Listener:
             body_limit_bytes=self._body_limit_bytes,
             observe=self._observe,
             batches=Batches(DOCUMENT_ROOT, self._begin_batch, self._observe_batch),
+            routing=self,
         )
 
     @property
@@ -101,6 +104,7 @@ class Listener:
         self._app.metrics.ports.pop(self.port, None)
         app.metrics.ports[self.port] = self.server.traffic
         self._app = app
+        _core.forget_routes()
 
     @property
     def scheme(self) -> str:
@@ -122,6 +126,22 @@ class Listener:
 
     def _begin_batch(self, batch: RequestBatch) -> int:
         return self._app.begin_batch(batch)
+
+    def route_of(self, request: Request) -> _core.TextRoute | None:
+        """See `http.routed_requests.Routing`."""
+        return self._app.route_of(request)
+
+    def observe_sent(self, sent: SentAnswer) -> None:
+        """Counts an answer that the core has written, as `_observe` does others."""
+        metrics, log, telemetry = self._app.metrics, self._app.metrics.access_log, self.telemetry
+        metrics.observe_sent(sent)
+        if log is None and telemetry is None:
+            return
+        noted = sent, sent.whole_request(), sent.answer, sent.elapsed_ns
+        if log is not None:
+            log.note(self.port, *noted)
+        if telemetry is not None:
+            telemetry.note(self.port, *noted)
 
     def _body_limit_bytes(self, raw_path: str) -> int:
         return self._app.body_limit_bytes(raw_path)

@@ -14,6 +14,9 @@
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 
+Requests with a route (`core/text_route.hpp`) go to the same threads, from `http.routed_requests`, and come back from
+them the same way.
+
 `start` and `resize` are called by any thread; runs on threads of the core are answered on the event loop that asked.
 """
 
@@ -22,15 +25,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 from paperwasp import limits
+from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.core import _core
-from paperwasp.search.compiled import ReadyRun
+from paperwasp.http.loop_work import has_more_to_do
+from paperwasp.search.compiled import PlannedRoute, ReadyRun
 from paperwasp.search.text_query import TextAnswer
 
 _LOG: Final = logging.getLogger("paperwasp.search")
+_GRACE_NS: Final = int(GRACE_SECONDS * 1e9)
 
 Reply = Callable[[TextAnswer | None], None]
 
@@ -64,9 +71,16 @@ class PlanRuns:
             reply(None)
             return
         ready.run.run()
-        reply(self._answer(ready))
+        reply(self.answer(ready))
 
-    def _answer(self, ready: ReadyRun) -> TextAnswer | None:
+    def threads_for_routes(self) -> _Pool | None:
+        """The threads, for requests that come on this event loop; None: there are none for it."""
+        loop = asyncio.get_running_loop()
+        pool = self._pool
+        return pool if pool is not None and pool.loop is loop else self._open(loop)
+
+    def answer(self, ready: ReadyRun) -> TextAnswer | None:
+        """The answer of a run; None: it is to be found the general way."""
         if not self._reading.acquire(blocking=False):
             return None
         try:
@@ -82,7 +96,7 @@ class PlanRuns:
     def _give(self, ready: ReadyRun, reply: Reply) -> None:
         """Whatever happens to one answer, the others are given."""
         try:
-            reply(self._answer(ready))
+            reply(self.answer(ready))
         except Exception:
             _LOG.exception("The answer of a compiled plan was not taken")
 
@@ -101,12 +115,13 @@ class PlanRuns:
 
     def _retire(self) -> None:
         pool, self._pool = self._pool, None
+        _core.forget_routes()
         if pool is not None and not pool.loop.is_closed():
             pool.loop.call_soon_threadsafe(pool.end)
 
     def _waits(self, loop: asyncio.AbstractEventLoop) -> bool:
         """Whether the loop has something else to do, or runs are under way."""
-        if getattr(loop, "_ready", None):
+        if has_more_to_do(loop):
             return True
         pool = self._pool
         return pool is not None and pool.threads.busy > 0
@@ -130,6 +145,36 @@ class PlanRuns:
             return self._pool
 
 
+class RoutedTexts(NamedTuple):
+    """The route of requests, and what a content cluster does for them beside what the core does."""
+
+    planned: PlannedRoute
+    runs: PlanRuns
+    pool: _Pool
+
+    @property
+    def route(self) -> _core.TextRoute:
+        return self.planned.route
+
+    @property
+    def documents(self) -> int:
+        """Those that are searched."""
+        return self.planned.documents
+
+    def note_waiting(self) -> None:
+        """A request waits for the threads."""
+        self.pool.help_soon()
+        self.pool.watch()
+
+    def note_sent(self) -> None:
+        """The core has answered a request."""
+        self.runs.answered += 1
+
+    def answer(self, run: _core.PlanRun) -> TextAnswer | None:
+        """The answer to a request that the core has not answered in full; None: it is to be found the general way."""
+        return self.runs.answer(self.planned.ready(run))
+
+
 class _Pool:
     """Threads of the core whose answers one event loop takes."""
 
@@ -140,10 +185,15 @@ class _Pool:
         self.threads: _core.PlanPool[tuple[ReadyRun, Reply]] = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
         self._is_ending = False
         self._will_help = False
+        self._watching: asyncio.TimerHandle | None = None
         loop.add_reader(self.threads.fileno(), self.take)
 
     def submit(self, ready: ReadyRun, reply: Reply) -> None:
         self.threads.submit(ready.run, (ready, reply))
+        self.help_soon()
+
+    def help_soon(self) -> None:
+        """Something was added: if much waits when the loop has done what is next, it helps."""
         if not self._will_help:
             self._will_help = True
             self.loop.call_soon(self._help)
@@ -156,10 +206,33 @@ class _Pool:
             self.loop.call_soon(self._help)
 
     def take(self) -> None:
-        for ready, reply in self.threads.take():
-            self._give(ready, reply)
+        for done in self.threads.take():
+            if isinstance(done, _core.RoutedText):
+                self._give_back(done)
+            else:
+                ready, reply = done
+                self._give(ready, reply)
         if self._is_ending and not self.threads.busy:
             self.loop.remove_reader(self.threads.fileno())
+
+    def watch(self) -> None:
+        """What waits for a thread when its time is over is given back then."""
+        if self._watching is None:
+            self._watching = self.loop.call_later(GRACE_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._watching = None
+        self.threads.give_up(time.monotonic_ns() - _GRACE_NS)
+        self.take()
+        if self.threads.busy:
+            self.watch()
+
+    @staticmethod
+    def _give_back(routed: _core.RoutedText) -> None:
+        try:
+            routed.asker(routed)
+        except Exception:
+            _LOG.exception("The answer to a request with a route was not taken")
 
     def end(self) -> None:
         """Stops listening when all queued runs have finished. On the loop."""

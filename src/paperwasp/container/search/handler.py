@@ -36,11 +36,13 @@ from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
-from paperwasp.container.search.text_answers import TextAnswers
+from paperwasp.container.search.text_answers import GeneralWay, TextAnswers
+from paperwasp.container.search.text_routes import RouteAnswers, find_route
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
 from paperwasp.content.messages import StampRequest
+from paperwasp.core import _core
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.env import SYSTEM, Environment
@@ -130,6 +132,7 @@ class SearchHandler:
 
     def configure(self, config: SearchConfig) -> None:
         self._config = config
+        _core.forget_routes()
 
     async def handle(self, request: Request) -> Response:
         """The answer to a GET or POST. Never raises but for cancellation."""
@@ -148,6 +151,19 @@ class SearchHandler:
         if known.reads_cache and self.cache.may_have(known.key(cut.values), config):
             return generally()
         return self._texts.begin(known, cut.values, started_ns, config, generally, counts=True)
+
+    def route_of(self, request: Request) -> _core.TextRoute | None:
+        """The route of requests that differ from this one in their texts alone; None: it has none, or none is known."""
+        cut, config = cut_request(request), self._config
+        known = None if cut is None else self._known.get(cut.key, config)
+        if known is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
+            return None
+
+        def generally(asked: Request, started_ns: int) -> GeneralWay:
+            return partial(self._answer, asked, config, started_ns, known.accepted)
+
+        answers = RouteAnswers(known, request, self._texts, self.cache, config, generally)
+        return find_route(self._messenger, answers)
 
     def _begin_new(self, request: Request, config: SearchConfig, started_ns: int, cut: CutRequest | None) -> Begun:
         """Begins to answer a request that is not known yet. `cut`: without its text, by which it is known from now on

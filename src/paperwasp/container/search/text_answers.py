@@ -57,17 +57,23 @@ class TextAnswers:
         """
 
         def response_of(found: TextAnswer) -> Response:
-            texts = known.texts
-            response = texts.response_of(found)
-            self._cache.lookups += counts and known.reads_cache
-            if texts.may_be_kept:
-                self._cache.put(known.key(values), response, config, {texts.cluster: found.stamp})
-            return response
+            return self.response_of(known, values, found, config, counts=counts)
 
         query = known.query(values, started_ns)
         reply = TextReply(response_of, generally, query.deadline_ns)
         self._messenger.hand(known.address, query, reply)
         return reply.begun
+
+    def response_of(
+        self, known: KnownRequest, values: OwnValues, found: TextAnswer, config: object, *, counts: bool
+    ) -> Response:
+        """The response to a request whose answer was found; it is kept if it may be."""
+        texts = known.texts
+        response = texts.response_of(found)
+        self._cache.lookups += counts and known.reads_cache
+        if texts.may_be_kept:
+            self._cache.put(known.key(values), response, config, {texts.cluster: found.stamp})
+        return response
 
 
 class TextReply:

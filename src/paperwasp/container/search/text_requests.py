@@ -25,6 +25,7 @@ from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.container.search.text_templates import PROBE, near_template, text_template, words_template
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
+from paperwasp.monitoring.search_facts import SearchFacts
 from paperwasp.search.text_query import TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.query_type import type_of
@@ -95,10 +96,14 @@ class TextRequests:
 
     def response_of(self, answer: TextAnswer) -> Response:
         """The answer as JSON."""
-        coverage = Coverage(answer.documents, 100, 1, 1)
-        about = answer.total_count, answer.hits, coverage, -1, answer.summary_ns
+        about = self.about(answer.total_count, answer.hits, answer.documents, answer.summary_ns)
         body = self._with_left(answer) if answer.left else answer.body
         return Response(200, body, JSON_TYPE, about=about)
+
+    @staticmethod
+    def about(total_count: int, hits: int, documents: int, summary_ns: int) -> SearchFacts:
+        """What an answer is about, after all documents were searched."""
+        return total_count, hits, Coverage(documents, 100, 1, 1), -1, summary_ns
 
     def _with_left(self, answer: TextAnswer) -> bytes:
         """The JSON with the hits that are left in it."""

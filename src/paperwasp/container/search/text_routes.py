@@ -1,0 +1,98 @@
+"""Routes of known requests, by which the core answers them without Python: `http.routed_requests`.
+
+    KnownRequest → RouteQuery → Messenger.hand → route      what the core leaves → TextAnswers, or the general way
+
+Runs on the event loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from paperwasp.container.search.cache import SearchCache
+from paperwasp.container.search.known_requests import KnownRequest, OwnValues
+from paperwasp.container.search.rendering import JSON_TYPE
+from paperwasp.container.search.text_answers import GeneralWay, Messenger, TextAnswers
+from paperwasp.core import _core
+from paperwasp.http.messages import Request, Response
+from paperwasp.http.pending import Begun
+from paperwasp.records import dataclass
+from paperwasp.search.text_query import RouteQuery, TextAnswer
+
+_SHOWN: Final = Response(200, b"", JSON_TYPE)
+
+
+class RoutedTexts(Protocol):
+    """What a content cluster has for the requests of a route: `service.plan_runs.RoutedTexts`."""
+
+    @property
+    def route(self) -> _core.TextRoute: ...
+
+    @property
+    def documents(self) -> int: ...
+
+    def note_waiting(self) -> None: ...
+
+    def note_sent(self) -> None: ...
+
+    def answer(self, run: _core.PlanRun) -> TextAnswer | None: ...
+
+
+@dataclass(slots=True, eq=False)
+class RouteAnswers:
+    """What the core does not do for the requests of a route: `http.routed_requests.Answers`."""
+
+    known: KnownRequest
+    request: Request
+    """The one that the route was found for: others have another text."""
+    texts: TextAnswers
+    cache: SearchCache
+    config: object
+    generally: Callable[[Request, int], GeneralWay]
+    """(a request, when it began) → the general way of it."""
+    routed: RoutedTexts | None = None
+    """Of the content cluster; None until that has answered."""
+    shown: Response = _SHOWN
+
+    def note_waiting(self) -> None:
+        """A request waits for a thread."""
+        if self.routed is not None:
+            self.routed.note_waiting()
+
+    def note_sent(self, routed: _core.RoutedText) -> object:
+        """An answer was written. Returns what it is about."""
+        assert self.routed is not None
+        self.routed.note_sent()
+        self.cache.lookups += self.known.reads_cache
+        return self.known.texts.about(routed.total, routed.shown, self.routed.documents, routed.writing_ns)
+
+    def begin(self, request: Request, routed: _core.RoutedText) -> Begun:
+        """Begins to answer a request that the core has not answered, in the time that it has left."""
+        known, values, began_ns = self.known, OwnValues(routed.text), routed.begun_ns
+        generally = self.generally(request, began_ns)
+        run = routed.take_run() if routed.has_run else None
+        if run is None:
+            if known.reads_cache and self.cache.may_have(known.key(values), self.config):
+                return generally()
+            return self.texts.begin(known, values, began_ns, self.config, generally, counts=True)
+        assert self.routed is not None
+        found = self.routed.answer(run)
+        if found is None:
+            return generally()
+        return self.texts.response_of(known, values, found, self.config, counts=True)
+
+
+def find_route(messenger: Messenger, answers: RouteAnswers) -> _core.TextRoute | None:
+    """The route of a known request; None: it has none."""
+    known = answers.known
+    hits, offset, timeout_ns = known.window
+    keeps_long = known.reads_cache or known.texts.may_be_kept
+    found: list[Any] = []
+    query = RouteQuery(known.texts.template, hits, offset, timeout_ns, known.literals, keeps_long, answers)
+    messenger.hand(known.address, query, found.append)
+    if not found or found[0] is None or isinstance(found[0], Exception):
+        return None
+    routed: RoutedTexts = found[0]
+    answers.routed = routed
+    return routed.route

@@ -1,0 +1,135 @@
+// Requests for words that are answered without Python: see text_route.hpp.
+#include "text_route.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "clock.hpp"
+#include "plan_text.hpp"
+
+namespace paperwasp {
+namespace {
+
+// As linguistics/detection.py asks: so many words of other languages than English, among so many characters.
+constexpr uint32_t FOREIGN_WORDS = 2;
+constexpr size_t LOOKED_AT_CHARACTERS = 256;
+
+void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handle rows, uint32_t hits, uint32_t offset, int64_t timeout_ns,
+                double soft_share, const std::optional<In<uint64_t>>& accept, double attribute, nb::handle foreign, bool keeps_long,
+                nb::handle pool, size_t most_waiting, nb::object answers) {
+    new (self) TextRoute();
+    self->plan = nb::cast<const Plan*>(plan);
+    self->snapshot = nb::cast<const Snapshot*>(snapshot);
+    self->rows = nb::cast<const RowFiles*>(rows);
+    self->pool = nb::cast<PlanPool*>(pool);
+    if (!foreign.is_none()) self->foreign = nb::cast<const WordSet*>(foreign);
+    if (accept && accept->size() != self->snapshot->live->size())
+        throw nb::value_error("the bitmap does not cover the documents of the snapshot");
+    if (hits == 0 || timeout_ns <= 0) throw nb::value_error("a page has hits, and its search takes time");
+    self->hits = hits;
+    self->offset = offset;
+    self->timeout_ns = timeout_ns;
+    self->soft_share = soft_share;
+    self->accept = accept;
+    self->attribute = attribute;
+    self->keeps_long = keeps_long;
+    self->most_waiting = most_waiting;
+    self->answers = std::move(answers);
+    for (const nb::handle owner : {plan, snapshot, rows, foreign, pool}) self->owners.push_back(nb::borrow(owner));
+}
+
+}  // namespace
+
+RoutedText::RoutedText(const nb::object& route, std::string text, const nb::object& socket, nb::bytes head, nb::bytes request,
+                       nb::object asker)
+    : route_object(route),
+      asker(std::move(asker)),
+      request(std::move(request)),
+      route_(nb::cast<const TextRoute&>(route)),
+      text_(std::move(text)),
+      socket_object_(socket),
+      socket_(nb::cast<AnswerSocket&>(socket)),
+      head_(std::move(head)),
+      begun_ns_(monotonic_ns()) {}
+
+void RoutedText::prepare() noexcept {
+    try {
+        if (!prepare_run()) run_.reset();
+    } catch (...) {  // the general way says what is wrong
+        run_.reset();
+    }
+}
+
+// False: it is to be answered the general way.
+bool RoutedText::prepare_run() {
+    const Plan& plan = *route_.plan;
+    const int64_t search_ns = static_cast<int64_t>(static_cast<double>(route_.timeout_ns) * route_.soft_share);
+    if (monotonic_ns() >= begun_ns_ + search_ns) return false;
+    if (route_.foreign != nullptr) {
+        const size_t start = std::min(text_.find_first_not_of(' '), text_.size());
+        const size_t size = std::min(text_.size() - start, LOOKED_AT_CHARACTERS);
+        if (route_.foreign->has(reinterpret_cast<const uint8_t*>(text_.data()) + start, size, FOREIGN_WORDS)) return false;
+    }
+    const std::vector<TextTerm> terms = plain_terms(text_, plan.composite == Plan::Composite::PHRASE);
+    size_t words = 0;
+    for (const TextTerm& term : terms) words += term.size();
+    if (words == 0 || words > plan.most_words) return false;
+    run_ = std::make_unique<PlanRun>(plan, *route_.snapshot, *route_.rows, route_.hits, route_.offset);
+    run_->end_at(begun_ns_ + search_ns, begun_ns_ + route_.timeout_ns);
+    if (route_.accept) run_->look_within(*route_.accept, route_.attribute);
+    std::vector<UnknownWord> unknown;
+    if (run_->take_terms(terms, unknown) != PlanRun::Taken::READY) return false;
+    return !route_.keeps_long || run_->expected_ns() <= route_.pool->long_ns();
+}
+
+void RoutedText::run() noexcept {
+    if (!run_) return;
+    has_run_ = true;
+    run_->run();
+    if (!run_->is_answered() || !run_->left().empty()) return;
+    try {
+        unsent_ = socket_.send({head_.c_str(), head_.size()}, run_->answer(), sent_bytes_);
+    } catch (...) {  // no memory, before anything was written
+        return;
+    }
+    is_sent_ = true;
+    ended_ns_ = monotonic_ns();
+}
+
+std::unique_ptr<PlanRun> RoutedText::take_run() {
+    if (run_)
+        for (const nb::object& owner : route_.owners) run_->owners.push_back(owner);
+    return std::move(run_);
+}
+
+void bind_text_route(nb::module_& m) {
+    nb::class_<TextRoute>(m, "TextRoute")
+        .def("__init__", &make_route, nb::arg("plan"), nb::arg("snapshot"), nb::arg("rows"), nb::arg("hits"), nb::arg("offset"),
+             nb::arg("timeout_ns"), nb::arg("soft_share"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("foreign").none(),
+             nb::arg("keeps_long"), nb::arg("pool"), nb::arg("most_waiting"), nb::arg("answers"))
+        .def_ro("answers", &TextRoute::answers);
+    nb::class_<RoutedText>(m, "RoutedText")
+        .def_ro("route", &RoutedText::route_object)
+        .def_ro("asker", &RoutedText::asker)
+        .def_ro("request", &RoutedText::request, "The bytes of the request.")
+        .def_prop_ro("text", [](const RoutedText& self) { return nb::str(self.text().data(), self.text().size()); })
+        .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or given up, where it came.")
+        .def_prop_ro("is_sent", &RoutedText::is_sent, "Whether the answer was written; if not, it is to be found otherwise.")
+        .def_prop_ro("has_run", &RoutedText::has_run)
+        .def_prop_ro(
+            "unsent", [](const RoutedText& self) { return nb::bytes(self.unsent().data(), self.unsent().size()); },
+            "What the system did not take of the answer.")
+        .def_prop_ro("body_bytes", &RoutedText::body_bytes)
+        .def_prop_ro("sent_bytes", &RoutedText::sent_bytes)
+        .def_prop_ro("total", &RoutedText::total)
+        .def_prop_ro("shown", &RoutedText::shown)
+        .def_prop_ro("writing_ns", &RoutedText::writing_ns)
+        .def_prop_ro("begun_ns", &RoutedText::begun_ns)
+        .def_prop_ro("elapsed_ns", &RoutedText::elapsed_ns)
+        .def("take_run", &RoutedText::take_run, "The PlanRun of an answer that was not written; None: there is none.");
+}
+
+}  // namespace paperwasp

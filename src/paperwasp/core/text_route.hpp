@@ -1,0 +1,96 @@
+// TextRoute: all of a request for words but the user's text, as one view answers it. RoutedText: a request that goes by it.
+//
+//     bytes of a request → TextRoutes (text_routes.hpp) → TextRoute + text → RoutedText → a thread: prepare(), run() → the socket
+//
+// What is general about such requests was found out when the route was made; nothing of it is asked for again. A request that the route
+// does not answer in full, since its text says more than words, a word of it is new in the view, time is over, or a hit has no row, is left
+// to be answered the general way: `is_sent` is false then.
+//
+// Threads: a route never changes. A routed text is used by one thread at a time; it is made and freed with the interpreter's lock, and
+// `prepare` and `run` need none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "answer_socket.hpp"
+#include "plan.hpp"
+#include "plan_pool.hpp"
+#include "word_set.hpp"
+
+namespace paperwasp {
+
+struct TextRoute {
+    const Plan* plan = nullptr;
+    const Snapshot* snapshot = nullptr;
+    const RowFiles* rows = nullptr;
+    uint32_t hits = 0, offset = 0;
+    int64_t timeout_ns = 0;
+    double soft_share = 1;               // of the time: until then documents are searched
+    std::optional<In<uint64_t>> accept;  // the documents that are looked among
+    double attribute = 0;                // what nativeAttributeMatch is of each of them
+    const WordSet* foreign = nullptr;    // a text with words of it may be in another language than the plan's
+    bool keeps_long = false;             // whether answers that take long are kept, which is the general way's to do
+    PlanPool* pool = nullptr;
+    size_t most_waiting = 0;  // in the pool
+    nb::object answers;       // whoever answers otherwise, for Python alone
+    std::vector<nb::object> owners;
+};
+
+class RoutedText : public PoolWork {
+  public:
+    // asker: for Python alone: who has sent the request.
+    RoutedText(const nb::object& route, std::string text, const nb::object& socket, nb::bytes head, nb::bytes request, nb::object asker);
+
+    // Finds out what it will take.
+    void prepare() noexcept override;
+    uint64_t expected_ns() const override { return run_ ? run_->expected_ns() : 0; }
+    // Answers the request, and writes the answer.
+    void run() noexcept override;
+    int64_t last_ns() const override { return begun_ns_ + route_.timeout_ns; }
+
+    // Whether the answer was written.
+    bool is_sent() const { return is_sent_; }
+    // Whether the plan has run: with or without an answer.
+    bool has_run() const { return has_run_; }
+    // Of an answer that was written: what the system did not take, and the size of its body and of all of it.
+    const std::string& unsent() const { return unsent_; }
+    size_t body_bytes() const { return run_->answer().size(); }
+    size_t sent_bytes() const { return sent_bytes_; }
+    uint64_t total() const { return run_->total(); }
+    uint32_t shown() const { return run_->shown(); }
+    int64_t writing_ns() const { return run_->writing_ns(); }
+    // When it came, and how long it took until it was answered.
+    int64_t begun_ns() const { return begun_ns_; }
+    int64_t elapsed_ns() const { return ended_ns_ - begun_ns_; }
+
+    // The run of an answer that was not written, for Python to go on with; nullptr: there is none.
+    std::unique_ptr<PlanRun> take_run();
+
+    const std::string& text() const { return text_; }
+
+    nb::object route_object, asker;
+    nb::bytes request;
+    bool is_here = false;  // whether it was answered where it came
+
+  private:
+    bool prepare_run();
+
+    const TextRoute& route_;
+    const std::string text_;
+    nb::object socket_object_;
+    AnswerSocket& socket_;
+    const nb::bytes head_;
+    const int64_t begun_ns_;
+    int64_t ended_ns_ = 0;
+    std::unique_ptr<PlanRun> run_;
+    bool has_run_ = false, is_sent_ = false;
+    std::string unsent_;
+    size_t sent_bytes_ = 0;
+};
+
+}  // namespace paperwasp

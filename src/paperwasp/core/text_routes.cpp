@@ -1,0 +1,127 @@
+// Routes of requests by their bytes: see text_routes.hpp.
+#include "text_routes.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "request_text.hpp"
+#include "text_route.hpp"
+
+namespace paperwasp {
+namespace {
+
+// How often a request comes until its route is asked for, since the same may change again before the next one comes; and how often it is
+// asked for: most requests that have none will never have one.
+constexpr uint32_t FIRST_MISSED = 2, MOST_MISSED = 8;
+
+// All tables of the process.
+struct Tables {
+    std::atomic<uint64_t> changes{0};
+    std::mutex mutex;
+    std::vector<TextRoutes*> all;
+};
+
+Tables& tables() {
+    static Tables found;
+    return found;
+}
+
+}  // namespace
+
+TextRoutes::TextRoutes(size_t most) : most_(most) {
+    const std::lock_guard lock(tables().mutex);
+    tables().all.push_back(this);
+}
+
+TextRoutes::~TextRoutes() {
+    const std::lock_guard lock(tables().mutex);
+    auto& all = tables().all;
+    all.erase(std::remove(all.begin(), all.end(), this), all.end());
+}
+
+nb::object TextRoutes::take(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
+    std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
+    if (!text) return nb::none();
+    nb::object route, head;
+    Table dropped;  // freed without the lock
+    {
+        const std::lock_guard lock(mutex_);
+        if (known_.size() >= most_ && known_.find(rest_) == known_.end()) dropped.swap(known_);
+        Known& known = known_[rest_];
+        if (!known.route.is_valid()) {
+            if (known.missed < MOST_MISSED) ++known.missed;
+            if (known.missed < FIRST_MISSED || known.missed == MOST_MISSED) return nb::none();
+            return nb::bytes(rest_.data(), rest_.size());
+        }
+        route = known.route;
+        head = known.head;
+    }
+    const TextRoute& found = nb::cast<const TextRoute&>(route);
+    PlanPool& pool = *found.pool;
+    const size_t busy = pool.busy();
+    if (busy >= found.most_waiting) return nb::none();
+    auto made =
+        std::make_unique<RoutedText>(route, std::move(*text), socket, nb::borrow<nb::bytes>(head), std::move(request), std::move(asker));
+    RoutedText* const routed = made.get();
+    nb::object object = nb::cast(made.release(), nb::rv_policy::take_ownership);
+    if (alone && busy == 0) {
+        routed->prepare();
+        if (routed->expected_ns() <= pool.long_ns()) {
+            routed->is_here = true;
+            const GilRelease unlocked(is_much(routed->expected_ns()));
+            routed->run();
+            return object;
+        }
+    }
+    pool.add(*routed, object);
+    return object;
+}
+
+void TextRoutes::put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes) {
+    Table dropped;  // freed without the lock, as what is replaced
+    const std::lock_guard lock(mutex_);
+    if (changes != route_changes()) return;
+    if (known_.size() >= most_) dropped.swap(known_);
+    Known& known = known_[std::string(rest.c_str(), rest.size())];
+    std::swap(known.route, route);
+    std::swap(known.head, static_cast<nb::object&>(head));
+}
+
+TextRoutes::Table TextRoutes::forget() {
+    Table dropped;
+    const std::lock_guard lock(mutex_);
+    dropped.swap(known_);
+    return dropped;
+}
+
+size_t TextRoutes::size() const {
+    const std::lock_guard lock(mutex_);
+    return known_.size();
+}
+
+uint64_t route_changes() { return tables().changes.load(); }
+
+void forget_routes() {
+    tables().changes.fetch_add(1);
+    std::vector<TextRoutes::Table> dropped;  // what is freed may take tables with it
+    const std::lock_guard lock(tables().mutex);
+    for (TextRoutes* const each : tables().all) dropped.push_back(each->forget());
+}
+
+void bind_text_routes(nb::module_& m) {
+    nb::class_<TextRoutes>(m, "TextRoutes")
+        .def(nb::init<size_t>(), nb::arg("most"))
+        .def("take", &TextRoutes::take, nb::arg("request"), nb::arg("socket"), nb::arg("asker"), nb::arg("alone"),
+             "Has a request answered, as the RoutedText that is returned; bytes by which to `put` its route; None: it is none for this.")
+        .def("put", &TextRoutes::put, nb::arg("rest"), nb::arg("route"), nb::arg("head"), nb::arg("changes"),
+             "Keeps a route, unless something has changed since there were so many `route_changes`.")
+        .def("__len__", &TextRoutes::size);
+    m.def("route_changes", &route_changes, "How often `forget_routes` was called.");
+    m.def("forget_routes", &forget_routes, "Something has changed that answers depend on.");
+}
+
+}  // namespace paperwasp

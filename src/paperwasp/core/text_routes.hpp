@@ -1,0 +1,57 @@
+// TextRoutes: the routes of requests that came before but for their text, by all other bytes of them.
+//
+// A request of which only the text is new says the same as the one before with all its header fields and parameters, whatever these are. So
+// whoever has found out what one of them says, and that nothing but its text matters, has found it out for all: until something changes
+// that answers depend on. Whatever may do so calls `forget_routes`, which empties all tables of the process, so that they keep no view.
+//
+// Threads: any thread forgets; `take` and `put` are one event loop's, with the interpreter's lock.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "core.hpp"
+
+namespace paperwasp {
+
+class TextRoutes {
+  public:
+    // The most requests that are kept.
+    explicit TextRoutes(size_t most);
+    ~TextRoutes();
+    TextRoutes(const TextRoutes&) = delete;
+    TextRoutes& operator=(const TextRoutes&) = delete;
+
+    // Has a request answered: here, where it is `alone` and takes little time, or by the threads of its pool, which give it back as a
+    // RoutedText. Bytes: its route is not known; `put` it by them. None: it has no plain text, or goes the general way.
+    nb::object take(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+
+    // Keeps a route, unless something has changed since `changes` was as it is given here. head: the first lines of all answers.
+    void put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes);
+
+    struct Known {
+        nb::object route;  // null: none was found yet
+        nb::object head;
+        uint32_t missed = 0;  // how often that was so
+    };
+    using Table = std::unordered_map<std::string, Known>;
+
+    // What was known, for the caller to free.
+    Table forget();
+    size_t size() const;
+
+  private:
+    const size_t most_;
+    std::string rest_;
+    mutable std::mutex mutex_;
+    Table known_;
+};
+
+// A number that grows with each `forget_routes`.
+uint64_t route_changes();
+void forget_routes();
+
+}  // namespace paperwasp

@@ -1,0 +1,177 @@
+"""Requests that differ from one before in nothing but a user's text: the core answers them, and writes the answers.
+
+    bytes → TextRoutes.take → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
+    bytes without a route → the connection reads them as usual; its route is kept if it has one
+
+What a route is stands in `core/text_route.hpp`; who finds one, and answers what the core has not, is behind `Routing`.
+
+Everything here runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, Protocol, cast
+
+from paperwasp import limits
+from paperwasp.core import _core
+from paperwasp.errors import PaperwaspError
+from paperwasp.http.compression import takes_gzip
+from paperwasp.http.http1 import SERVER, Reader, start_of_head
+from paperwasp.http.loop_work import has_more_to_do
+from paperwasp.http.messages import Request, Response
+from paperwasp.http.observing import Peer, Spoken
+from paperwasp.http.pending import Begun
+from paperwasp.records import dataclass
+
+_HEAD_END: Final = b"\r\n\r\n"
+
+
+class Answers(Protocol):
+    """Of a route: what the core does not do for its requests."""
+
+    request: Request
+    """The one that the route was found for: others have another text."""
+    shown: Response
+    """What is the same of all answers that the core writes: status and content type."""
+
+    def note_waiting(self) -> None:
+        """A request waits for a thread."""
+
+    def note_sent(self, routed: _core.RoutedText) -> object:
+        """An answer was written. Returns what it is about, as in `Response.about`."""
+
+    def begin(self, request: Request, routed: _core.RoutedText) -> Begun:
+        """Begins to answer a request that the core has not answered."""
+
+
+class Routing(Protocol):
+    """Who knows the routes of the requests to a port."""
+
+    def route_of(self, request: Request) -> _core.TextRoute | None:
+        """The route of a request; None: it has none, or none is known yet."""
+
+    def observe_sent(self, sent: SentAnswer) -> None:
+        """An answer was sent. It must not raise."""
+
+
+@dataclass(slots=True, eq=False)
+class SentAnswer:
+    """An answer that the core has written."""
+
+    request: Request
+    """But for its text: see `whole_request`."""
+    routed: _core.RoutedText
+    line: Spoken
+    peer: Peer
+    shown: Response
+    about: object
+
+    @property
+    def scheme(self) -> str:
+        return self.request.scheme
+
+    @property
+    def status(self) -> int:
+        return self.shown.status
+
+    @property
+    def sent_bytes(self) -> int:
+        """Of the answer's body."""
+        return self.routed.body_bytes
+
+    @property
+    def received_bytes(self) -> int:
+        """Of the request's body."""
+        request = self.routed.request
+        return len(request) - request.index(_HEAD_END) - len(_HEAD_END)
+
+    @property
+    def elapsed_ns(self) -> int:
+        """From the request to its answer."""
+        return self.routed.elapsed_ns
+
+    @property
+    def answer(self) -> Response:
+        """The answer without its body."""
+        return replace(self.shown, about=self.about)
+
+    def whole_request(self) -> Request:
+        """The request as it came."""
+        request = _plain_request(self.routed.request, self.peer)
+        assert request is not None
+        return request
+
+
+class RoutedRequests:
+    """The requests to one port that are known but for their texts."""
+
+    def __init__(self, routing: Routing, loop: asyncio.AbstractEventLoop) -> None:
+        self._routing = routing
+        self._loop = loop
+        self._routes = _core.TextRoutes(limits.REQUEST_FORMS)
+
+    def __len__(self) -> int:
+        return len(self._routes)
+
+    def take(
+        self, data: bytes, socket: _core.AnswerSocket, asker: Callable[[_core.RoutedText], None], peer: Peer
+    ) -> _core.RoutedText | None:
+        """Has a request answered that is known but for its text, and calls the asker afterwards, unless it is here that
+        it was answered (`is_here`). None: it is to be read.
+
+        Until then nobody else may write to the socket.
+        """
+        routed = self._routes.take(data, socket, asker, not has_more_to_do(self._loop))
+        if isinstance(routed, bytes):
+            routed = self._routes.take(data, socket, asker, False) if self._learn(data, routed, peer) else None
+        if routed is None or isinstance(routed, bytes):
+            return None
+        if not routed.is_here:
+            cast(Answers, routed.route.answers).note_waiting()
+        return routed
+
+    def _learn(self, data: bytes, rest: bytes, peer: Peer) -> bool:
+        """Keeps the route of a request. False: it has none."""
+        changes = _core.route_changes()
+        request = _plain_request(data, peer)
+        route = None if request is None else self._routing.route_of(request)
+        if route is None or request is None:
+            return False
+        shown = cast(Answers, route.answers).shown
+        if takes_gzip(request, shown):
+            return False
+        head = start_of_head(shown.status, shown.content_type, is_old=False) + SERVER
+        self._routes.put(rest, route, head, changes)
+        return True
+
+    def note_sent(self, routed: _core.RoutedText, line: Spoken, peer: Peer) -> None:
+        """An answer was written by the core."""
+        answers = cast(Answers, routed.route.answers)
+        about = answers.note_sent(routed)
+        self._routing.observe_sent(SentAnswer(answers.request, routed, line, peer, answers.shown, about))
+
+
+def begin_again(request: Request, routed: _core.RoutedText) -> Begun:
+    """Begins to answer a request that the core has not answered, in the time that it has left."""
+    return cast(Answers, routed.route.answers).begin(request, routed)
+
+
+def _plain_request(data: bytes, peer: Peer) -> Request | None:
+    """The only request that has come; None: it is not whole, or asks for more of the connection than an answer, or is
+    broken, which reading it says."""
+    reader = Reader()
+    reader.feed(data)
+    try:
+        head = reader.read_head()
+        if head is None or head.closes or head.fields.host_problem is not None or head.fields.h2_settings is not None:
+            return None
+        body = reader.read_body()
+    except PaperwaspError:
+        return None
+    if not reader.is_body_over or reader.waiting_bytes:
+        return None
+    fields = head.fields
+    return Request(head.method, head.raw_path, head.query, fields.headers, body, "http", head.host, None, peer.address)
