@@ -14,7 +14,9 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.container.document.answer import document_json
 from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.core._core import document_answers
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.errors import NoSpace
 from paperwasp.http.messages import Request, Response
@@ -106,6 +108,15 @@ def test_names_are_written_as_json() -> None:
     assert [orjson.loads(answer.body)["pathId"] for answer in answers] == [START + name for name in names]
 
 
+def test_the_core_writes_answers_as_the_general_way_does() -> None:
+    names = ["1", "a b", '"', "\\", "a/b?c", "~"]
+    wanted = [document_json(START + name, f"id:ns:music::{name}") for name in names]
+    assert document_answers(START, "id:ns:music::", names) == wanted
+    for name in ("é", "\n", "\x7f"):
+        with pytest.raises(ValueError, match="ASCII"):
+            document_answers(START, "id:ns:music::", [name])
+
+
 def test_what_there_is_no_room_for_waits_in_line_and_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "DOCUMENT_QUEUE_LENGTH", 1)
     monkeypatch.setattr(limits, "CHANGES_TOGETHER", 1)
@@ -119,6 +130,18 @@ def test_what_there_is_no_room_for_waits_in_line_and_too_much_is_refused(monkeyp
 
     answers = compare(puts(["1", "2", "3", "4"]), 2, act)
     assert [answer.status for answer in answers] == [200, 200, 200, 429]
+
+
+def test_more_than_one_message_takes_is_sent_as_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "CHANGES_TOGETHER", 2)
+
+    def act(cluster: FakeCluster) -> None:
+        (address,) = {address for address, _ in cluster.sent}
+        for _ in range(5):
+            cluster.answer(address)
+
+    answers = compare(puts(["1", "2", "3", "4", "5"]), 100, act)
+    assert [answer.status for answer in answers] == [200] * 5
 
 
 def test_the_time_of_a_request_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:

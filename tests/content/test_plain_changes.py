@@ -180,7 +180,7 @@ def apply(service: ContentService, *changes: tuple[PlainChange, int]) -> list[An
     """The answers to changes, with the sizes of their bodies, that are one message."""
     message, answered, found = ApplyChanges(), threading.Event(), []
     for change, size_bytes in changes:
-        message.add(change, size_bytes)
+        message.add([change], [size_bytes])
 
     def take(answers: Any) -> None:
         found.extend(answers)
@@ -221,7 +221,7 @@ def test_there_is_room_for_all_that_come_together_or_for_none(tmp_path: Path, mo
         answers: list[list[object]] = [[], []]
         for message in messages:
             for name in "ab":
-                message.add(music(name), 9)
+                message.add([music(name)], [9])
         assert service.handle_all(messages, [each.append for each in answers]) == 1
         go_on.set()
         wait_until(lambda: bool(answers[0]))

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import FieldLayout, TypeLayout
+from paperwasp.core._core import PlainChange
 from paperwasp.document.json_format import DocumentReader, read_body
 from paperwasp.document.plain_fields import PlainFields
 from paperwasp.document.types import (
@@ -246,3 +247,24 @@ def test_the_general_way_refuses_what_is_wrong() -> None:
         assert PLAIN.read_put(body) is None
         with pytest.raises(PaperwaspError):
             READER.read_put(read_body(body).fields)
+
+
+def test_bodies_that_come_together_are_read_as_each_alone_up_to_one_that_is_not_plain() -> None:
+    plain, vector = b'{"fields":{"whole":1,"text":"a"}}', b'{"fields":{"vector":[1,2,3]}}'
+    bad_names = ["", "a%41", "a+b", "\x7f", "é", "a" * limits.DOCUMENT_ID_BYTES]
+    large = b" " * limits.JSON_PIECE_BYTES + plain
+    others = [("x", vector), ("x", b"{"), ("x", large), *((each, plain) for each in bad_names)]
+    for name, body in others:
+        names, bodies = ["1", ' "a/b:c\\', name, "4"], [plain, plain, body, plain]
+        found = PLAIN.read_changes("id:n:t::", names, bodies, False)
+        alone = [PLAIN.read_change("id:n:t::", *both, False) for both in zip(names[:2], bodies[:2], strict=True)]
+        assert [_parts(each) for each in found] == [_parts(each) for each in alone], name
+    update = b'{"fields":{"whole":{"assign":1}}}'
+    (one,) = PLAIN.read_changes("id:n:t::", ["1"], [update], True)
+    assert one.is_update and one.fields == {"whole": 1}
+    assert PLAIN.read_changes("id:n:t::", ["1"], [update], False) == []
+
+
+def _parts(change: object) -> tuple[object, ...]:
+    assert isinstance(change, PlainChange)
+    return change.id, change.gid, change.body, change.is_update, change.fields

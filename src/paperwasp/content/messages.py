@@ -36,10 +36,10 @@ class ApplyChanges:
         """Of the body of each."""
         self.size_bytes = 0
 
-    def add(self, change: PlainChange, size_bytes: int) -> None:
-        self.changes.append(change)
-        self.sizes_bytes.append(size_bytes)
-        self.size_bytes += size_bytes
+    def add(self, changes: Sequence[PlainChange], sizes_bytes: Sequence[int]) -> None:
+        self.changes += changes
+        self.sizes_bytes += sizes_bytes
+        self.size_bytes += sum(sizes_bytes)
 
 
 @frozen

@@ -260,6 +260,18 @@ class PlainFields:
     def change(
         self, start: str, name: str, body: bytes, is_update: bool
     ) -> PlainChange | tuple[dict[str, _PlainValue], bytes] | None: ...
+    def changes(
+        self,
+        start: str,
+        names: list[str],
+        bodies: list[bytes],
+        is_update: bool,
+        most_id_bytes: int,
+        most_body_bytes: int,
+    ) -> list[PlainChange]: ...
+
+# document_answers.cpp
+def document_answers(path_start: str, id_start: str, names: list[str]) -> list[bytes]: ...
 
 # lz4.cpp
 def lz4_compress(data: bytes) -> bytes: ...

@@ -24,6 +24,7 @@
 #include "arrays.hpp"
 #include "core.hpp"
 #include "global_id.hpp"
+#include "hex_digits.hpp"
 #include "json_number.hpp"
 #include "json_string.hpp"
 #include "plain_change.hpp"
@@ -35,19 +36,6 @@ namespace {
 constexpr size_t MANY_FIELDS = 16;  // room is made at once for the values of so many
 
 constexpr uint64_t EACH_BYTE = 0x0101010101010101ull, HIGH_BITS = 0x8080808080808080ull;
-
-// Each byte in two digits.
-struct Hex {
-    char of[256][2];
-    constexpr Hex() : of() {
-        constexpr std::string_view DIGITS = "0123456789ABCDEF";
-        for (size_t byte = 0; byte < 256; ++byte) {
-            of[byte][0] = DIGITS[byte >> 4];
-            of[byte][1] = DIGITS[byte & 15];
-        }
-    }
-};
-constexpr Hex HEX;
 
 // Whether one of eight bytes is 0, or more of them; bits above the first one that is may be set, too.
 inline uint64_t zeros(uint64_t word) { return (word - EACH_BYTE) & ~word & HIGH_BITS; }
@@ -415,7 +403,28 @@ class PlainFields {
         return nb::cast(std::move(change));
     }
 
+    // `change` of each, up to one that is none, whose name is not plain, or which is too large.
+    nb::list changes(const std::string& start, const nb::list& names, const nb::list& bodies, bool is_update, size_t most_id_bytes,
+                     size_t most_body_bytes) const {
+        nb::list found;
+        for (size_t i = 0; i < std::min(names.size(), bodies.size()); ++i) {
+            const auto name = nb::cast<std::string>(names[i]);
+            const auto body = nb::cast<nb::bytes>(bodies[i]);
+            if (!is_plain_name(name) || start.size() + name.size() > most_id_bytes || body.size() > most_body_bytes) break;
+            nb::object made = change(start, name, body, is_update);
+            if (made.is_none() || PyTuple_Check(made.ptr())) break;
+            found.append(made);
+        }
+        return found;
+    }
+
   private:
+    // Whether the last part of a path is a document's name as it stands.
+    static bool is_plain_name(std::string_view name) {
+        const auto is_plain = [](char c) { return c >= ' ' && c <= '~' && c != '%' && c != '+'; };
+        return !name.empty() && std::all_of(name.begin(), name.end(), is_plain);
+    }
+
     nb::object read(const nb::bytes& body, bool is_update) const {
         PlainValues values;
         return read_all(body, values, is_update) ? values_and_json(values) : nb::none();
@@ -482,7 +491,9 @@ void bind_plain_fields(nb::module_& m) {
              nb::arg("document_type"), nb::arg("fields"))
         .def("put", &PlainFields::put, nb::arg("body"))
         .def("assigned", &PlainFields::assigned, nb::arg("body"))
-        .def("change", &PlainFields::change, nb::arg("start"), nb::arg("name"), nb::arg("body"), nb::arg("is_update"));
+        .def("change", &PlainFields::change, nb::arg("start"), nb::arg("name"), nb::arg("body"), nb::arg("is_update"))
+        .def("changes", &PlainFields::changes, nb::arg("start"), nb::arg("names"), nb::arg("bodies"), nb::arg("is_update"),
+             nb::arg("most_id_bytes"), nb::arg("most_body_bytes"));
 }
 
 }  // namespace paperwasp

@@ -92,6 +92,10 @@ class PlainFields:
             return found
         return self._update(*found) if is_update else self._put(*found)
 
+    def read_changes(self, start: str, names: list[str], bodies: list[bytes], is_update: bool) -> list[PlainChange]:
+        """As `read_change` of each, up to one that is no `PlainChange`, or whose name is not as it stands in a path."""
+        return self._kernel.changes(start, names, bodies, is_update, limits.DOCUMENT_ID_BYTES, limits.JSON_PIECE_BYTES)
+
     def read_update(self, body: bytes) -> PlainUpdate | None:
         """The assignments of an update that has nothing else; None where it goes the general way."""
         if len(body) > limits.JSON_PIECE_BYTES or (found := self._kernel.assigned(body)) is None:

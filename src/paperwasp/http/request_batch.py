@@ -66,8 +66,8 @@ class RequestBatch:
         answer_alone: AnswerAlone,
         head: Request,
         streams: Sequence[int],
-        names: Sequence[str],
-        bodies: Sequence[bytes],
+        names: list[str],
+        bodies: list[bytes],
         received_bytes: Sequence[int],
     ) -> None:
         self.line: Final = line
@@ -103,10 +103,14 @@ class RequestBatch:
 
     def succeed(self, number: int, body: bytes) -> None:
         """Answers the request of that number, which counts from 0, with 200 and this body. Once each."""
+        self.succeed_all(number, [body])
+
+    def succeed_all(self, first: int, bodies: Sequence[bytes]) -> None:
+        """As `succeed` of as many as there are bodies, from that number on."""
         if not self._numbers:
             self.line.note_successes(self)
-        self._numbers.append(number)
-        self._given.append(body)
+        self._numbers += range(first, first + len(bodies))
+        self._given += bodies
 
     def answer(self, number: int, given: Given) -> None:
         """Answers a request with what is no plain success. Once each."""

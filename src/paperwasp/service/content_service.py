@@ -135,7 +135,7 @@ class ContentService:
             except PaperwaspError as error:
                 refused.append((reply_one, error))
             else:
-                kept.add(change, size_bytes)
+                kept.add([change], [size_bytes])
                 kept_replies.append(reply_one)
         self._node.operations.add_changes(kept, kept_replies)
         for reply_one, refusal in refused:

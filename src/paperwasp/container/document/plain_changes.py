@@ -32,6 +32,16 @@ class PlainCall(NamedTuple):
     timeout_ms: float
 
 
+class ChangesTogether(NamedTuple):
+    """Requests that are right, one behind the other, for changes that the core has read."""
+
+    changes: list[PlainChange]
+    id_start: str
+    """How their ids begin; behind it stand the names as they are in the paths."""
+    address: str
+    timeout_ms: float
+
+
 class PlainChanges:
     """Reads the plain changes of an application. One event loop."""
 
@@ -47,20 +57,13 @@ class PlainChanges:
         alike = self._known[key] if key in self._known else self._look_up(*key)
         return alike.read(name, request.body) if alike is not None and _is_plain(name) else None
 
-    def read_batch(self, batch: RequestBatch) -> list[PlainCall | Call]:
-        """As `read` of each of the first requests, up to one for the general way."""
+    def read_batch(self, batch: RequestBatch) -> ChangesTogether | list[PlainCall | Call]:
+        """As `read` of each of the first requests, up to one for the general way, or of another kind than the first."""
         head = batch.head
         start = head.raw_path.removesuffix(DOCID)
         key = (head.method, start, head.query)
         alike = self._known[key] if key in self._known else self._look_up(*key)
-        if alike is None or start == head.raw_path:
-            return []
-        calls: list[PlainCall | Call] = []
-        for name, body in zip(batch.names, batch.bodies, strict=False):
-            if not _is_plain(name) or (call := alike.read(name, body)) is None:
-                break
-            calls.append(call)
-        return calls
+        return [] if alike is None or start == head.raw_path else alike.read_batch(batch.names, batch.bodies)
 
     def _look_up(self, method: str, start: str, query: str) -> _Alike | None:
         if method not in ("POST", "PUT") or len(start) + len(query) > limits.ALIKE_CHANGE_CHARACTERS:
@@ -92,7 +95,7 @@ def _is_plain(name: str) -> bool:
 class _Alike:
     """Requests that are alike."""
 
-    __slots__ = ("_address", "_id_start", "_is_update", "_names", "_options", "_route")
+    __slots__ = ("_address", "_has_vectors", "_id_start", "_is_update", "_names", "_options", "_route")
 
     def __init__(self, is_update: bool, names: tuple[str, str], options: Options, route: Route) -> None:
         self._is_update = is_update
@@ -104,6 +107,23 @@ class _Alike:
         self._id_start = start if start.isascii() and not options.create else ""
         """How the ids begin; empty: no change of these is for the core."""
         self._address = route.targets[0].address
+        self._has_vectors = False
+        """Whether the last request of a batch had some: they are read one by one, and the next will have some."""
+
+    def read_batch(self, names: list[str], bodies: list[bytes]) -> ChangesTogether | list[PlainCall | Call]:
+        """What is read of the first ones."""
+        start = self._id_start
+        if start and not self._has_vectors:
+            changes = self._route.plain.read_changes(start, names, bodies, self._is_update)
+            if changes:
+                return ChangesTogether(changes, start, self._address, self._options.timeout_ms)
+        calls: list[PlainCall | Call] = []
+        for name, body in zip(names, bodies, strict=False):
+            if not _is_plain(name) or (call := self.read(name, body)) is None:
+                break
+            calls.append(call)
+        self._has_vectors = bool(calls) and isinstance(calls[-1], Call)
+        return calls
 
     def read(self, name: str, body: bytes) -> PlainCall | Call | None:
         """The document's name as it is in the path; None where the body is not plain."""

@@ -22,9 +22,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from time import monotonic
 from typing import Any, Final
 
@@ -40,6 +40,8 @@ _TICK_SECONDS: Final = 0.05
 _TRIED_AT_ONCE: Final = 16
 """How many of a line are sent in one call."""
 
+TakeAll = Callable[[int, Sequence[Any]], None]
+"""(which, answers): takes the answers to some of the changes that were sent together, from that one on."""
 _LineKey = tuple[str, type]
 """Address and kind of message; plain changes are in the line of other operations."""
 
@@ -89,26 +91,33 @@ class AskedTogether(Asked):
     def __init__(self, queue: DocumentQueue, timeout_ms: float, deadline: float) -> None:
         self.changes = ApplyChanges()
         super().__init__(queue, self.changes, self._take_all, timeout_ms, deadline)
-        self._takers: list[Reply] = []
+        self._takers: list[tuple[TakeAll, int, int]] = []
+        """Each with which of its changes, from the first one on, and how many of them, are here."""
 
-    def add(self, change: PlainChange, size_bytes: int, take: Reply) -> None:
-        self.changes.add(change, size_bytes)
-        self._takers.append(take)
+    def add(self, changes: Sequence[PlainChange], sizes_bytes: Sequence[int], take: TakeAll, first: int) -> int:
+        """Adds changes from the first one on, as many as there is room for; returns how many."""
+        end = min(len(changes), first + limits.CHANGES_TOGETHER - self.count)
+        self.changes.add(changes[first:end], sizes_bytes[first:end])
+        self._takers.append((take, first, end - first))
+        return end - first
 
     def has_room(self, timeout_ms: float) -> bool:
         """Whether one more with this timeout may be added."""
-        return timeout_ms == self.timeout_ms and len(self._takers) < limits.CHANGES_TOGETHER
+        return timeout_ms == self.timeout_ms and self.count < limits.CHANGES_TOGETHER
 
     @property
     def count(self) -> int:
-        return len(self._takers)
+        return len(self.changes.changes)
 
     def _take_all(self, answer: Any) -> None:
-        for take, each in zip(self._takers, answer if isinstance(answer, list) else repeat(answer), strict=False):
+        answers = answer if isinstance(answer, list) else [answer] * self.count
+        begin = 0
+        for take, first, count in self._takers:
             try:
-                take(each)
-            except Exception:  # a defect costs its own answer, and not those that come with it
-                _LOG.exception("an answer was lost")
+                take(first, answers[begin : begin + count])
+            except Exception:  # a defect costs its own answers, and not those that come with them
+                _LOG.exception("answers were lost")
+            begin += count
 
 
 class DocumentQueue:
@@ -141,13 +150,26 @@ class DocumentQueue:
 
     def send_change(self, address: str, change: PlainChange, size_bytes: int, timeout_ms: float, take: Reply) -> None:
         """As `send`, of a plain change that came in a body of this size."""
+        self.send_changes(address, [change], [size_bytes], timeout_ms, lambda _, answers: take(answers[0]))
+
+    def send_changes(
+        self,
+        address: str,
+        changes: Sequence[PlainChange],
+        sizes_bytes: Sequence[int],
+        timeout_ms: float,
+        take: TakeAll,
+    ) -> None:
+        """As `send` of each, in order; `take` is called for some of them at a time."""
         gathered = self._gathered_in((address, ApplyRequest))
-        last = gathered[-1] if gathered else None
-        if not isinstance(last, AskedTogether) or not last.has_room(timeout_ms):
-            last = AskedTogether(self, timeout_ms, monotonic() + timeout_ms / 1000)
-            gathered.append(last)
-            self._deadlines.add(last)
-        last.add(change, size_bytes, take)
+        sent = 0
+        while sent < len(changes):
+            last = gathered[-1] if gathered else None
+            if not isinstance(last, AskedTogether) or not last.has_room(timeout_ms):
+                last = AskedTogether(self, timeout_ms, monotonic() + timeout_ms / 1000)
+                gathered.append(last)
+                self._deadlines.add(last)
+            sent += last.add(changes, sizes_bytes, take, sent)
 
     def _gathered_in(self, key: _LineKey) -> list[Asked]:
         """What has been gathered of a line, to which the caller adds."""

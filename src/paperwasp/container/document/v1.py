@@ -12,11 +12,11 @@ Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
-from time import monotonic, monotonic_ns
+from time import monotonic
 from typing import Any, Final
 
 from paperwasp import limits
@@ -25,31 +25,24 @@ from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.absence import no_application
 from paperwasp.container.document.answer import (
-    IGNORED_FIELDS,
-    IGNORED_OPERATION,
     JSON,
-    NO_HEADERS,
-    document_json,
     document_response,
-    error_of,
     error_response,
     message_response,
     other_method,
 )
+from paperwasp.container.document.asking import Asking, AskingTogether, Changing, ChangingTogether
 from paperwasp.container.document.decoded import DecodedPuts
 from paperwasp.container.document.many import ManyDocuments
 from paperwasp.container.document.operation import METHODS, Call, read_call
-from paperwasp.container.document.plain_changes import PlainCall, PlainChanges
+from paperwasp.container.document.plain_changes import ChangesTogether, PlainCall, PlainChanges
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
-from paperwasp.container.document.trace import Found, trace_member
 from paperwasp.container.document.turns import Turn, Turns
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
-from paperwasp.core._core import PlainChange
-from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
@@ -124,18 +117,22 @@ class DocumentApi:
 
     def begin_batch(self, batch: RequestBatch) -> int:
         """Takes the first requests of a batch, up to one that is no plain change; returns how many."""
-        calls = [] if self._plain_changes is None else self._plain_changes.read_batch(batch)
-        if calls:
-            batch.content_type = JSON
-            asking = _AskingTogether(batch, calls)
-            for number, call in enumerate(calls):
-                take = partial(asking.take, number)
-                if isinstance(call, Call):
-                    self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, take)
-                else:
-                    size_bytes = len(batch.bodies[number])
-                    self.queue.send_change(call.address, call.change, size_bytes, call.timeout_ms, take)
-        return len(calls)
+        read = [] if self._plain_changes is None else self._plain_changes.read_batch(batch)
+        batch.content_type = JSON
+        if isinstance(read, ChangesTogether):
+            sizes_bytes = list(map(len, batch.bodies[: len(read.changes)]))
+            take = ChangingTogether(batch, read).take
+            self.queue.send_changes(read.address, read.changes, sizes_bytes, read.timeout_ms, take)
+            return len(read.changes)
+        asking = AskingTogether(batch, read)
+        for number, call in enumerate(read):
+            take_one = partial(asking.take, number)
+            if isinstance(call, Call):
+                self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, take_one)
+            else:
+                size_bytes = len(batch.bodies[number])
+                self.queue.send_change(call.address, call.change, size_bytes, call.timeout_ms, take_one)
+        return len(read)
 
     async def _begin_large(self, request: Request) -> Answer | PendingAnswer:
         try:
@@ -148,17 +145,17 @@ class DocumentApi:
         """`since`: when the request's time began, by the monotonic clock; None: now."""
         if isinstance(call, Call):
             if len(call.targets) != 1:
-                return self._ask_several(_Asking(request, call), call, since)
+                return self._ask_several(Asking(request, call), call, since)
             return self._ask_one(request, call, since)
         return call if isinstance(call, Response) else _answer_many(request, call)
 
     def _ask_one(self, request: Request, call: Call, since: float | None = None) -> PendingAnswer:
-        asking = _Asking(request, call)
+        asking = Asking(request, call)
         self.queue.send(call.targets[0].address, call.message, call.options.timeout_ms, asking.take, since)
         return asking
 
     def _ask_change(self, request: Request, call: PlainCall) -> PendingAnswer:
-        changing, (change, address, timeout_ms) = _Changing(request, call.change), call
+        changing, (change, address, timeout_ms) = Changing(request, call.change), call
         self.queue.send_change(address, change, len(request.body), timeout_ms, changing.take)
         return changing
 
@@ -211,7 +208,7 @@ class DocumentApi:
         call = read_call(request, document_id, options, self._routes)
         return document_response(200, request, document_id) if options.dry_run else call
 
-    async def _ask_several(self, asking: _Asking, call: Call, since: float | None) -> Response:
+    async def _ask_several(self, asking: Asking, call: Call, since: float | None) -> Response:
         """Changes the document in all clusters, or reads it from the first that has it."""
         found: Any = GetResponse(None)
         try:
@@ -228,83 +225,6 @@ class DocumentApi:
 
     def _ask(self, call: Call, target: Target, since: float | None) -> Coroutine[Any, Any, Any]:
         return self.queue.ask(target.address, call.message, call.options.timeout_ms, since)
-
-
-class _Asking(PendingAnswer):
-    """The answer to a request that content clusters have been asked for."""
-
-    __slots__ = ("_call", "_request", "_since_ns")
-
-    def __init__(self, request: Request, call: Call) -> None:
-        super().__init__()
-        self._request = request
-        self._call = call
-        self._since_ns = monotonic_ns() if call.options.trace_level > 0 else 0
-
-    def take(self, found: Any) -> None:
-        """Gives the answer by what the one content cluster has answered, or by an error."""
-        try:
-            if isinstance(found, Exception) and not isinstance(found, PaperwaspError):
-                raise found
-            answer: Response | Exception = self.response_to(found)
-        except Exception as error:  # a defect
-            answer = error
-        self.give(answer)
-
-    def response_to(self, found: Found | PaperwaspError) -> Response:
-        """The response to what was found, or to an error."""
-        request, call = self._request, self._call
-        if isinstance(found, Outcome) and found.refusal is not None:
-            found = error_of(found.refusal)
-        trace = trace_member(call, found, self._since_ns) if call.options.trace_level else b""
-        if isinstance(found, PaperwaspError):
-            return error_response(request, found, call.id, trace)
-        return _response_to(request, call, found, trace)
-
-
-class _AskingTogether:
-    """The answers to the first requests of a batch, which one content cluster has been asked for."""
-
-    __slots__ = ("_batch", "_calls")
-
-    def __init__(self, batch: RequestBatch, calls: Sequence[PlainCall | Call]) -> None:
-        self._batch = batch
-        self._calls = calls
-
-    def take(self, number: int, found: Any) -> None:
-        """Gives the answer to the request of that number by what the content cluster has answered, or by an error."""
-        batch, call = self._batch, self._calls[number]
-        if isinstance(found, Outcome) and found.refusal is None:
-            id_text = call.id.text if isinstance(call, Call) else call.change.id
-            batch.succeed(number, document_json(batch.head.raw_path + batch.names[number], id_text))
-            return
-        request = batch.request(number)
-        asking = _Asking(request, call) if isinstance(call, Call) else _Changing(request, call.change)
-        asking.hand_to(partial(batch.answer, number))
-        asking.take(found)
-
-
-class _Changing(PendingAnswer):
-    """The answer to a request for a plain change, which one content cluster has been asked for."""
-
-    __slots__ = ("_change", "_request")
-
-    def __init__(self, request: Request, change: PlainChange) -> None:
-        super().__init__()
-        self._request = request
-        self._change = change
-
-    def take(self, found: Any) -> None:
-        """Gives the answer by what the content cluster has answered, or by an error."""
-        request, change = self._request, self._change
-        if isinstance(found, Outcome):
-            found = None if found.refusal is None else error_of(found.refusal)
-        if found is None:
-            self.give(Response(200, document_json(request.raw_path, change.id), JSON, NO_HEADERS))
-        elif isinstance(found, PaperwaspError):
-            self.give(error_response(request, found, DocumentId.parse(change.id)))
-        else:  # a defect
-            self.give(found)
 
 
 async def _answer_many(request: Request, many: ManyDocuments) -> Answer:
@@ -327,22 +247,6 @@ def _worst(outcomes: Sequence[Outcome]) -> Outcome | None:
     """A change that one of its clusters refused was not done as it was asked for. None: it went to none."""
     refused = [outcome for outcome in outcomes if outcome.refusal is not None]
     return refused[0] if refused else outcomes[0] if outcomes else None
-
-
-def _response_to(request: Request, call: Call, answer: Found, trace: bytes) -> Response:
-    if isinstance(answer, GetResponse):
-        if answer.fields is None:
-            return document_response(404, request, call.id, trace)
-        return document_response(200, request, call.id, trace + b',"fields":' + answer.fields)
-    return document_response(200, request, call.id, trace, _headers(call))
-
-
-def _headers(call: Call) -> Mapping[str, str]:
-    """Headers of a success that mark ignored operations and fields."""
-    if call.targets and not call.ignored_fields:
-        return NO_HEADERS
-    headers = {IGNORED_OPERATION: not call.targets, IGNORED_FIELDS: call.ignored_fields}
-    return {name: "true" for name, is_so in headers.items() if is_so}
 
 
 __all__ = ["ROOT", "DocumentApi", "error_response"]
