@@ -72,7 +72,7 @@ def plain(name: str, **fields: object) -> PlainChange:
 def apply_plain(node: TestNode, *puts: PlainChange) -> None:
     changes = ApplyChanges()
     for change in puts:
-        changes.add(change, 1)
+        changes.add([change], [1])
     answers: list[Any] = []
     done = Event()
 
