@@ -21,7 +21,7 @@ from paperwasp.container.search.text_requests import _WINDOWS
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.bind import known_words
-from paperwasp.search.compiled import _KEPT_CHARACTERS, _KEY_BYTES
+from paperwasp.search.plan_filters import KEPT_CHARACTERS, KEY_BYTES
 from tests.container.search_nodes import CLUSTER_OF, put, remove, update
 from tests.container.text_peers import Peers, at_once, document, peers, query, statement, text
 
@@ -198,7 +198,7 @@ def test_a_text_in_another_language_has_a_plan_of_its_own() -> None:
 
 def test_bitmaps_of_filters_make_room_for_each_other(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
     view = shared.compiled.nodes["media"].reader.view()
-    bitmap_bytes = (view.limit + 63) // 64 * 8 + _KEY_BYTES
+    bitmap_bytes = (view.limit + 63) // 64 * 8 + KEY_BYTES
     monkeypatch.setattr(limits, "VIEW_FILTER_BYTES", 5 * bitmap_bytes)
     asked = {"query": "the", "type": "any", "ranking": "body", "default-index": "body"}
     known = known_words(view, "music")
@@ -207,7 +207,7 @@ def test_bitmaps_of_filters_make_room_for_each_other(shared: Peers, monkeypatch:
         shared.compare(yql=f"select * from music where userQuery() and year < {year}", **asked)
         assert len(known.filters) <= 5
     kept = set(known.filters)
-    shared.compare(yql=f"select * from music where userQuery() and name contains '{'n' * _KEPT_CHARACTERS}'", **asked)
+    shared.compare(yql=f"select * from music where userQuery() and name contains '{'n' * KEPT_CHARACTERS}'", **asked)
     assert set(known.filters) == kept
     assert shared.answered > before
 

@@ -206,6 +206,7 @@ MADE_ELSEWHERE: Final = {
     "EquivItem": 3,
     "FalseItem": 12,
     "NearItem": 4,
+    "NearestNeighborItem": 4,
     "NotItem": 9,
     "OrItem": 9,
     "PatternItem": 5,

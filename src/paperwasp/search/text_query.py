@@ -53,6 +53,11 @@ class TextTemplate:
         """Whether the text may be in another language than the one that is said."""
         return not (self.words or self.near or self.query.match.language)
 
+    def words_name(self, index: str, *, in_phrase: bool = False) -> str:
+        """The name under which a snapshot has the words of an index: what they are depends on where they stand."""
+        place = "phrase" if in_phrase else "statement" if self.words else ""
+        return f"{index}\0{self.query.match.language}\0{place}"
+
     def in_language(self, language: str) -> TextTemplate:
         """The template of texts in which this language was detected, with the same number."""
         return replace(self, query=replace(self.query, match=replace(self.query.match, language=language)))

@@ -1,0 +1,174 @@
+"""The compiled plan of a template, if queries like it can be run in the core.
+
+    TextTemplate → its query, planned the general way for one view → CompiledPlan
+
+A template has a plan if the general steps would go one way with every text: words, any, all or the best of which match,
+ranked by a sum of bm25 features or by nativeRank, or what is near (`compiled_near`); and shown as documents are stored,
+or attributes alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from paperwasp import limits
+from paperwasp.content.view import View
+from paperwasp.core import _core
+from paperwasp.features.native_query import NativeFeature
+from paperwasp.operators.grams import ALL
+from paperwasp.operators.item import Item
+from paperwasp.operators.operator import SearchSpace
+from paperwasp.operators.tuning import Tuning
+from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS
+from paperwasp.operators.word import fields_of
+from paperwasp.ranking import CompiledProfile
+from paperwasp.ranking.program import Bm25Field
+from paperwasp.schema.model import Schema
+from paperwasp.search.bind import indexed_types, streaming_types
+from paperwasp.search.bound import BoundQuery
+from paperwasp.search.compiled_near import NearForm, is_tuned_otherwise, near_form
+from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
+from paperwasp.search.page import PageStep, row_step
+from paperwasp.search.query import Query
+from paperwasp.search.query_clock import HARD_FACTOR
+from paperwasp.search.search import BoundSearch
+from paperwasp.search.served import ServedSchemas
+from paperwasp.search.text_query import ItemTemplate, TextTemplate
+
+
+class CompiledPlan(NamedTuple):
+    """The plan of one template."""
+
+    template: TextTemplate
+    document_type: str
+    schema: Schema
+    """That of the document type: a view with another is asked the general way until its profiles are compiled."""
+    plan: _core.Plan
+    indexes: tuple[str, ...]
+    """That of all words, or of each."""
+    words: tuple[ItemTemplate, ...]
+    """Those of the statement, in place of a text."""
+    filters: tuple[ItemTemplate, ...]
+    fields: tuple[str, ...]
+    """Those that are ranked by."""
+    native: NativeFeature | None
+    """What ranks in place of BM25."""
+    soft_share: float
+    """The share of a query's time in which documents are searched."""
+    step: PageStep
+    """How hits are shown."""
+    tuning: Tuning
+    """The settings of the rank profile for matching."""
+
+
+def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> CompiledPlan | None:
+    """The plan of a template. Errors: what planning its query fails with."""
+    deadline = template.query.deadline
+    query = replace(template.query, deadline=replace(deadline, at_ns=0))  # planning is not cut short
+    types = indexed_types(view, query)
+    if len(types) != 1 or streaming_types(view, query) or not _is_plain(query, template):
+        return None
+    if not is_planned_soon(query.match.tree.walk()):
+        return None
+    (bound,) = BoundSearch(view, query, served, small=True).bound
+    profile = bound.profile
+    weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
+    native = _native_of(profile)
+    step = row_step(query, bound, served.pages, served.summaries)
+    if step is None or not _is_of_one_phase(bound):
+        return None
+    near = near_form(template, bound)
+    if template.near is not None and near is None:
+        return None
+    if not (near or native) and (not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}):
+        return None
+    fields = [profile.bm25_fields[name] for name in weights]
+    words, filters = _split(template, bound.setting.space)
+    if template.words and not words:
+        return None
+    indexes = [] if near else [index for index, _ in words] or [template.index]
+    return CompiledPlan(
+        template,
+        types[0],
+        view.schemas[types[0]],
+        _plan(template, indexes, fields, native, near, step),
+        tuple(indexes),
+        tuple([word for _, word in words]),
+        filters,
+        tuple(weights) if native is None else tuple(native.native.match),
+        native,
+        deadline.soft_share if deadline.is_soft else HARD_FACTOR,
+        step,
+        bound.setting.space.tuning,
+    )
+
+
+def _split(
+    template: TextTemplate, space: SearchSpace
+) -> tuple[Sequence[tuple[str, ItemTemplate]], tuple[ItemTemplate, ...]]:
+    """The words of a statement that are looked for in texts, and what narrows these: words of attributes too, where all
+    must match."""
+    if template.composite != "and":
+        return template.words, template.filters
+    words, others = [], list[ItemTemplate]()
+    for index, word in template.words:
+        fields = fields_of(index, space)
+        if fields and all(map(space.has_index, fields)):
+            words.append((index, word))
+        else:
+            others.append(word)
+    return words, (*others, *template.filters)
+
+
+def _native_of(profile: CompiledProfile) -> NativeFeature | None:
+    """What the first phase is, if it is nativeRank or a part of it."""
+    feature = profile.first_phase.feature
+    compute = None if feature is None else feature.compute
+    return compute if isinstance(compute, NativeFeature) else None
+
+
+def is_planned_soon(items: Iterable[Item]) -> bool:
+    """Whether planning the items may hold others up: it is done where they are asked."""
+    return sum(item.lookups() for item in items) <= limits.INLINE_QUERY_ITEMS
+
+
+def _is_plain(query: Query, template: TextTemplate) -> bool:
+    rank, order, observe = query.rank, query.order, query.observe
+    has_inputs = rank.inputs and template.near is None
+    asks_for_more = has_inputs or rank.properties or rank.features or rank.override or rank.expressions
+    shows_more = rank.global_hits or rank.global_page or query.groupings or order.keys or order.after
+    notes_more = observe.trace_level or observe.explain_level or observe.profiling
+    matches_more = query.match.streaming or query.match.gram_match != ALL
+    return not (asks_for_more or shows_more or notes_more or matches_more)
+
+
+def _is_of_one_phase(bound: BoundQuery) -> bool:
+    profile, space = bound.profile, bound.setting.space
+    phases = profile.second_phase or profile.global_phase or profile.rank_score_drop_limit is not None
+    narrows = bound.limiter is not None or bound.diversifier is not None or bound.levels or bound.is_late
+    notes = bound.observer.is_tracing or bound.observer.wants(ON_MATCH, ON_FIRST_PHASE, ON_SUMMARY)
+    return not (phases or narrows or notes or is_tuned_otherwise(space.tuning))
+
+
+def _plan(
+    template: TextTemplate,
+    indexes: Sequence[str],
+    fields: list[Bm25Field],
+    native: NativeFeature | None,
+    near: NearForm | None,
+    step: PageStep,
+) -> _core.Plan:
+    return _core.Plan(
+        indexes=[template.words_name(index) for index in indexes],
+        phrase_index=template.words_name(template.index, in_phrase=True),
+        composite=template.composite,
+        target_hits=template.target_hits or DEFAULT_TARGET_HITS,
+        native=None if native is None else native.native.plan,
+        fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
+        near=near,
+        form=step.form if step.attributes is None else None,
+        most_words=limits.INLINE_QUERY_ITEMS - 1,
+        most_characters=limits.QUERY_TERM_CHARACTERS,
+    )

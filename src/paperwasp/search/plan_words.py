@@ -1,0 +1,119 @@
+"""What compiled plans know of a view: its documents as a snapshot, and what words are in it.
+
+    word that a plan asks for → planned by its operator → its terms in each field, kept in the snapshot
+
+A snapshot is made of a view the first time that a plan is run in it, and described bit by bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from paperwasp import limits
+from paperwasp.content.view import View
+from paperwasp.core import _core
+from paperwasp.errors import PaperwaspError
+from paperwasp.features.bm25 import idf_of
+from paperwasp.features.query_terms import significance_of
+from paperwasp.operators.and_operator import AndOperator
+from paperwasp.operators.field_match import FieldMatch
+from paperwasp.operators.item import plan
+from paperwasp.operators.operator import KnownWords, SearchSpace, TermOperator
+from paperwasp.operators.term import IndexMatch, PhraseMatch
+from paperwasp.operators.text import token_match, tokens_in
+from paperwasp.operators.weak_and import score_of
+from paperwasp.operators.word import WordItem, fields_of
+from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.compiled_plan import CompiledPlan
+from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
+
+
+def known_snapshot(view: View, known: KnownWords) -> _core.Snapshot:
+    """The snapshot of a view, which the first query makes."""
+    if known.snapshot is not None:
+        return known.snapshot
+    space = known.space
+    known.snapshot = _core.Snapshot(
+        reader=space.index.reader,
+        live=space.accept,
+        has_dead=space.dead,
+        documents=space.documents,
+        changed=view.changed,
+        gids=view.gids.reshape(-1),
+        first_lid=view.conform_below.get(space.schema.document.name, 0),
+        most_words=limits.VIEW_WORDS,
+    )
+    return known.snapshot
+
+
+def describe(
+    compiled: CompiledPlan, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, bool, str]]
+) -> bool:
+    """Says to a snapshot what words are, and which fields are ranked by. `words`: the number of the index, whether it
+    stands between others, and the word. False: it cannot be said."""
+    template = compiled.template
+    space = replace(known.space, language=template.query.match.language, known_words=known)
+    try:
+        for name in compiled.fields:
+            key = (compiled.document_type, name)
+            if not space.index.has(key):
+                return False
+            number = space.index.number_of(key)
+            lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
+            snapshot.add_field(name, number, lengths[0])
+        for number, in_phrase, word in words:
+            index = compiled.indexes[number]
+            if in_phrase:
+                described = _in_phrase(index, word, space)
+            else:
+                notes = DEFAULT_ANNOTATIONS if template.words or is_one_token(word) else IN_PIECES
+                described = _alone(WordItem(index, word, annotations=notes), space)
+            snapshot.add_word(template.words_name(index, in_phrase=in_phrase), word, *described)
+    except PaperwaspError:  # the general way will say so
+        return False
+    return True
+
+
+_Parts = list[tuple[float, float, int, list[tuple[int, list[int], int]]]]
+"""(idf, significance, length in words, [(field, terms, frequency)]) of each token of a word, all of which must match;
+none: it matches in another way."""
+
+
+def _alone(item: WordItem, space: SearchSpace) -> tuple[int, _Parts]:
+    """What a word scores in a weakAnd, and the terms it stands for where it stands alone."""
+    operator = plan(item, space)
+    parts: _Parts = []
+    for term in operator.children if type(operator) is AndOperator else (operator,):
+        if type(term) is not TermOperator:
+            return 0, []
+        found = [_terms_of(match) for match in term.matches]
+        matches = [match for match in found if match is not None]
+        if len(matches) < len(found):
+            return 0, []
+        parts.append((idf_of(None, None, term.document_frequency), significance_of(term), term.length, matches))
+    return score_of(item, operator, space), parts
+
+
+def _in_phrase(index: str, word: str, space: SearchSpace) -> tuple[int, _Parts]:
+    """The same of a word between others: how rare these are together is not known yet."""
+    matches = []
+    for field in fields_of(index, space):
+        if not space.has_index(field):
+            return 0, []
+        terms = [
+            token_match(token, field, space)
+            for token in tokens_in(word, DEFAULT_ANNOTATIONS, field, space, in_phrase=True)
+        ]
+        found = [term for term in terms if type(term) is IndexMatch]
+        if len(found) < len(terms) or not found:
+            return 0, []
+        matches.append((found[0].number, [term.term for term in found], min(term.frequency() for term in found)))
+    return 0, [(0.0, 0.0, 1, matches)] if matches else []
+
+
+def _terms_of(match: FieldMatch) -> tuple[int, list[int], int] | None:
+    if type(match) is IndexMatch:
+        return match.number, [match.term], 0
+    if type(match) is PhraseMatch:
+        return match.number, list(match.terms), 0
+    return None
