@@ -2,20 +2,21 @@
 
 | Which query | Where it runs | Why |
 |---|---|---|
-| a short run (`INLINE_QUERY_NS`), while the loop has nothing else to do | on the event loop | a hand-off takes longer |
-| a short run otherwise | a thread of the core | the loop reads other requests meanwhile; no lock is needed |
-| one of these, where more wait than the threads will come to soon | on the event loop (`_Pool._help`) | it would wait |
-| a long run | a thread of the core, behind the short ones | short ones do not wait for it |
-| a short run where `QUERY_QUEUE_LENGTH` are under way already | on the event loop | the queue has an end |
-| a long run then; what is no plan; what a run could not answer | the general way (`service.content_service`) | it |
-| | | bounds what waits, answers errors and is the specification |
-| a short query of the general way (`INLINE_QUERY_NS`) | on the event loop | as above |
-| others of it | a thread of the `WorkerPool`; short ones have one more | they run steps in Python |
+| a short run (`INLINE_QUERY_NS`), the loop has nothing else to do | event loop | a hand-off takes longer |
+| another short run | thread of the core | the loop reads on; no lock of the interpreter is needed |
+| a short run behind many (`_Pool._help`) | event loop | the threads will not come to it soon |
+| a short run where `QUERY_QUEUE_LENGTH` are under way | event loop | the queue has an end |
+| a long run | thread of the core, after short ones | short ones do not wait for it |
+| a long run where `QUERY_QUEUE_LENGTH` are under way | general way | it refuses what is too much |
+| no plan, or a run without an answer | general way | it answers everything, with errors too |
+| the general way, short (`INLINE_QUERY_NS`) | event loop | as above |
+| the general way otherwise | `WorkerPool`; one more thread for short ones | its steps are Python |
+
+What goes by a route (`core/text_route.hpp`) is placed as runs are; the thread writes to the socket as well.
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 
-Requests with a route (`core/text_route.hpp`) go to the same threads, from `http.routed_requests`, and come back from
-them the same way.
+    http.routed_requests → TextRoutes.take → PlanPool.add → … → _Pool.take → the connection, which goes on
 
 `start` and `resize` are called by any thread; runs on threads of the core are answered on the event loop that asked.
 """
