@@ -39,6 +39,9 @@ schema music {
     field price type double { indexing: attribute }
     field name type string { indexing: attribute | summary }
     field sizes type array<int> { indexing: attribute }
+    field shelf type string { indexing: attribute }
+    field number type long { indexing: attribute }
+    field level type byte { indexing: attribute }
   }
   fieldset default { fields: title, body }
   fieldset mixed { fields: title, name }
@@ -213,7 +216,19 @@ def document(choice: random.Random, number: int) -> Any:
         price=choice.randrange(80) / 2,
         name=f"n{choice.randrange(40)}",
         sizes=[choice.randrange(6) for _ in range(choice.randrange(4))],
+        **{name: value() for name, value in _counted(choice).items() if choice.random() < 0.9},
     )
+
+
+def _counted(choice: random.Random) -> dict[str, Callable[[], object]]:
+    """Fields that are counted: few values and many, near each other and far, with what ids leave out."""
+    return {
+        "shelf": lambda: choice.choice(
+            ("a", "b", "c ", "d#1", "e\t", 'f"', "é", "日本", "%s", "", f"s{choice.randrange(90)}")
+        ),
+        "number": lambda: choice.choice((1, 2, 3, -5, 1 << 40, -(1 << 63), choice.randrange(1 << 50))),
+        "level": lambda: choice.randrange(-128, 128, 32),
+    }
 
 
 def text(choice: random.Random, words: int) -> str:
@@ -299,6 +314,28 @@ def statement(choice: random.Random) -> dict[str, object]:
         "nocache": choice.choice(("true", "false")),
     }
     return parts | {name: choice.choice(values) for name, values in MORE.items() if choice.random() < 0.08}
+
+
+COUNTED = ("year", "name", "shelf", "number", "level", "shelf", "name")
+NOT_COUNTED = ("price", "sizes")
+
+
+def grouping(choice: random.Random) -> str:
+    """A statement that counts values; a few ask for more."""
+    lists = [_list(choice, number) for number in range(choice.choice((1, 1, 2, 3)))]
+    whole = f"all({' '.join(lists)})" if len(lists) > 1 or choice.random() < 0.5 else lists[0]
+    return whole if choice.random() < 0.9 else f"{whole} | {_list(choice, 0)}"
+
+
+def _list(choice: random.Random, number: int) -> str:
+    asks_more = choice.random() < 0.06
+    name = choice.choice(NOT_COUNTED if asks_more and choice.random() < 0.4 else COUNTED)
+    orders = ("order(-max(year))",) if asks_more else ("order(-count())", "order(-count())", "order(count())", "")
+    most = choice.choice(("", f"max({choice.choice((1, 2, 5, 20, 1000))})", "max(7)"))
+    precision = f"precision({choice.choice((1, 3, 30, 1000))})" if most and choice.random() < 0.3 else ""
+    outputs = choice.choice(("count()", "count()", "count() as(n)", "count() as(a), count() as(b)"))
+    label = f" as(list{number})" if number or choice.random() < 0.3 else ""
+    return f"all(group({name}) {most} {precision} {choice.choice(orders)} each(output({outputs})){label})"
 
 
 def at_once(shared: Peers, asked: Sequence[dict[str, str]]) -> list[Response]:

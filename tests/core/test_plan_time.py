@@ -47,6 +47,8 @@ def searched() -> Searched:
     )
     for number, name in enumerate(("first", "other")):
         snapshot.add_field(name, number, 2.0 * TERMS)
+    snapshot.add_column("near", np.arange(DOCUMENTS, dtype=np.int32) // 4, None)
+    snapshot.add_column("far", np.arange(DOCUMENTS, dtype=np.int64) * 1000, None)
     for term in range(TERMS):
         alone = (1.0, 0.5, 1, [(0, [term], DOCUMENTS)])
         snapshot.add_word("first", f"w{term}", 100, [alone])
@@ -66,10 +68,15 @@ def native(weights: tuple[float, float, float] = (1.0, 1.0, 0.0)) -> Any:
     return ["first"], numbers, [table] * 4, [False], 4, (*weights, sum(weights))
 
 
-def plan(index: str, composite: str, native: Any = None, fields: tuple[str, ...] = ("first",)) -> _core.Plan:
+def plan(
+    index: str, composite: str, native: Any = None, fields: tuple[str, ...] = ("first",), counted: tuple[str, ...] = ()
+) -> _core.Plan:
+    facets = [("{", [(name, -1, 20, 10, "[", "", ["n:"]) for name in counted])] if counted else []
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
-    return _core.Plan([index], f"{index} in phrases", composite, 100, ranked, native, None, form, TERMS, 64)
+    return _core.Plan(
+        [index], f"{index} in phrases", composite, 100, ranked, native, None, form, TERMS, 64, facets, 100
+    )
 
 
 WORDS = " ".join(f"w{number}" for number in range(TERMS))
@@ -110,3 +117,26 @@ def test_writing_hits_ends_when_the_time_is_over(searched: Searched) -> None:
     found = run_of(searched, made, "w1", 40, NEVER_NS, NEVER_NS)
     assert found.answer is not None and len(found.answer) > 40 * ROW_BYTES
     assert run_of(searched, made, "w1", 40, NEVER_NS, PAST_NS).answer is None
+
+
+@pytest.mark.parametrize("column", ["near", "far"])
+def test_counting_ends_when_the_time_is_over(searched: Searched, column: str) -> None:
+    """All groups are equally large, so that all documents are scored."""
+    made = plan("first", "or", counted=(column,))
+    assert run_of(searched, made, "w1", 0, NEVER_NS, NEVER_NS).answer is not None
+    assert run_of(searched, made, "w1", 0, NEVER_NS, PAST_NS).answer is None
+
+
+def test_a_column_that_is_too_short_is_not_counted(searched: Searched) -> None:
+    searched.snapshot.add_column("short", np.zeros(DOCUMENTS - 1, np.int8), None)
+    made = plan("first", "or", counted=("short",))
+    assert run_of(searched, made, "w1", 0, NEVER_NS, NEVER_NS).answer is None
+
+
+def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
+    with pytest.raises(ValueError, match="codes"):
+        searched.snapshot.add_column("wrong", np.zeros(DOCUMENTS, np.int32), ["a"])
+    form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
+    facet = ("near", -1, 0, 10, "[", "", list[str]())
+    with pytest.raises(ValueError, match="one group"):
+        _core.Plan(["first"], "", "or", 100, [("first", 1.2, 0.75, 0.0)], None, None, form, 9, 64, [("{", [facet])], 9)

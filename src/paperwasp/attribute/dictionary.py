@@ -86,6 +86,11 @@ class StringDictionary:
         strings = self._strings
         return [strings[code] for code in codes]
 
+    @property
+    def by_code(self) -> list[str]:
+        """All strings by code: the list itself, which the writer adds to."""
+        return self._strings
+
     def scan_text(self) -> ScannedText:
         """All strings as one text, which takes memory from its first use on."""
         return self._text.text(self._strings)

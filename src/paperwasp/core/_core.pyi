@@ -328,6 +328,12 @@ class Snapshot:
     ) -> None: ...
     def add_field(self, name: str, number: int, average_length: float | None) -> None: ...
     def add_vectors(self, name: str, graph: Hnsw, cells: _VectorCells, rows: _U64) -> None: ...
+    def add_column(
+        self,
+        name: str,
+        values: _U32 | NDArray[np.int8] | NDArray[np.int32] | NDArray[np.int64],
+        strings: list[str] | None,
+    ) -> None: ...
 
 # plan.cpp
 class Plan:
@@ -343,6 +349,8 @@ class Plan:
         form: PageForm | None,
         most_words: int,
         most_characters: int,
+        facets: Sequence[tuple[str, Sequence[tuple[str, int, int, int, str, str, Sequence[str]]]]],
+        most_groups: int,
     ) -> None: ...
     def run_of(
         self,

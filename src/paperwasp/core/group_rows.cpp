@@ -3,6 +3,8 @@
 // Where parents times the span of the keys is not much more than there are rows, a table has a number for each pair; else the pairs are
 // hashed. The hash has a secret of the process in it, so that nobody can feed values that all fall together; and the clock counts
 // the slots that are looked at.
+#include "group_rows.hpp"
+
 #include "arrays.hpp"
 #include "clock.hpp"
 
@@ -276,6 +278,12 @@ void bind_one(nb::module_& m) {
 }
 
 }  // namespace
+
+RowGroups group_keys(const std::vector<int64_t>& keys, Clock& clock) {
+    Found found;
+    number_rows(std::vector<uint32_t>(keys.size()).data(), keys.data(), keys.size(), clock, found);
+    return {std::move(*found.groups), std::move(*found.first)};
+}
 
 void bind_group_rows(nb::module_& m) {
     bind_one<uint32_t>(m);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -22,6 +23,8 @@ constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
 constexpr double WEAK_SCORE_OF_IDF = 1e8;  // in millionths, for a weight of 100
 
 constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
+
+constexpr double RELEVANCE_OF_GROUPS = 1.0;  // among the hits; hits with as much come first
 
 // About how many nanoseconds a posting takes that is ranked by nativeRank.
 constexpr uint64_t NATIVE_STEPS = 6;
@@ -89,9 +92,10 @@ PlanRun::Taken PlanRun::take_terms(const std::vector<TextTerm>& terms, std::vect
         if (word && (word->parts.empty() || has_phrase_in_part(*word))) return Taken::GENERAL_WAY;
         if (word) words_.push_back(std::move(word));
     }
-    if (!unknown.empty() || !has_fields()) return Taken::UNKNOWN;
+    if (!unknown.empty() || !has_fields() || !take_columns()) return Taken::UNKNOWN;
     all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
     const bool is_ready = plan_.native ? add_native() : add_terms();
+    if (is_ready) expected_ns_ += expected_facets_ns();
     return is_ready ? Taken::READY : Taken::GENERAL_WAY;
 }
 
@@ -199,7 +203,8 @@ bool PlanRun::add_terms() {
         for (const auto& word : words_) add_ranked(*word, field, found.number, average_length);
     }
     if (terms_.empty()) return false;
-    matches_first_ = all_ && !finds_all_in_lists();
+    all_in_lists_ = all_ && finds_all_in_lists();
+    matches_first_ = !plan_.facets.empty() || (all_ && !all_in_lists_);
     counts_ = !matches_first_ && (all_ || (plan_.composite != Plan::Composite::WEAK && counts_by_lists()));
     if (!counts_)
         add_children();
@@ -214,7 +219,7 @@ bool PlanRun::add_terms() {
         else if (term.match != nullptr)
             expected_ns_ += steps_of_phrase(reader, term.match->field, term.match->terms.data(), term.match->terms.size());
     }
-    expected_ns_ += steps_of(reader, query, all_ && !matches_first_, counts_) + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    expected_ns_ += steps_of(reader, query, all_in_lists_, counts_) + static_cast<uint64_t>(HIT_STEPS) * hits_;
     return true;
 }
 
@@ -294,9 +299,8 @@ uint64_t PlanRun::find_matches(PlanFinds& finds, uint64_t* selected) const {
 }
 
 // The best by BM25, as `search.pruning.pruned_hits` finds them. False: it is not done.
-bool PlanRun::find_best_hits(std::vector<Scored>& hits) {
+bool PlanRun::find_best_hits(PlanFinds& finds, std::vector<Scored>& hits) {
     const Reader& reader = *snapshot_.reader;
-    PlanFinds finds(snapshot_);
     std::vector<std::unique_ptr<Found>> found_terms;  // the query keeps pointers to them
     Query query;
     for (const Term& term : terms_) {
@@ -306,16 +310,16 @@ bool PlanRun::find_best_hits(std::vector<Scored>& hits) {
         }
         query.add(term.term, term.match != nullptr ? found_terms.back().get() : nullptr);
     }
-    const uint32_t wanted = offset_ + hits_;
     Accepted accept;
     if (accept_ || snapshot_.has_dead) accept = {accepted().data(), accepted().size()};
-    std::vector<uint64_t> matches;
     if (matches_first_) {
-        matches.resize(accepted().size());
-        total_ = find_matches(finds, matches.data());
-        accept = {matches.data(), matches.size()};
+        matches_.resize(accepted().size());
+        total_ = find_matches(finds, matches_.data());
+        accept = {matches_.data(), matches_.size()};
     }
-    BestHits found = find_best(reader, query, wanted, all_ && !matches_first_, counts_, accept);
+    const uint32_t wanted = offset_ + hits_;
+    if (hits_ == 0) return true;
+    BestHits found = find_best(reader, query, wanted, all_in_lists_, counts_, accept);
     if (found.searched < reader.limit()) return false;
     if (!matches_first_) total_ = counts_ ? found.matches : find_matches(finds, nullptr);
     if (found.hits.size() < std::min<uint64_t>(wanted, total_)) return false;  // documents that match but score nothing are hits too
@@ -324,30 +328,36 @@ bool PlanRun::find_best_hits(std::vector<Scored>& hits) {
     return true;
 }
 
-// The best by nativeRank, as `search.first_phase.exhaustive` finds them. False: it is not done.
-bool PlanRun::find_native_hits(std::vector<Scored>& hits) {
-    const Reader& reader = *snapshot_.reader;
-    PlanFinds finds(snapshot_);
-    const size_t words = accepted().size();
-    std::vector<uint64_t> matches(words, 0);
-    total_ = find_matches(finds, matches.data());
-    NativeQuery& query = *native_;
-    std::vector<NativeFound> given;
-    given.reserve(query.lists.size());
-    std::vector<const NativeFound*> given_of(query.lists.size(), nullptr);
-    for (size_t l = 0; l < query.lists.size(); ++l) {
+// What is given to the kernels of nativeRank in place of postings, by list; nullptr: nothing is.
+std::vector<const NativeFound*> PlanRun::native_found(PlanFinds& finds, std::vector<NativeFound>& given) {
+    std::vector<NativeList>& lists = native_->lists;
+    given.reserve(lists.size());
+    std::vector<const NativeFound*> given_of(lists.size(), nullptr);
+    for (size_t l = 0; l < lists.size(); ++l) {
         if (native_given_[l].match == nullptr) continue;
         const TermDocuments& term = finds.term(*native_given_[l].match, native_given_[l].whole);
         given.push_back({term.lids.data(), term.offsets.data(), term.positions.data(), term.lids.size()});
         given_of[l] = &given.back();
-        query.lists[l].offsets = term.offsets.data();
-        query.lists[l].positions = term.positions.data();
+        lists[l].offsets = term.offsets.data();
+        lists[l].positions = term.positions.data();
     }
+    return given_of;
+}
+
+// The best by nativeRank, as `search.first_phase.exhaustive` finds them. False: it is not done.
+bool PlanRun::find_native_hits(PlanFinds& finds, std::vector<Scored>& hits) {
+    const Reader& reader = *snapshot_.reader;
+    const size_t words = accepted().size();
+    matches_.resize(words);
+    total_ = find_matches(finds, matches_.data());
     const uint32_t wanted = offset_ + hits_;
+    if (hits_ == 0) return true;
+    std::vector<NativeFound> given;
+    const std::vector<const NativeFound*> found = native_found(finds, given);
     Clock clock;
     const std::optional<NativeHits> best = total_ <= wanted
-                                               ? all_by_native_rank(reader, query, given_of, matches.data(), words, clock)
-                                               : best_by_native_rank(reader, query, given_of, matches.data(), words, wanted, clock);
+                                               ? all_by_native_rank(reader, *native_, found, matches_.data(), words, clock)
+                                               : best_by_native_rank(reader, *native_, found, matches_.data(), words, wanted, clock);
     if (!best || best->searched < total_) return false;
     for (size_t i = 0; i < best->lids.size(); ++i) hits.push_back({best->scores[i], best->lids[i]});
     return true;
@@ -368,9 +378,11 @@ bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
 
 void PlanRun::search() {
     std::vector<Scored> hits;
-    if (!(near_ ? find_near_hits(hits) : native_ ? find_native_hits(hits) : find_best_hits(hits))) return;
+    PlanFinds finds(snapshot_);
+    if (!(near_ ? find_near_hits(hits) : native_ ? find_native_hits(finds, hits) : find_best_hits(finds, hits))) return;
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
+    if (!plan_.facets.empty() && !find_groups(finds, hits)) return;
     const int64_t begun_ns = monotonic_ns();
     write(hits);
     writing_ns_ = monotonic_ns() - begun_ns;
@@ -385,22 +397,34 @@ void PlanRun::write(const std::vector<Scored>& hits) {
     append_count("{\"root\":{\"id\":\"toplevel\",\"relevance\":1.0,\"fields\":{\"totalCount\":%llu}", total_, answer_);
     append_count(",\"coverage\":{\"coverage\":100,\"documents\":%llu,\"full\":true,\"nodes\":1,\"results\":1,\"resultsFull\":1}",
                  snapshot_.documents, answer_);
+    const bool has_groups = !plan_.facets.empty();
+    if (end > offset_ || has_groups) answer_ += ",\"children\":[";
+    bool is_first = true;
+    const auto begin_child = [&] {
+        if (!is_first) answer_ += ',';
+        is_first = false;
+    };
+    const auto leave_groups = [&] {
+        begin_child();
+        groups_place_ = answer_.size();
+    };
     if (end > offset_) {
-        answer_ += ",\"children\":[";
         std::optional<Page> page;
         if (plan_.form) page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
         std::string relevance;
         for (size_t hit = offset_; hit < end; ++hit) {
-            if (hit > offset_) answer_ += ',';
+            if (has_groups && groups_place_ == 0 && !(hits[hit].score >= RELEVANCE_OF_GROUPS)) leave_groups();
+            begin_child();
             relevance.clear();
             append_number(hits[hit].score, relevance);
             const size_t place = answer_.size();
             if (!page || !page->append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
                 left_.push_back({place, hits[hit].lid, hits[hit].score});
         }
-        answer_ += ']';
         shown_ = static_cast<uint32_t>(end - offset_);
     }
+    if (has_groups && groups_place_ == 0) leave_groups();
+    if (end > offset_ || has_groups) answer_ += ']';
     answer_ += "}}";
 }
 

@@ -5,9 +5,9 @@
 //
 // A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
 // (weakAnd), or next to each other; or the documents that are nearest to a vector. Other conditions only narrow the documents, as a bitmap.
-// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, or by closeness, and shown as documents are stored. What is not of
-// this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py is the
-// specification.
+// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, or by closeness, and shown as documents are stored. Facets may be
+// counted among matches of words. What is not of this class, or turns out to need more when its words are known, goes the general way,
+// whose answer is the same: search/search.py is the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.
@@ -22,7 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "bm25_scores.hpp"
 #include "page.hpp"
+#include "plan_facets.hpp"
 #include "plan_finds.hpp"
 #include "plan_native.hpp"
 #include "plan_text.hpp"
@@ -50,8 +52,10 @@ struct Plan {
     std::optional<NativeRank> native;  // in place of BM25
     std::optional<NearForm> near;      // of NEAR, which has no words
     size_t most_words = 0;
-    size_t most_characters = 0;    // of a word
-    std::optional<PageForm> form;  // nothing: all hits are left
+    size_t most_characters = 0;     // of a word
+    std::optional<PageForm> form;   // nothing: all hits are left
+    std::vector<FacetRoot> facets;  // of all matches, shown among the hits
+    size_t most_groups = 0;         // of a facet
 };
 
 // A word that a snapshot does not know: the number of its index, whether it stands next to others, and the word.
@@ -97,6 +101,9 @@ class PlanRun {
     // must be run by search/search.py instead.
     void run() noexcept;
 
+    // Writes the groups into the answer, if they are not there yet. Needs the interpreter's lock.
+    void write_groups();
+
     bool is_answered() const { return is_answered_; }
     const std::string& answer() const { return answer_; }
     const std::vector<LeftHit>& left() const { return left_; }
@@ -134,9 +141,13 @@ class PlanRun {
     bool has_fields() const;
     const In<uint64_t>& accepted() const { return accept_ ? *accept_ : *snapshot_.live; }
     uint64_t find_matches(PlanFinds& finds, uint64_t* selected) const;
-    bool find_best_hits(std::vector<Scored>& hits);
-    bool find_native_hits(std::vector<Scored>& hits);
+    bool take_columns();
+    uint64_t expected_facets_ns() const;
+    bool find_best_hits(PlanFinds& finds, std::vector<Scored>& hits);
+    bool find_native_hits(PlanFinds& finds, std::vector<Scored>& hits);
     bool find_near_hits(std::vector<Scored>& hits);
+    bool find_groups(PlanFinds& finds, const std::vector<Scored>& hits);
+    std::vector<const NativeFound*> native_found(PlanFinds& finds, std::vector<NativeFound>& given);
     void search();
     void write(const std::vector<Scored>& hits);
 
@@ -154,13 +165,19 @@ class PlanRun {
     std::optional<NativeQuery> native_;
     std::vector<NativeGiven> native_given_;  // by list
     std::optional<NearQuery> near_;
-    bool all_ = false;            // whether documents must have all terms
-    bool matches_first_ = false;  // whether matches are looked for before they are ranked
-    bool counts_ = true;          // whether the kernel of BM25 counts them
+    std::vector<const SnapshotColumn*> columns_;  // of the facets
+    bool all_ = false;                            // whether documents must have all terms
+    bool all_in_lists_ = false;                   // whether those are the documents in all lists
+    bool matches_first_ = false;                  // whether matches are looked for before they are ranked
+    bool counts_ = true;                          // whether the kernel of BM25 counts them
     uint64_t expected_ns_ = 0;
+
+    std::vector<uint64_t> matches_;  // a bitmap of them, where they are looked for first
+    std::vector<FacetGroups> groups_;
 
     bool is_answered_ = false;
     std::string answer_;
+    size_t groups_place_ = 0;  // where groups are still to be written into it; 0: nowhere
     std::vector<LeftHit> left_;
     uint64_t total_ = 0;
     uint32_t shown_ = 0;

@@ -38,6 +38,22 @@ Plan::Composite composite_of(const std::string& name) {
 using NativeTuple =
     std::tuple<std::vector<std::string>, In<double>, nb::list, std::vector<bool>, uint32_t, std::tuple<double, double, double, double>>;
 
+// attribute, order, most, shown, head, turn, counts
+using FacetTuple = std::tuple<std::string, int, size_t, size_t, std::string, std::string, std::vector<std::string>>;
+using FacetsTuple = std::tuple<std::string, std::vector<FacetTuple>>;
+
+std::vector<FacetRoot> facets_of(const std::vector<FacetsTuple>& given) {
+    std::vector<FacetRoot> roots;
+    for (const auto& [head_of_root, lists] : given) {
+        FacetRoot& root = roots.emplace_back(FacetRoot{head_of_root, {}});
+        for (const auto& [attribute, order, most, shown, head, turn, counts] : lists) {
+            if (most == 0 || shown == 0) throw nb::value_error("a facet has one group at least");
+            root.lists.push_back({attribute, order, most, shown, head, turn, counts});
+        }
+    }
+    return roots;
+}
+
 NativeRank native_of(const NativeTuple& given) {
     const auto& [names, numbers, tables, has_elements, window, weights] = given;
     NativeRank native;
@@ -72,8 +88,10 @@ NearForm near_of(const NearTuple& given) {
 
 void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_index, const std::string& composite, uint32_t target_hits,
                const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
-               const std::optional<PageForm>& form, size_t most_words, size_t most_characters) {
+               const std::optional<PageForm>& form, size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets,
+               size_t most_groups) {
     if (indexes.empty() != near.has_value()) throw nb::value_error("words have an index");
+    if (near && !facets.empty()) throw nb::value_error("facets are of words");
     new (self) Plan();
     self->indexes = std::move(indexes);
     self->phrase_index = std::move(phrase_index);
@@ -89,6 +107,8 @@ void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_
     self->form = form;
     self->most_words = most_words;
     self->most_characters = most_characters;
+    self->facets = facets_of(facets);
+    self->most_groups = most_groups;
 }
 
 // A text, or its words, one for each index of the plan.
@@ -123,7 +143,7 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
     size_t words = 0;
     for (const TextTerm& term : terms) words += term.size();
     if (near.has_value() != plan.near.has_value()) throw nb::value_error("how a graph is searched, of a plan that searches one");
-    if (hits == 0 || words > plan.most_words || (words == 0) != plan.near.has_value()) return nb::none();
+    if ((hits == 0 && plan.facets.empty()) || words > plan.most_words || (words == 0) != plan.near.has_value()) return nb::none();
     auto run =
         std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
@@ -146,11 +166,13 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
 }
 
 nb::object answer_of(PlanRun& self) {
+    self.write_groups();
     if (!self.is_answered()) return nb::none();
     return nb::bytes(self.answer().data(), self.answer().size());
 }
 
-nb::list left_of(const PlanRun& self) {
+nb::list left_of(PlanRun& self) {
+    self.write_groups();
     nb::list left;
     for (const PlanRun::LeftHit& hit : self.left()) left.append(nb::make_tuple(hit.place, hit.lid, hit.score));
     return left;
@@ -162,7 +184,7 @@ void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("phrase_index"), nb::arg("composite"), nb::arg("target_hits"),
              nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("form").none(), nb::arg("most_words"),
-             nb::arg("most_characters"))
+             nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

@@ -76,10 +76,8 @@ std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::ve
     return query;
 }
 
-NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
-                              size_t words, Clock& clock) {
-    const std::vector<uint32_t> lids = lids_of(hits, words);
-    clock.spend(static_cast<int64_t>(words + lids.size()));
+void score_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found,
+                          const std::vector<uint32_t>& lids, std::vector<double>& scores, Clock& clock) {
     std::vector<std::unique_ptr<PositionsOfHits>> given;
     for (size_t l = 0; l < found.size(); ++l) {
         if (found[l] == nullptr) continue;
@@ -87,8 +85,17 @@ NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std
         query.lists[l].offsets = given.back()->offsets.data();
         query.lists[l].positions = given.back()->positions.data();
     }
-    std::vector<double> scores(lids.size());
+    scores.resize(lids.size());
+    if (lids.empty()) return;
     score_natively(reader, query, lids.data(), lids.size(), -std::numeric_limits<double>::infinity(), scores.data(), clock);
+}
+
+NativeHits all_by_native_rank(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
+                              const uint64_t* hits, size_t words, Clock& clock) {
+    const std::vector<uint32_t> lids = lids_of(hits, words);
+    clock.spend(static_cast<int64_t>(words + lids.size()));
+    std::vector<double> scores;
+    score_by_native_rank(reader, query, found, lids, scores, clock);
     if (!std::all_of(scores.begin(), scores.end(), [](double score) { return std::isfinite(score); })) return {};
     std::vector<uint32_t> order(lids.size());
     std::iota(order.begin(), order.end(), 0u);

@@ -40,9 +40,14 @@ struct NativeGiven {
 std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::vector<uint32_t>& numbers,
                                            const std::vector<NativeTerm>& terms, std::vector<NativeGiven>& given);
 
+// The scores of documents whose lids rise. `found`: for each list its postings, or nullptr if the list is a term of the index. Throws
+// OutOfTime.
+void score_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found,
+                          const std::vector<uint32_t>& lids, std::vector<double>& scores, Clock& clock);
+
 // All documents of the bitmap `hits`, which has `words` 64-bit words and covers every lid: best first, of equal scores the lower lid first.
-// Empty where a score is not finite. `found`: for each list its postings, or nullptr if the list is a term of the index. Throws OutOfTime.
-NativeHits all_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found, const uint64_t* hits,
-                              size_t words, Clock& clock);
+// Empty where a score is not finite. Throws OutOfTime.
+NativeHits all_by_native_rank(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
+                              const uint64_t* hits, size_t words, Clock& clock);
 
 }  // namespace paperwasp

@@ -6,6 +6,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include "page.hpp"
@@ -70,6 +71,17 @@ void Snapshot::add_vectors(const std::string& name, NearVectors vectors) {
     vectors_.try_emplace(name, std::move(vectors));
 }
 
+const SnapshotColumn* Snapshot::column(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = columns_.find(name);
+    return found == columns_.end() ? nullptr : &found->second;
+}
+
+void Snapshot::add_column(const std::string& name, SnapshotColumn column) {
+    const std::lock_guard lock(mutex_);
+    columns_.try_emplace(name, std::move(column));
+}
+
 namespace {
 
 void make_snapshot(Snapshot* self, nb::object reader, const In<uint64_t>& live, bool has_dead, uint64_t documents, In<uint8_t> changed,
@@ -132,7 +144,15 @@ void bind_snapshot(nb::module_& m) {
                 self.add_vectors(name, {found, std::move(rows), std::move(cells), std::move(graph)});
             },
             nb::arg("name"), nb::arg("graph"), nb::arg("cells").noconvert(), nb::arg("rows").noconvert(),
-            "Says what the vectors of a field are: one a document at most, in a graph.");
+            "Says what the vectors of a field are: one a document at most, in a graph.")
+        .def(
+            "add_column",
+            [](Snapshot& self, const std::string& name, decltype(SnapshotColumn::values) values, std::optional<nb::list> strings) {
+                if (strings && !std::holds_alternative<In<uint32_t>>(values)) throw nb::value_error("strings have codes");
+                self.add_column(name, {std::move(values), std::move(strings)});
+            },
+            nb::arg("name"), nb::arg("values").noconvert(), nb::arg("strings").none(),
+            "Says which values a column has, by lid, for plans that count them: integers, or the codes of strings.");
 }
 
 }  // namespace paperwasp

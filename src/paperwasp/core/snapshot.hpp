@@ -3,8 +3,9 @@
 // It holds counted references to all that it points into, so a plan that runs needs no object of Python. What words stand for is found by
 // the general steps, the first time that a query of the view has them, and kept here.
 //
-// Threads: any number may read. Words are added under a lock and never changed; fields are read as copies, under it. Of what it points
-// into, `changed` alone is written meanwhile, by the writer: bytes go from 0 to 1, and are read as atomics.
+// Threads: any number may read. Words and columns are added under a lock and never changed; fields are read as copies, under it. Of what it
+// points into, two are written meanwhile, by the writer, and read as atomics: bytes of `changed` go from 0 to 1, and values of columns are
+// changed in place. Lists of strings only grow.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "core.hpp"
@@ -65,6 +67,12 @@ class Words {
     std::unordered_map<std::string_view, std::shared_ptr<const Word>> known_;  // keys are in the words
 };
 
+// A column with one string or integer for each lid.
+struct SnapshotColumn {
+    std::variant<In<uint32_t>, In<int8_t>, In<int32_t>, In<int64_t>> values;
+    std::optional<nb::list> strings;  // by code, where values are codes; nothing: they are integers
+};
+
 class Snapshot {
   public:
     // The live documents of the type, by lid.
@@ -96,12 +104,17 @@ class Snapshot {
     // Vectors that are known stay as they are.
     void add_vectors(const std::string& name, NearVectors vectors);
 
+    // The same of a column whose values are counted.
+    const SnapshotColumn* column(const std::string& name) const;
+    void add_column(const std::string& name, SnapshotColumn column);
+
   private:
     mutable std::mutex mutex_;
     mutable std::map<std::string, std::shared_ptr<Words>> words_;
     size_t added_ = 0;  // words since all were dropped; long ones count as several
     std::map<std::string, Field> fields_;
     std::map<std::string, NearVectors> vectors_;
+    std::map<std::string, SnapshotColumn> columns_;
 };
 
 }  // namespace paperwasp

@@ -30,6 +30,7 @@ namespace {
 constexpr uint32_t WORDS = 64;           // of a window
 constexpr uint32_t WINDOW = 64 * WORDS;  // documents
 constexpr size_t ADJUST_HITS = 4;        // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
+constexpr uint64_t DECODED_SHARE = 8;    // of so many documents one posting may be decoded where windows would pass over most
 constexpr uint64_t LOOK_UP_SHARE = 16;   // looking up a candidate costs as much as decoding so many postings
 
 struct Span {
@@ -108,7 +109,7 @@ class PostingList {
         // Sets the bits of the span's documents.
         void join(const Span& span, uint64_t* bits) const {
             const uint32_t first = std::max(base, span.low) >> 6, last = (std::min(end, span.high) - 1) >> 6;
-            for (uint32_t w = first; w <= last; ++w) bits[w - (span.low >> 6)] |= kept[w - (base >> 6)];
+            join_bits(bits + (first - (span.low >> 6)), kept + (first - (base >> 6)), last - first + 1);
         }
     };
 
@@ -207,12 +208,41 @@ class WeakAnd {
         : children_(children), accept_(accept), limit_(limit), threshold_(threshold), clock_(clock), selected_(selected) {}
 
     uint64_t run() {
+        if (meets_bitmaps()) return meet();
         for (uint64_t low = 0; low < limit_; low += WINDOW)
             run_window({static_cast<uint32_t>(low), static_cast<uint32_t>(std::min<uint64_t>(low + WINDOW, limit_))});
         return hits_;
     }
 
   private:
+    // Whether documents must match all children, and there are bitmaps of most.
+    bool meets_bitmaps() const {
+        int64_t total = 0;
+        uint64_t decoded = 0;
+        for (const Child& child : children_) {
+            total += child.score;
+            decoded += child.decoded;
+        }
+        if (decoded * DECODED_SHARE > limit_) return false;
+        const auto is_required = [&](const Child& child) { return total - child.score < threshold_.value(); };
+        return !children_.empty() && total >= threshold_.value() && std::all_of(children_.begin(), children_.end(), is_required);
+    }
+
+    // The accepted documents of all children, which have the same score: none of them raises the threshold above it.
+    uint64_t meet() {
+        const Span all{0, limit_};
+        std::vector<uint64_t> found(accept_, accept_ + (size_t{limit_} + 63) / 64), any(found.size());
+        for (Child& child : children_) {
+            clock_.spend(static_cast<int64_t>(found.size() * (child.lists.size() + child.bitmaps.size() + 1) / 4));
+            std::fill(any.begin(), any.end(), 0);
+            for (const uint64_t* bitmap : child.bitmaps) join_bits(any.data(), bitmap, any.size());
+            for (PostingList& list : child.lists) clock_.spend(list.fill(all, any.data()));
+            meet_bits(found.data(), found.data(), any.data(), found.size());
+        }
+        if (selected_ != nullptr) join_bits(selected_, found.data(), found.size());
+        return count_bits(found.data(), found.data(), found.size());
+    }
+
     void run_window(const Span& span) {
         clock_.spend(static_cast<int64_t>(WORDS + 8 * children_.size()));
         int64_t total = 0;

@@ -82,7 +82,7 @@ class CompiledQueries:
     def route_of(self, view: View, query: RouteQuery, pool: _core.PlanPool[_Token]) -> PlannedRoute | None:
         """The route of queries that differ in their texts alone; None: these go the general way."""
         compiled = self._compiled(view, query.template, "")
-        if compiled is None or compiled.words or compiled.template.near is not None:
+        if compiled is None or compiled.words or compiled.counted or compiled.template.near is not None:
             return None
         known = known_words(view, compiled.document_type)
         found = accepted_documents(compiled, known, query)

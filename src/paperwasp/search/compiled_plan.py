@@ -17,6 +17,7 @@ from paperwasp import limits
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.features.native_query import NativeFeature
+from paperwasp.grouping.columns import plain_column
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.item import Item
 from paperwasp.operators.operator import SearchSpace
@@ -55,6 +56,8 @@ class CompiledPlan(NamedTuple):
     """Those that are ranked by."""
     native: NativeFeature | None
     """What ranks in place of BM25."""
+    counted: tuple[str, ...]
+    """The attributes whose values are counted."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
     step: PageStep
@@ -89,6 +92,10 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
     if template.words and not words:
         return None
     indexes = [] if near else [index for index, _ in words] or [template.index]
+    counted = tuple(dict.fromkeys([found.attribute for root in template.facets for found in root.lists]))
+    columns = bound.setting.space.columns
+    if not all(name in columns and plain_column(columns[name]) for name in counted):
+        return None
     return CompiledPlan(
         template,
         types[0],
@@ -99,6 +106,7 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
         filters,
         tuple(weights) if native is None else tuple(native.native.match),
         native,
+        counted,
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
         step,
         bound.setting.space.tuning,
@@ -138,7 +146,8 @@ def _is_plain(query: Query, template: TextTemplate) -> bool:
     rank, order, observe = query.rank, query.order, query.observe
     has_inputs = rank.inputs and template.near is None
     asks_for_more = has_inputs or rank.properties or rank.features or rank.override or rank.expressions
-    shows_more = rank.global_hits or rank.global_page or query.groupings or order.keys or order.after
+    groups_more = query.groupings and not template.facets
+    shows_more = rank.global_hits or rank.global_page or groups_more or order.keys or order.after
     notes_more = observe.trace_level or observe.explain_level or observe.profiling
     matches_more = query.match.streaming or query.match.gram_match != ALL
     return not (asks_for_more or shows_more or notes_more or matches_more)
@@ -171,4 +180,6 @@ def _plan(
         form=step.form if step.attributes is None else None,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
         most_characters=limits.QUERY_TERM_CHARACTERS,
+        facets=template.facets,
+        most_groups=limits.INLINE_GROUPS,
     )

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paperwasp import limits
+from paperwasp.attribute.numeric import NumericView
+from paperwasp.attribute.string import StringView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
@@ -49,8 +51,8 @@ def known_snapshot(view: View, known: KnownWords) -> _core.Snapshot:
 def describe(
     compiled: CompiledPlan, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, bool, str]]
 ) -> bool:
-    """Says to a snapshot what words are, and which fields are ranked by. `words`: the number of the index, whether it
-    stands between others, and the word. False: it cannot be said."""
+    """Says to a snapshot what words are, which fields are ranked by, and which columns are counted. `words`: the number
+    of the index, whether it stands between others, and the word. False: it cannot be said."""
     template = compiled.template
     space = replace(known.space, language=template.query.match.language, known_words=known)
     try:
@@ -61,6 +63,13 @@ def describe(
             number = space.index.number_of(key)
             lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
             snapshot.add_field(name, number, lengths[0])
+        for name in compiled.counted:
+            column = space.columns[name]
+            if isinstance(column, StringView):
+                snapshot.add_column(name, column.values, column.dictionary.by_code)
+            else:
+                assert isinstance(column, NumericView)
+                snapshot.add_column(name, column.values, None)
         for number, in_phrase, word in words:
             index = compiled.indexes[number]
             if in_phrase:

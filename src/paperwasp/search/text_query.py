@@ -27,6 +27,32 @@ class ItemTemplate(NamedTuple):
     """The numbers of the literals that it is made of."""
 
 
+class FacetList(NamedTuple):
+    """A list of the values of an attribute, each with how many of the matches have it (`grouping.facets`)."""
+
+    attribute: str
+    order: int
+    """Of the counts: 1 rising, -1 falling; 0: values are in the order of their best hits."""
+    most: int
+    """How many values are left of all."""
+    shown: int
+    """How many of these are on the page."""
+    head: str
+    """The JSON of the list up to its label."""
+    turn: str
+    """What follows where more are left than are shown: the continuation."""
+    counts: tuple[str, ...]
+    """The names of the count, as JSON with the colon."""
+
+
+class FacetRoot(NamedTuple):
+    """The lists of one statement."""
+
+    head: str
+    """The JSON of the root group up to its children."""
+    lists: tuple[FacetList, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TextTemplate:
     """What queries have in common that differ in their text, their page and their deadline."""
@@ -45,6 +71,8 @@ class TextTemplate:
     """The index of each word and what makes it, where words are of the statement in place of a text."""
     near: NearestNeighborItem | None = None
     """What is looked for in place of words; of its vector, and no other input, the queries have one of their own."""
+    facets: tuple[FacetRoot, ...] = ()
+    """What the groupings of the query show: all that they do."""
     number: int = field(default_factory=count().__next__)
     """Another for each template of this process."""
 

@@ -7,8 +7,8 @@ nothing. Which literals these are shows when a statement is read: each is read a
 slot), and those that arrive in the tree as they were can be replaced there. All others are fixed: statements that
 differ in them are read separately. The same holds for the values of parameters (`@name`).
 
-Where there are no escapes, comments and groupings, literals are found at once; else token by token, as the parser
-finds them. A comment, and all that follows a `|`, is of the outline as it is written.
+Where there are no escapes and comments, literals are found at once; else token by token, as the parser finds them. A
+comment, and all that follows a `|`, is of the outline as it is written.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _LITERAL: Final = compile_later(rf"""("[^"\\]*"|'[^'\\]*'|{_NUMBER})""", re.ASCI
 """A string without escapes, or such a number."""
 _MARK: Final = compile_later("[\"'=<>]")
 """The characters that stand around a literal, or before it."""
-_UNCLEAR: Final = compile_later(r"""["'\\|]|//|/\*""")
-"""A sign, between literals, that strings may be elsewhere: in a comment, in a grouping, with escapes."""
+_UNCLEAR: Final = compile_later(r"""["'\\]|//|/\*""")
+"""A sign, between literals, that strings may be elsewhere: in a comment, around a `|`, with escapes."""
 _ESCAPE: Final = r"""\\(?:[btnfr"'\\/]|u[0-9a-fA-F]{4})"""
 _TOKEN: Final = compile_later(
     rf"""("[^"\\]*(?:{_ESCAPE}[^"\\]*)*"|'[^'\\]*(?:{_ESCAPE}[^'\\]*)*'|{_NUMBER})"""
@@ -59,13 +59,14 @@ class Outline(NamedTuple):
 
 def outline_of(statement: str) -> tuple[Outline, Sequence[str]]:
     """The outline of a statement, and its literals as they are written."""
-    if not _MARK.search(statement):
+    before, bar, grouping = statement.partition("|")
+    if not _MARK.search(before):
         return Outline(statement), ()
-    parts = _LITERAL.split(statement)
+    parts = _LITERAL.split(before)
     text, literals = _GAP.join(parts[::2]), parts[1::2]
     if _UNCLEAR.search(text):
         return _outline_by_tokens(statement)
-    return Outline(text, "".join([_kind(each) for each in literals])), literals
+    return Outline(text + bar + grouping, "".join([_kind(each) for each in literals])), literals
 
 
 def _outline_by_tokens(statement: str) -> tuple[Outline, Sequence[str]]:

@@ -40,8 +40,12 @@ def hits_in(groups: ShownGroups) -> Iterator[Any]:
 def root_json(root: ShownRoot, hits: Iterator[bytes]) -> bytes:
     """The root group. `hits`: the JSON of each hit that `hits_in` gives."""
     (tail,) = _tails(root.groups, hits)
-    this = orjson.dumps(root.this)
-    return b'{"id":"group:root:%d","relevance":1.0,"continuation":{"this":%b}%b}' % (root.number, this, tail)
+    return b"%b%b}" % (root_head(root.number, root.this), tail)
+
+
+def root_head(number: int, this: str) -> bytes:
+    """The root group up to what is in it. `this`: the continuation of the page."""
+    return b'{"id":"group:root:%d","relevance":1.0,"continuation":{"this":%b}' % (number, orjson.dumps(this))
 
 
 def _groups(groups: ShownGroups, hits: Iterator[bytes]) -> list[bytes]:
@@ -126,7 +130,7 @@ def _fields(groups: ShownGroups) -> Sequence[bytes]:
 def _group_lists(lists: GroupLists, hits: Iterator[bytes]) -> list[bytes]:
     """The list of each group above, empty where there is none."""
     groups = _groups(lists.groups, hits)
-    head = _list_head("grouplist", lists.label)
+    head = list_head("grouplist", lists.label)
     bounds = zip(lists.bounds, lists.bounds[1:], lists.is_there, strict=False)
     return [
         _list(head, lists.turns.get(place), groups[low:high]) if is_there else b""
@@ -135,20 +139,26 @@ def _group_lists(lists: GroupLists, hits: Iterator[bytes]) -> list[bytes]:
 
 
 def _hit_lists(lists: HitLists, hits: Iterator[bytes]) -> list[bytes]:
-    head = _list_head("hitlist", lists.label)
+    head = list_head("hitlist", lists.label)
     return [
         b"" if shown is None else _list(head, lists.turns.get(place), list(islice(hits, len(shown))))
         for place, shown in enumerate(lists.hits)
     ]
 
 
-def _list_head(kind: str, label: str) -> bytes:
+def list_head(kind: str, label: str) -> bytes:
+    """A list up to what is in it. `kind`: `grouplist` or `hitlist`."""
     return b'{"id":%b,"relevance":1.0,"label":%b' % (orjson.dumps(_in_uri(f"{kind}:{label}")), orjson.dumps(label))
 
 
 def _list(head: bytes, turn: Turn | None, children: Sequence[bytes]) -> bytes:
-    pages = b"" if turn is None else b',"continuation":%b' % orjson.dumps(turns_of(turn))
+    pages = b"" if turn is None else turn_json(turn)
     return b'%b%b,"children":[%b]}' % (head, pages, b",".join(children)) if children else b"%b%b}" % (head, pages)
+
+
+def turn_json(turn: Turn) -> bytes:
+    """The continuations of a list, behind its label."""
+    return b',"continuation":%b' % orjson.dumps(turns_of(turn))
 
 
 def turns_of(turn: Turn) -> Mapping[str, str]:

@@ -22,11 +22,12 @@ from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
+from paperwasp.container.search.text_facets import facets_of
 from paperwasp.container.search.text_templates import PROBE, near_template, text_template, words_template
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.search.text_query import TextAnswer, TextTemplate
+from paperwasp.search.text_query import FacetRoot, TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple_terms import DEFAULT_INDEX
@@ -128,7 +129,9 @@ class TextRequests:
         except (PaperwaspError, ValueError):
             return None
         query = ready.queries[0].query
-        if query is None or ready.timeout_ms <= 0 or query.order.hits <= 0 or query.order.hits > limits.MAX_HITS:
+        if query is None or ready.timeout_ms <= 0 or query.order.hits > limits.MAX_HITS:
+            return None
+        if query.order.hits <= 0 and not self.template.facets:
             return None
         return Window(query.order.hits, query.order.offset, query.deadline.at_ns)
 
@@ -152,9 +155,20 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
     made = text_template if has_text else near_template if vectors else words_template
     written = shape.written(_names_of(prepared))
     template = made(prepared, ready, written) if _says_a_text_alone(values, bool(vectors)) else None
-    if template is None:
+    facets = _facets_of(prepared)
+    if template is None or facets is None or (facets and vectors):
         return None
+    if facets:
+        template = replace(template, facets=facets)
     return TextRequests(prepared, template, place, [other for other, _ in form.setters if other != place])
+
+
+def _facets_of(prepared: PreparedQuery) -> tuple[FacetRoot, ...] | None:
+    """What its groupings show; None: they do more than count values, or depend on a request's values."""
+    grouping = prepared.grouping
+    if grouping is None:
+        return ()
+    return None if grouping.has_parameters else facets_of(grouping.layouts)
 
 
 def _names_of(prepared: PreparedQuery) -> tuple[str, ...]:
@@ -182,7 +196,7 @@ def _is_plain(prepared: PreparedQuery) -> bool:
     presentation = parameters.presentation
     shows_more = presentation.format not in _JSON_FORMATS or presentation.callback or presentation.timing
     notes_more = parameters.trace.level or parameters.list_features
-    asks_more = parameters.collapse.fields or prepared.grouping or prepared.failure
+    asks_more = parameters.collapse.fields or prepared.failure
     merges = answering.rules or answering.without_summary or answering.is_merged or len(prepared.clusters) != 1
     tree = prepared.tree
     if shows_more or notes_more or asks_more or merges or tree is None or tree.says_language:

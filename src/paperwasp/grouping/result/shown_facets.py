@@ -49,14 +49,19 @@ def _list(layout: Layout, level: Level, groups: Groups, step: int) -> GroupLists
     size = min(count, most) if most else count
     turns = {}
     if size < count:
-        position = PagePosition((layout.number, 0, step), level.tag, size, UNSTABLE)
-        turns[0] = Turn(encode((position,)), None)
+        turns[0] = turn_of(layout, level, step)
     ids = groups.ids
     relevances = (size - np.arange(size)) / size if level.order and size else groups.relevances[:size]
     shown = ShownGroups(
         ids_of(Values(ids.kind, ids.data[:size], ids.table)), relevances, _outputs(layout, level, groups, size), (), ()
     )
     return GroupLists(layout.labels.get(level.tag, ""), (0, size), (count > 0,), turns, shown)
+
+
+def turn_of(layout: Layout, level: Level, step: int) -> Turn:
+    """The continuation of a list of which the first page is shown."""
+    position = PagePosition((layout.number, 0, step), level.tag, layout.maxes[level.tag], UNSTABLE)
+    return Turn(encode((position,)), None)
 
 
 def _outputs(layout: Layout, level: Level, groups: Groups, size: int) -> list[tuple[str, Sequence[Any]]]:

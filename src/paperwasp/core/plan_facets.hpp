@@ -1,0 +1,85 @@
+// Facets of a plan: the first values of attributes among the matches, by their counts, as JSON.
+//
+//     matches, column → FacetGroups, without the interpreter's lock → JSON, with it, since strings of columns are Python's
+//
+// Groups are told apart by their counts. Only where several are equally large, and one of them may be shown, are their documents scored:
+// the group with the better hit comes first, then the lower value. grouping/facets.py and grouping/result/shown_facets.py are the
+// specification.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clock.hpp"
+#include "snapshot.hpp"
+
+namespace paperwasp {
+
+// The list of the values of an attribute.
+struct FacetList {
+    std::string attribute;
+    int order;                        // of counts: 1 rising, -1 falling; 0: groups are in the order of their best hits
+    size_t most;                      // groups that are left of all, one at least
+    size_t shown;                     // on the page, one at least
+    std::string head;                 // the JSON of the list up to its label
+    std::string turn;                 // what follows where more are left than are shown: the continuation
+    std::vector<std::string> counts;  // of each group, the names of its count as JSON with the colon
+};
+
+// The lists of one statement.
+struct FacetRoot {
+    std::string head;  // the JSON of the root group up to its children
+    std::vector<FacetList> lists;
+};
+
+struct FacetGroup {
+    int64_t value;  // of a string: its code
+    uint64_t count;
+    double best;        // the score of the best hit, where it decides something
+    uint32_t best_row;  // the number of the first match with that score
+    uint32_t number;    // of the value, among all of the list
+};
+
+// The first groups of a list. Strings that are equal in count and best hit are in no order yet.
+struct FacetGroups {
+    std::vector<FacetGroup> first;
+    bool has_more = false;  // than are shown
+};
+
+// Scores documents, whose lids rise.
+using ScoreLids = std::function<void(const std::vector<uint32_t>& lids, std::vector<double>& scores)>;
+
+// The matches, whose lids rise, and their scores, each of which is found when it is first asked for.
+class Matches {
+  public:
+    // highest: no match scores more.
+    Matches(std::vector<uint32_t> lids, double highest, ScoreLids score)
+        : lids(std::move(lids)), highest(highest), score_(std::move(score)) {}
+
+    // Finds the scores of the matches with these numbers, which rise.
+    void score(const std::vector<uint32_t>& rows);
+    // Of one whose score was found.
+    double score_of(uint32_t row) const { return scores_[row]; }
+
+    const std::vector<uint32_t> lids;
+    const double highest;
+
+  private:
+    const ScoreLids score_;
+    std::vector<double> scores_;  // by match; NaN: not yet
+    uint32_t scored_until_ = 0;   // no match from here on has a score
+    std::vector<uint32_t> new_rows_, new_lids_;
+    std::vector<double> new_scores_;
+};
+
+// Finds the groups of a list. False: a score or lid is none. Throws OutOfTime.
+bool find_facet(const FacetList& list, const SnapshotColumn& column, Matches& matches, Clock& clock, FacetGroups& found);
+
+// Appends a root group. The lists' columns and groups begin at these. False: a string is no text. Needs the interpreter's lock.
+bool append_facets(const FacetRoot& root, const SnapshotColumn* const* columns, const FacetGroups* groups, std::string& to);
+
+}  // namespace paperwasp

@@ -1,0 +1,87 @@
+// The groups of a run of a plan: counted among its matches, and written into its answer (plan_facets.hpp).
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clock.hpp"
+#include "plan.hpp"
+
+namespace paperwasp {
+namespace {
+
+constexpr uint64_t FACET_STEPS = 10;  // about how many nanoseconds a match takes for each facet
+
+}  // namespace
+
+// Takes the columns of the facets. False: the snapshot does not know them all.
+bool PlanRun::take_columns() {
+    for (const FacetRoot& root : plan_.facets)
+        for (const FacetList& list : root.lists) {
+            columns_.push_back(snapshot_.column(list.attribute));
+            if (!columns_.back()) return false;
+        }
+    return true;
+}
+
+// Of all matches, as many as there are where words are independent of each other.
+uint64_t PlanRun::expected_facets_ns() const {
+    const Reader& reader = *snapshot_.reader;
+    const double documents = static_cast<double>(std::max<uint64_t>(snapshot_.documents, 1));
+    double share = all_ ? 1 : 0;
+    for (const Child& child : children_) {
+        double of_child = 0;
+        for (const WordMatch* match : child.matches) of_child += static_cast<double>(reader.frequency(match->field, match->terms[0]));
+        share = all_ ? share * (of_child / documents) : share + of_child / documents;
+    }
+    return static_cast<uint64_t>(std::min(share, 1.0) * documents) * FACET_STEPS * columns_.size();
+}
+
+// Finds the groups of all matches, none of which scores more than the best hit, if there is one. False: it is not done.
+bool PlanRun::find_groups(PlanFinds& finds, const std::vector<Scored>& hits) {
+    const Reader& reader = *snapshot_.reader;
+    Clock clock;
+    std::vector<NativeFound> given;
+    const std::vector<const NativeFound*> found = native_ ? native_found(finds, given) : std::vector<const NativeFound*>();
+    std::vector<ScoredTerm> terms;
+    for (const Term& term : terms_) terms.push_back({term.term, term.match == nullptr ? nullptr : &finds.term(*term.match, term.whole)});
+    const ScoreLids score = [&](const std::vector<uint32_t>& some, std::vector<double>& scores) {
+        if (native_)
+            score_by_native_rank(reader, *native_, found, some, scores, clock);
+        else
+            score_by_bm25(reader, terms, some, scores, clock);
+    };
+    const double highest = hits.empty() ? std::numeric_limits<double>::infinity() : hits.front().score;
+    Matches matches(lids_of(matches_.data(), matches_.size()), highest, score);
+    auto column = columns_.begin();
+    for (const FacetRoot& root : plan_.facets)
+        for (const FacetList& list : root.lists) {
+            FacetGroups& groups = groups_.emplace_back();
+            if (!find_facet(list, **column++, matches, clock, groups)) return false;
+            if (groups.first.size() > plan_.most_groups) return false;
+        }
+    return true;
+}
+
+void PlanRun::write_groups() {
+    if (!is_answered_ || groups_place_ == 0) return;
+    std::string json;
+    const SnapshotColumn* const* columns = columns_.data();
+    const FacetGroups* groups = groups_.data();
+    for (const FacetRoot& root : plan_.facets) {
+        if (!json.empty()) json += ',';
+        if (!append_facets(root, columns, groups, json)) {
+            is_answered_ = false;
+            return;
+        }
+        columns += root.lists.size();
+        groups += root.lists.size();
+    }
+    answer_.insert(groups_place_, json);
+    for (LeftHit& hit : left_)
+        if (hit.place > groups_place_) hit.place += json.size();
+    groups_place_ = 0;
+}
+
+}  // namespace paperwasp
