@@ -8,6 +8,7 @@ from threading import Barrier, Event, Thread
 
 import pytest
 
+from paperwasp import limits
 from paperwasp.cluster.messenger import Answered, EmbeddedMessenger, Reply, answer_all
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload, Timeout
@@ -138,6 +139,29 @@ def test_a_batch_from_another_thread_wakes_the_loop_once(monkeypatch: pytest.Mon
 
     assert asyncio.run(run()) == list(range(1000))
     assert len(woken) == 1 and plain == ["plain"]
+
+
+def test_other_work_comes_between_the_answers_to_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "ANSWERS_NS", 0)
+    replies: list[Reply] = []
+    seen: list[object] = []
+
+    async def run() -> None:
+        messenger, loop, done = EmbeddedMessenger(), asyncio.get_running_loop(), asyncio.Event()
+        messenger.serve("a", lambda message, reply: replies.append(reply))
+
+        def take(answer: object) -> None:
+            seen.append(answer)
+            loop.call_soon(seen.append, "other")
+            if answer == 4:
+                done.set()
+
+        messenger.send_all("a", range(5), [take] * 5)
+        answer_all(replies, range(5))
+        await asyncio.wait_for(done.wait(), 30)
+
+    asyncio.run(run())
+    assert seen[:9] == [0, "other", 1, "other", 2, "other", 3, "other", 4]
 
 
 def test_answers_of_one_batch_may_go_to_several_loops() -> None:

@@ -42,21 +42,33 @@ def test_who_sends_one_after_the_other_never_waits(monkeypatch: pytest.MonkeyPat
     assert not slept
 
 
-def test_where_operations_come_in_numbers_the_rest_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    queue = filled(8)
-    slept, gatherer = pauses(monkeypatch, queue, [3, 4]), Gatherer(queue)
-    assert len(gatherer.take()[0]) == 8 and not slept
+def test_where_operations_come_in_numbers_half_of_them_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    queue = filled(16)
+    slept, gatherer = pauses(monkeypatch, queue, [3, 5]), Gatherer(queue)
+    assert len(gatherer.take()[0]) == 16 and not slept
     queue.put([(remove(1), print, 1)])
-    assert len(gatherer.take()[0]) == 8 and len(slept) == 2
+    assert len(gatherer.take()[0]) == 9 and len(slept) == 2
     queue.put([(remove(1), print, 1)])
     assert len(gatherer.take()[0]) == 1 and len(slept) == 3  # nothing came: it goes on with what there is
-    for _ in range(8):
+    for _ in range(16):
         queue.put([(remove(1), print, 1)])
         gatherer.take()
     before = len(slept)
     queue.put([(remove(1), print, 1)])
     gatherer.take()
     assert len(slept) == before  # and expects less from then on
+
+
+def test_half_of_what_is_under_way_stays_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 100 operations, those of one half come while the writer works on the other."""
+    queue = filled(50)
+    slept, gatherer = pauses(monkeypatch, queue, [20] * 100), Gatherer(queue)
+    lengths = []
+    for _ in range(10):
+        lengths.append(len(gatherer.take()[0]))
+        for _ in range(10):
+            queue.put([(remove(1), print, 1)])
+    assert lengths == [50, 30, *[50] * 8] and slept
 
 
 def test_a_batch_has_limits_and_ends_at_a_control(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,8 @@ later. So whoever serves decides where its work runs: operations are queued for 
 
 Embedded, a request is a function call. Waking the event loop costs as much as an operation and takes the interpreter's
 lock from who wakes it, so whoever has answers to many requests gives them all by one call of `answer_all`, which wakes
-the loop once, after the last.
+the loop once, after the last. It takes them in pieces: what else has come, a query for instance, is not held up by the
+answers to a thousand operations.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from time import monotonic_ns
 from typing import Any, Protocol
 
+from paperwasp import limits
 from paperwasp.errors import Conflict, NotFound, Overload, Timeout
 
 Reply = Callable[[object], None]
@@ -237,10 +240,13 @@ class _Replies:
     def _deliver(self) -> None:
         # Before the answers are taken: one that is added from here on is taken below or wakes the loop again.
         self._is_woken = False
-        waiting = self._waiting
+        waiting, end_ns = self._waiting, monotonic_ns() + limits.ANSWERS_NS
         while waiting:
             taker, answer = waiting.popleft()
             taker(answer)
+            if monotonic_ns() > end_ns and waiting:
+                self.loop.call_soon(self._deliver)  # behind what has come meanwhile
+                return
 
 
 class _ReplyToLoop:

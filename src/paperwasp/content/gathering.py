@@ -1,7 +1,8 @@
 """The queue of a content node's writer, and how many operations it takes at once.
 
 A batch costs as much as a dozen of its operations. So where operations come in numbers, the writer waits a moment for
-those that the last answers have set free; a client that sends one operation at a time never waits for that.
+those that the last answers have set free, but for half of them: while it works on these, the event loop reads the
+others. A client that sends one operation at a time never waits for that.
 """
 
 from __future__ import annotations
@@ -52,8 +53,9 @@ class Gatherer:
 
     def __init__(self, queue: Items) -> None:
         self._queue = queue
-        self._expected = 1
-        """Operations that the next batch may well have, by those before it."""
+        self._under_way = 0
+        """Operations that clients may well have under way at a time, by the last batches."""
+        self._last_length = 0
 
     def take(self) -> tuple[list[Waiting], Control | None]:
         """Takes what waits, up to a batch and to the first control; blocks until there is something."""
@@ -62,13 +64,15 @@ class Gatherer:
         batch.drain(self._queue)
         for _ in range(limits.GATHERING_PAUSES):
             length = len(batch.operations)
-            if batch.is_full or length >= self._expected:
+            if batch.is_full or 2 * length >= self._under_way:
                 break
             time.sleep(limits.GATHERING_SECONDS)
             batch.drain(self._queue)
             if len(batch.operations) == length:
                 break
-        self._expected = max(len(batch.operations), self._expected - 1 - self._expected // 8)
+        length = len(batch.operations)
+        self._under_way = max(length + self._last_length, self._under_way - 1 - self._under_way // 8)
+        self._last_length = length
         return batch.operations, batch.control
 
 

@@ -24,6 +24,8 @@ ALIKE_CHANGE_CHARACTERS: Final = 1024
 GATHERING_PAUSES: Final = 4
 GATHERING_SECONDS: Final = 0.001
 """The writer waits so often, and so long each time, for the rest of the operations that come together."""
+ANSWERS_NS: Final = 1_000_000
+"""The event loop takes answers of content clusters for about so long at a time, and then looks what else has come."""
 LOG_BATCH_BYTES: Final = 64 * 1024 * 1024
 LOG_BATCH_OPERATIONS: Final = 1024
 LOG_RECORD_BYTES: Final = 1 << 30
