@@ -186,9 +186,9 @@ struct Tally {
     uint32_t best_row;
 };
 
-// The same, where values are few and near each other: `span` values from `least` on.
+// The same, where values are few and near each other: `span` values from `least` on. value: of each row.
 template <typename Value, typename Key>
-void count_by_table(const Value* value, const uint32_t* lid, const double* relevance, size_t rows, Value least, uint64_t span, Clock& clock,
+void count_by_table(const Value* value, const double* relevance, size_t rows, Value least, uint64_t span, Clock& clock,
                     Counted<Key>& found) {
     std::vector<Tally> tallies(span, Tally{0, -std::numeric_limits<double>::infinity(), 0});
     std::vector<Value> met;
@@ -199,10 +199,10 @@ void count_by_table(const Value* value, const uint32_t* lid, const double* relev
         const size_t end = std::min(rows, start + BLOCK_ROWS);
         clock.spend(static_cast<int64_t>(3 * (end - start)));
         for (size_t row = start; row < end; ++row) {
-            Tally& tally = tally_of(value[lid[row]]);
+            Tally& tally = tally_of(value[row]);
             if (tally.count++ == 0) {
                 tally.best_row = static_cast<uint32_t>(row);
-                met.push_back(value[lid[row]]);
+                met.push_back(value[row]);
             }
             if (relevance[row] > tally.best) {
                 tally.best = relevance[row];
@@ -218,10 +218,9 @@ void count_by_table(const Value* value, const uint32_t* lid, const double* relev
 
 // The same of any values.
 template <typename Value, typename Key>
-void count_by_rows(const Value* value, const uint32_t* lid, const double* relevance, size_t rows, Clock& clock, Counted<Key>& counted) {
+void count_by_rows(const Value* value, const double* relevance, size_t rows, Clock& clock, Counted<Key>& counted) {
     clock.spend(static_cast<int64_t>(8 * rows));
-    std::vector<Key> keys(rows);
-    for (size_t row = 0; row < rows; ++row) keys[row] = static_cast<Key>(value[lid[row]]);
+    const std::vector<Key> keys(value, value + rows);
     Found found;
     number_rows(std::vector<uint32_t>(rows).data(), keys.data(), rows, clock, found);
     for (const uint32_t row : *found.first) counted.add(keys[row], 0, -std::numeric_limits<double>::infinity(), row);
@@ -250,16 +249,18 @@ nb::tuple count_values(In<Value> column, In<uint32_t> lids, In<double> relevance
         const Value* value = column.data();
         if (rows > 0) {
             if (*std::max_element(lid, lid + rows) >= column.shape(0)) throw std::invalid_argument("a row beyond the column");
-            Value least = value[lid[0]], most = least;
+            std::vector<Value> values(rows);  // each is read once: the writer may change it meanwhile
+            Value least = std::numeric_limits<Value>::max(), most = std::numeric_limits<Value>::min();
             for (size_t row = 0; row < rows; ++row) {
-                least = std::min(least, value[lid[row]]);
-                most = std::max(most, value[lid[row]]);
+                values[row] = __atomic_load_n(value + lid[row], __ATOMIC_RELAXED);
+                least = std::min(least, values[row]);
+                most = std::max(most, values[row]);
             }
             const uint64_t last = static_cast<uint64_t>(static_cast<Key>(most)) - static_cast<uint64_t>(static_cast<Key>(least));
             if (last < std::max<uint64_t>(LEAST_TALLIES, rows / ROWS_OF_TALLY))
-                count_by_table(value, lid, relevances.data(), rows, least, last + 1, clock, found);
+                count_by_table(values.data(), relevances.data(), rows, least, last + 1, clock, found);
             else
-                count_by_rows(value, lid, relevances.data(), rows, clock, found);
+                count_by_rows(values.data(), relevances.data(), rows, clock, found);
         }
     }
     return nb::make_tuple(own(std::move(found.values)), own(std::move(found.counts)), own(std::move(found.best)),
