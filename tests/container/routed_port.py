@@ -31,8 +31,8 @@ class RoutedPort:
     def route_of(self, request: Request) -> _core.TextRoute | None:
         return self._handler.route_of(request)
 
-    def observe_sent(self, sent: SentAnswer) -> None:
-        self.sent.append(sent)
+    def observe_sent(self, sent: Sequence[SentAnswer]) -> None:
+        self.sent += sent
 
     @property
     def known(self) -> RoutedRequests:

@@ -24,7 +24,7 @@ from paperwasp.service.listener import Listener
 
 HOST: Final = "127.0.0.1"
 WORDS: Final = tuple(map("".join, itertools.product(("ba", "do", "fu"), ("ki", "lo", "mu"), ("n", "r"))))
-MOST_PYTHON_CALLS: Final = 34
+MOST_PYTHON_CALLS: Final = 22
 """Of functions of ours, for a request that the core answers where it comes. Goes down only."""
 WARM: Final = 8
 """Requests until the route is known, and what their words are."""

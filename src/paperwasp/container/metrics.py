@@ -110,15 +110,22 @@ class ContainerMetrics(RequestMetrics):
         answers.received_bytes += sum(len(batch.bodies[number]) for number in numbers)
         answers.sent_bytes += sum(map(len, bodies))
 
-    def observe_sent(self, sent: SentAnswer) -> None:
-        """The same of an answer to a query that the core has written."""
-        request = sent.request
-        key = (sent.line.protocol, request.scheme, request.method, QUERY, sent.status)
-        answers = self._answers.get(key) or self.new_answers(key)
-        answers.add(sent.elapsed_ns / 1e6)
-        answers.received_bytes += sent.received_bytes
-        answers.sent_bytes += sent.sent_bytes
-        self._note(cast(SearchFacts, sent.about))
+    def observe_sent(self, sent: Sequence[SentAnswer]) -> None:
+        """As `observe` of answers to queries that the core has written."""
+        total_hits, hits, covered = self._total_hits, self._hits, self._covered
+        for each in sent:
+            routed, request = each.routed, each.answers.request
+            key = (each.line.protocol, request.scheme, request.method, QUERY, each.answers.shown.status)
+            answers = self._answers.get(key) or self.new_answers(key)
+            answers.add(routed.elapsed_ns / 1e6)
+            answers.sent_bytes += routed.body_bytes
+            if request.body:
+                answers.received_bytes += each.received_bytes
+            total_hits.add(routed.total)
+            hits.add(routed.shown)
+            covered.add(each.answers.documents)
+            if not routed.total:
+                self._empty += 1
 
     def _note(self, about: SearchFacts) -> None:
         total_hits, hits, coverage, error, _ = about

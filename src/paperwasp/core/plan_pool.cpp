@@ -97,20 +97,28 @@ void PlanPool::submit(nb::object run, nb::object token) {
     put(std::make_unique<Job>(Job{work, std::move(token), std::move(owned), true}));
 }
 
-void PlanPool::add(PoolWork& work, nb::object object) { put(std::make_unique<Job>(Job{&work, std::move(object), nullptr})); }
+bool PlanPool::add(PoolWork& work, nb::object object) { return put(std::make_unique<Job>(Job{&work, std::move(object), nullptr})); }
 
-void PlanPool::put(std::unique_ptr<Job> job) {
+bool PlanPool::put(std::unique_ptr<Job> job) {
+    bool is_worth = false;
     {
         const std::lock_guard lock(mutex_);
         queue_of(*job).push_back(job.get());
         job.release();
+        is_worth = is_worth_help();
     }
     came_.notify_one();
+    return is_worth;
+}
+
+// Whether the threads will not come soon to what waits and takes little time.
+bool PlanPool::is_worth_help() const {
+    return !short_.empty() && (short_.size() >= WORTH_HELP * threads_.size() || running_long_ >= threads_.size());
 }
 
 bool PlanPool::help() {
     std::unique_lock lock(mutex_);
-    if (short_.empty() || (short_.size() < WORTH_HELP * threads_.size() && running_long_ < threads_.size())) return false;
+    if (!is_worth_help()) return false;
     Job* const job = short_.front();
     short_.pop_front();
     ++helped_;

@@ -52,8 +52,8 @@ class PlanPool {
     // Has a run run. Its token is given back by `take`.
     void submit(nb::object run, nb::object token);
 
-    // Has work done, which the object owns. It is given back by `take`.
-    void add(PoolWork& work, nb::object object);
+    // Has work done, which the object owns. It is given back by `take`. True: so much waits that `help` would take some of it.
+    bool add(PoolWork& work, nb::object object);
 
     // Runs one that waits and takes little time, on the calling thread, if the threads will not come to it soon. False: they will.
     bool help();
@@ -78,7 +78,8 @@ class PlanPool {
         bool is_prepared = false;
     };
 
-    void put(std::unique_ptr<Job> job);
+    bool put(std::unique_ptr<Job> job);
+    bool is_worth_help() const;
     std::deque<Job*>& queue_of(const Job& job) { return job.is_prepared && job.work->expected_ns() > long_ns_ ? long_ : short_; }
     bool prepare(Job* job, std::unique_lock<std::mutex>& lock);
     void finish(Job* job);

@@ -117,11 +117,13 @@ void bind_text_route(nb::module_& m) {
         .def_ro("request", &RoutedText::request, "The bytes of the request.")
         .def_prop_ro("text", [](const RoutedText& self) { return nb::str(self.text().data(), self.text().size()); })
         .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or given up, where it came.")
+        .def_ro("is_worth_help", &RoutedText::is_worth_help, "Whether so much waits for the threads that it is worth helping them.")
         .def_prop_ro("is_sent", &RoutedText::is_sent, "Whether the answer was written; if not, it is to be found otherwise.")
         .def_prop_ro("has_run", &RoutedText::has_run)
         .def_prop_ro(
             "unsent", [](const RoutedText& self) { return nb::bytes(self.unsent().data(), self.unsent().size()); },
             "What the system did not take of the answer.")
+        .def_prop_ro("is_unsent", [](const RoutedText& self) { return !self.unsent().empty(); })
         .def_prop_ro("body_bytes", &RoutedText::body_bytes)
         .def_prop_ro("sent_bytes", &RoutedText::sent_bytes)
         .def_prop_ro("total", &RoutedText::total)

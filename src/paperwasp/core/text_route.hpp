@@ -75,7 +75,8 @@ class RoutedText : public PoolWork {
 
     nb::object route_object, asker;
     nb::bytes request;
-    bool is_here = false;  // whether it was answered where it came
+    bool is_here = false;        // whether it was answered where it came
+    bool is_worth_help = false;  // whether so much waited for the threads when it was added that the event loop is to help
 
   private:
     bool prepare_run();

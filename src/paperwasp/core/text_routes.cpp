@@ -14,9 +14,9 @@
 namespace paperwasp {
 namespace {
 
-// How often a request comes until its route is asked for, since the same may change again before the next one comes; and how often it is
-// asked for: most requests that have none will never have one.
-constexpr uint32_t FIRST_MISSED = 2, MOST_MISSED = 8;
+// Whether the route of a request that came so often without one is asked for: the second time, since things may change again before it
+// comes, and then less and less often, since most requests that have none will never have one.
+bool is_asked_for(uint32_t missed) { return missed > 1 && (missed & (missed - 1)) == 0; }
 
 // All tables of the process.
 struct Tables {
@@ -53,8 +53,7 @@ nb::object TextRoutes::take(nb::bytes request, const nb::object& socket, nb::obj
         if (known_.size() >= most_ && known_.find(rest_) == known_.end()) dropped.swap(known_);
         Known& known = known_[rest_];
         if (!known.route.is_valid()) {
-            if (known.missed < MOST_MISSED) ++known.missed;
-            if (known.missed < FIRST_MISSED || known.missed == MOST_MISSED) return nb::none();
+            if (!is_asked_for(++known.missed)) return nb::none();
             return nb::bytes(rest_.data(), rest_.size());
         }
         route = known.route;
@@ -77,7 +76,7 @@ nb::object TextRoutes::take(nb::bytes request, const nb::object& socket, nb::obj
             return object;
         }
     }
-    pool.add(*routed, object);
+    routed->is_worth_help = pool.add(*routed, object);
     return object;
 }
 

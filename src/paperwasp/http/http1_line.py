@@ -66,6 +66,7 @@ class Http1Line:
         "_is_ended",
         "_is_paused",
         "_left",
+        "_may_route",
         "_out",
         "_out_bytes",
         "_reader",
@@ -83,6 +84,8 @@ class Http1Line:
         self._head: Head | None = None
         self._routed: _core.RoutedText | None = None
         """The request that the core is answering."""
+        self._may_route = False
+        """Whether it is known that the core may write what comes next: nothing else is under way, or left."""
         self._left: _core.RoutedText | None = None
         """The one that the core has left, until it is read."""
         self._has_begun = False
@@ -109,7 +112,7 @@ class Http1Line:
     # From the connection
 
     def receive(self, data: bytes) -> None:
-        if self._state is State.HEAD and self._has_core_answer(data):
+        if (self._may_route or self._is_free()) and self._has_core_answer(data):
             return
         if self._state is not State.LINGER:
             self._reader.feed(data)
@@ -119,7 +122,7 @@ class Http1Line:
                 self.advance()
 
     def receive_end(self) -> None:
-        self._is_ended = True
+        self._is_ended, self._may_route = True, False
         if self._state in (State.DISCARD, State.LINGER):
             self._connection.close()
         elif self._state is State.BODY:
@@ -131,6 +134,7 @@ class Http1Line:
         """Goes on for as long as nothing has to be waited for."""
         if self._is_advancing:
             return
+        self._may_route = False
         turns = self._connection.context.turns
         self._rests = turns.spent_seconds >= limits.HTTP_ROUND_SECONDS
         if not self._rests:
@@ -163,6 +167,7 @@ class Http1Line:
             self._end()
 
     def drain(self) -> None:
+        self._may_route = False
         if self._state is State.HEAD or self._state is State.DISCARD:
             self._ends = True
         if self._connection.answer_socket is not None:
@@ -198,18 +203,23 @@ class Http1Line:
 
     # Requests that the core answers
 
+    def _is_free(self) -> bool:
+        """Whether the core may write the next answer: this one is of no other request, and all before have left."""
+        connection = self._connection
+        if connection.routed is None or connection.answer_socket is None or self._state is not State.HEAD:
+            return False
+        if self._reader.waiting_bytes or self._out or self._rests or self._ends or self._is_ended:
+            return False
+        return connection.is_written and not connection.is_draining and not connection.sends_no_more
+
     def _has_core_answer(self, data: bytes) -> bool:
         """Has the core answer a request that is known but for its text. False: it is to be read."""
         connection = self._connection
-        known, socket = connection.routed, connection.answer_socket
-        if known is None or socket is None or self._reader.waiting_bytes or self._out or not connection.is_written:
-            return False
-        if self._rests or self._ends or self._is_ended or connection.is_draining or connection.sends_no_more:
-            return False
-        routed = known.take(data, socket, self._take_back, connection)
+        assert connection.routed is not None and connection.answer_socket is not None
+        routed = connection.routed.take(data, connection.answer_socket, self._take_back, connection)
         if routed is None:
             return False
-        connection.has_asked = True
+        connection.has_asked, self._may_route = True, False
         self._head, self._closes, self._state, self._routed = None, False, State.ANSWER, routed
         if routed.is_here:
             self._take_back(routed)
@@ -218,21 +228,25 @@ class Http1Line:
     def _take_back(self, routed: _core.RoutedText) -> None:
         """The core has answered a request, or left it."""
         connection, self._routed = self._connection, None
-        context = connection.context
-        if routed.is_sent and connection.routed is not None:
-            unsent = routed.unsent
-            context.traffic.sent_bytes += routed.sent_bytes - len(unsent)
-            if unsent:
-                self._out.append(unsent)
-            connection.routed.note_sent(routed, self, connection)
-            self._go_on()
+        if not routed.is_sent or connection.routed is None:
+            self._read_left(routed)
             return
+        connection.routed.note_sent(routed, self, connection)
+        if routed.is_unsent:
+            self._out.append(routed.unsent)
+        elif not (self._reader.waiting_bytes or self._is_ended or connection.is_draining or connection.is_closing):
+            connection.since, self._state, self._may_route = monotonic(), State.HEAD, True
+            return
+        self._go_on()
+
+    def _read_left(self, routed: _core.RoutedText) -> None:
+        """Has a request read, and answered, that the core has left."""
         self._left, self._state = routed, State.HEAD
         self._reader.feed_again(routed.request)
         if routed.is_here:
             self.advance()
         else:
-            connection.advance_soon()
+            self._connection.advance_soon()
 
     def _context_of_request(self) -> tuple[PortContext, int]:
         """What answers the next request, and since when it waits; 0: it comes now."""

@@ -11,9 +11,9 @@ Everything here runs on the event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, Protocol, cast
 
 from paperwasp import limits
 from paperwasp.core import _core
@@ -24,7 +24,7 @@ from paperwasp.http.loop_work import has_more_to_do
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.observing import Peer, Spoken
 from paperwasp.http.pending import Begun
-from paperwasp.records import dataclass
+from paperwasp.http.traffic import Traffic
 
 _HEAD_END: Final = b"\r\n\r\n"
 
@@ -36,12 +36,16 @@ class Answers(Protocol):
     """The one that the route was found for: others have another text."""
     shown: Response
     """What is the same of all answers that the core writes: status and content type."""
+    documents: int
+    """Those that are searched."""
+    note_waiting: Callable[[bool], None]
+    """A request waits for a thread; True: so do so many that the event loop is to help."""
 
-    def note_waiting(self) -> None:
-        """A request waits for a thread."""
+    def note_sent(self, count: int) -> None:
+        """So many answers were written."""
 
-    def note_sent(self, routed: _core.RoutedText) -> object:
-        """An answer was written. Returns what it is about, as in `Response.about`."""
+    def about(self, routed: _core.RoutedText) -> object:
+        """What an answer is about, as in `Response.about`."""
 
     def begin(self, request: Request, routed: _core.RoutedText) -> Begun:
         """Begins to answer a request that the core has not answered."""
@@ -53,29 +57,21 @@ class Routing(Protocol):
     def route_of(self, request: Request) -> _core.TextRoute | None:
         """The route of a request; None: it has none, or none is known yet."""
 
-    def observe_sent(self, sent: SentAnswer) -> None:
-        """An answer was sent. It must not raise."""
+    def observe_sent(self, sent: Sequence[SentAnswer]) -> None:
+        """Answers were sent. It must not raise."""
 
 
-@dataclass(slots=True, eq=False)
-class SentAnswer:
+class SentAnswer(NamedTuple):
     """An answer that the core has written."""
 
-    request: Request
-    """But for its text: see `whole_request`."""
+    answers: Answers
     routed: _core.RoutedText
     line: Spoken
     peer: Peer
-    shown: Response
-    about: object
 
     @property
     def scheme(self) -> str:
-        return self.request.scheme
-
-    @property
-    def status(self) -> int:
-        return self.shown.status
+        return self.answers.request.scheme
 
     @property
     def sent_bytes(self) -> int:
@@ -89,14 +85,9 @@ class SentAnswer:
         return len(request) - request.index(_HEAD_END) - len(_HEAD_END)
 
     @property
-    def elapsed_ns(self) -> int:
-        """From the request to its answer."""
-        return self.routed.elapsed_ns
-
-    @property
     def answer(self) -> Response:
         """The answer without its body."""
-        return replace(self.shown, about=self.about)
+        return replace(self.answers.shown, about=self.answers.about(self.routed))
 
     def whole_request(self) -> Request:
         """The request as it came."""
@@ -108,8 +99,11 @@ class SentAnswer:
 class RoutedRequests:
     """The requests to one port that are known but for their texts."""
 
-    def __init__(self, routing: Routing, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, routing: Routing, loop: asyncio.AbstractEventLoop, traffic: Traffic) -> None:
         self._routing = routing
+        self._traffic = traffic
+        self._sent: list[SentAnswer] = []
+        """Those that are not counted yet."""
         self._loop = loop
         self._routes = _core.TextRoutes(limits.REQUEST_FORMS)
 
@@ -130,7 +124,7 @@ class RoutedRequests:
         if routed is None or isinstance(routed, bytes):
             return None
         if not routed.is_here:
-            cast(Answers, routed.route.answers).note_waiting()
+            cast(Answers, routed.route.answers).note_waiting(routed.is_worth_help)
         return routed
 
     def _learn(self, data: bytes, rest: bytes, peer: Peer) -> bool:
@@ -148,10 +142,22 @@ class RoutedRequests:
         return True
 
     def note_sent(self, routed: _core.RoutedText, line: Spoken, peer: Peer) -> None:
-        """An answer was written by the core."""
-        answers = cast(Answers, routed.route.answers)
-        about = answers.note_sent(routed)
-        self._routing.observe_sent(SentAnswer(answers.request, routed, line, peer, answers.shown, about))
+        """An answer was written by the core. All of a round of the event loop are counted together."""
+        if not self._sent:
+            self._loop.call_soon(self._count)
+        self._sent.append(SentAnswer(cast(Answers, routed.route.answers), routed, line, peer))
+
+    def _count(self) -> None:
+        sent, self._sent = self._sent, []
+        counts: dict[Answers, int] = {}
+        for each in sent:
+            self._traffic.sent_bytes += each.routed.sent_bytes
+            if each.routed.is_unsent:  # it is counted when it is written
+                self._traffic.sent_bytes -= len(each.routed.unsent)
+            counts[each.answers] = counts.get(each.answers, 0) + 1
+        for answers, count in counts.items():
+            answers.note_sent(count)
+        self._routing.observe_sent(sent)
 
 
 def begin_again(request: Request, routed: _core.RoutedText) -> Begun:

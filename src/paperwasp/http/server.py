@@ -101,7 +101,7 @@ class HttpServer:
             self.traffic,
             batches=self._batches,
         )
-        routed = None if self._routing is None else RoutedRequests(self._routing, context.loop)
+        routed = None if self._routing is None else RoutedRequests(self._routing, context.loop, context.traffic)
         port = _OpenPort(context, self._listener, self._context_of_tls, memory, routed)
         port.open()
         self._port = port

@@ -131,17 +131,18 @@ class Listener:
         """See `http.routed_requests.Routing`."""
         return self._app.route_of(request)
 
-    def observe_sent(self, sent: SentAnswer) -> None:
-        """Counts an answer that the core has written, as `_observe` does others."""
+    def observe_sent(self, sent: Sequence[SentAnswer]) -> None:
+        """Counts answers that the core has written, as `_observe` does others."""
         metrics, log, telemetry = self._app.metrics, self._app.metrics.access_log, self.telemetry
         metrics.observe_sent(sent)
         if log is None and telemetry is None:
             return
-        noted = sent, sent.whole_request(), sent.answer, sent.elapsed_ns
-        if log is not None:
-            log.note(self.port, *noted)
-        if telemetry is not None:
-            telemetry.note(self.port, *noted)
+        for each in sent:
+            noted = each, each.whole_request(), each.answer, each.routed.elapsed_ns
+            if log is not None:
+                log.note(self.port, *noted)
+            if telemetry is not None:
+                telemetry.note(self.port, *noted)
 
     def _body_limit_bytes(self, raw_path: str) -> int:
         return self._app.body_limit_bytes(raw_path)

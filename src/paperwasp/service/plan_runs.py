@@ -162,14 +162,14 @@ class RoutedTexts(NamedTuple):
         """Those that are searched."""
         return self.planned.documents
 
-    def note_waiting(self) -> None:
-        """A request waits for the threads."""
-        self.pool.help_soon()
-        self.pool.watch()
+    @property
+    def note_waiting(self) -> Callable[[bool], None]:
+        """Is called when a request waits for the threads; True: so much waits that the event loop is to help."""
+        return self.pool.note_waiting
 
-    def note_sent(self) -> None:
-        """The core has answered a request."""
-        self.runs.answered += 1
+    def note_sent(self, count: int) -> None:
+        """The core has answered so many requests."""
+        self.runs.answered += count
 
     def answer(self, run: _core.PlanRun) -> TextAnswer | None:
         """The answer to a request that the core has not answered in full; None: it is to be found the general way."""
@@ -215,6 +215,13 @@ class _Pool:
                 self._give(ready, reply)
         if self._is_ending and not self.threads.busy:
             self.loop.remove_reader(self.threads.fileno())
+
+    def note_waiting(self, is_worth_help: bool) -> None:
+        """A request with a route was added."""
+        if is_worth_help:
+            self.help_soon()
+        if self._watching is None:
+            self.watch()
 
     def watch(self) -> None:
         """What waits for a thread when its time is over is given back then."""

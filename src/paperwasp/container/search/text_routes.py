@@ -32,9 +32,10 @@ class RoutedTexts(Protocol):
     @property
     def documents(self) -> int: ...
 
-    def note_waiting(self) -> None: ...
+    @property
+    def note_waiting(self) -> Callable[[bool], None]: ...
 
-    def note_sent(self) -> None: ...
+    def note_sent(self, count: int) -> None: ...
 
     def answer(self, run: _core.PlanRun) -> TextAnswer | None: ...
 
@@ -53,19 +54,21 @@ class RouteAnswers:
     """(a request, when it began) → the general way of it."""
     routed: RoutedTexts | None = None
     """Of the content cluster; None until that has answered."""
+    documents: int = 0
+    """Those that are searched."""
+    note_waiting: Callable[[bool], None] = lambda _: None
+    """The content cluster's."""
     shown: Response = _SHOWN
 
-    def note_waiting(self) -> None:
-        """A request waits for a thread."""
-        if self.routed is not None:
-            self.routed.note_waiting()
-
-    def note_sent(self, routed: _core.RoutedText) -> object:
-        """An answer was written. Returns what it is about."""
+    def note_sent(self, count: int) -> None:
+        """So many answers were written."""
         assert self.routed is not None
-        self.routed.note_sent()
-        self.cache.lookups += self.known.reads_cache
-        return self.known.texts.about(routed.total, routed.shown, self.routed.documents, routed.writing_ns)
+        self.routed.note_sent(count)
+        self.cache.lookups += self.known.reads_cache * count
+
+    def about(self, routed: _core.RoutedText) -> object:
+        """What an answer is about."""
+        return self.known.texts.about(routed.total, routed.shown, self.documents, routed.writing_ns)
 
     def begin(self, request: Request, routed: _core.RoutedText) -> Begun:
         """Begins to answer a request that the core has not answered, in the time that it has left."""
@@ -94,5 +97,5 @@ def find_route(messenger: Messenger, answers: RouteAnswers) -> _core.TextRoute |
     if not found or found[0] is None or isinstance(found[0], Exception):
         return None
     routed: RoutedTexts = found[0]
-    answers.routed = routed
+    answers.routed, answers.documents, answers.note_waiting = routed, routed.documents, routed.note_waiting
     return routed.route
