@@ -37,41 +37,40 @@ class Client:
 
 
 class KeptAnswers:
-    """The line of batches whose answers are kept. Successes are sent in the next round of the event loop."""
+    """Port and line of batches, whose answers are kept. Successes are sent in the next round of the event loop."""
 
     protocol = "http2"
     version = "HTTP/2.0"
 
     def __init__(self, peer: Peer) -> None:
-        self._peer = peer
+        self.peer = peer
         self.finished: list[RequestBatch] = []
-        self.answers: dict[tuple[int, int], PendingAnswer] = {}
+        self._answers: dict[tuple[int, int], PendingAnswer] = {}
         """By batch and number."""
 
     def batch(self, requests: Sequence[Request]) -> RequestBatch:
         """Requests that are alike as a batch."""
-        first = requests[0]
+        first, numbers = requests[0], range(len(requests))
         start = first.raw_path.rpartition("/")[0] + "/"
         names, bodies = [each.raw_path.removeprefix(start) for each in requests], [each.body for each in requests]
-        head = replace(first, raw_path=start, body=b"")
-        numbers = range(len(requests))
-        made = RequestBatch(self, self._peer, self._answer_alone, head, numbers, names, bodies, list(map(len, bodies)))
+        head, sizes_bytes = replace(first, raw_path=start, body=b""), list(map(len, bodies))
+        made = RequestBatch(self, head, [self] * len(requests), numbers, names, bodies, sizes_bytes, 0)
         for number in numbers:
-            self.answers[id(made), number] = PendingAnswer()
+            self._answers[id(made), number] = PendingAnswer()
         return made
 
     def answers_of(self, batch: RequestBatch) -> list[PendingAnswer]:
-        return [self.answers[id(batch), number] for number in range(len(batch.names))]
+        return [self._answers[id(batch), number] for number in range(len(batch.names))]
 
     def note_successes(self, batch: RequestBatch) -> None:
         asyncio.get_running_loop().call_soon(batch.send)
 
     def send(self, batch: RequestBatch, numbers: list[int], bodies: list[bytes]) -> None:
         for number, body in zip(numbers, bodies, strict=True):
-            self._answer_alone(batch, number, Response(200, body, batch.content_type))
+            self.answer_alone(batch, number, Response(200, body, batch.content_type))
 
-    def _answer_alone(self, batch: RequestBatch, number: int, given: Given) -> None:
-        self.answers[id(batch), number].give(given)
+    def answer_alone(self, batch: RequestBatch, number: int, given: Given) -> None:
+        self._answers[id(batch), number].give(given)
 
     def finish(self, batch: RequestBatch) -> None:
         self.finished.append(batch)

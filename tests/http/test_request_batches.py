@@ -102,12 +102,14 @@ def test_what_the_handler_does_not_take_is_begun_alone_in_order() -> None:
         assert (await client.answer(streams[0]))[0] == "400"  # it is no gzip
         assert await client.answer(streams[1]) == ("200", b"alone b")
         streams = await ask(client, [b"a", b"b", b"c"], user_agent="tests")
-        await until(lambda: len(handler.alone) == 3)
-        assert [(each.raw_path, each.body) for each in handler.alone[1:]] == [("/feed/1", b"b"), ("/feed/2", b"c")]
+        await until(lambda: len(handler.batches) == 2)
+        assert [(each.raw_path, each.body) for each in handler.alone[1:]] == [("/feed/1", b"b")]
         assert handler.alone[1].headers == {"host": "h", "user-agent": "tests", "content-length": "1"}
-        handler.batches[-1].succeed(0, b"together")
+        assert [batch.names for batch in handler.batches] == [["0", "1", "2"], ["2"]]
+        for batch in handler.batches:
+            batch.succeed(0, b"together")
         answers = [await client.answer(stream) for stream in streams]
-        assert answers == [("200", b"together"), ("200", b"alone b"), ("200", b"alone c")]
+        assert answers == [("200", b"together"), ("200", b"alone b"), ("200", b"together")]
         client.close()
 
     serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
@@ -125,8 +127,7 @@ def test_bodies_are_inflated_and_held_within_their_limits(monkeypatch: pytest.Mo
         assert batch.bodies == [b"a" * 100] * 2 and budget.held_bytes == 200 + 2 * len(packed)
         large = await ask(client, [b"b", b"c" * (LIMIT_BYTES + 1), b"d"])
         assert (await client.answer(large[1]))[0] == "413"
-        assert await client.answer(large[2]) == ("200", b"alone d")
-        assert handler.batches[1].bodies == [b"b"]
+        assert [each.bodies for each in handler.batches[1:]] == [[b"b"], [b"d"]]
         monkeypatch.setattr(budget, "_limit_bytes", budget.held_bytes)
         full = await ask(client, [b"e"])
         assert (await client.answer(full[0]))[0] == "429"
@@ -135,6 +136,95 @@ def test_bodies_are_inflated_and_held_within_their_limits(monkeypatch: pytest.Mo
                 each.succeed(number, b"done")
         await client.answer(large[0])
         assert budget.held_bytes == 0
+        client.close()
+
+    serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
+
+
+def test_requests_of_several_connections_are_gathered_while_answers_are_waited_for() -> None:
+    handler = Handler()
+
+    async def test(server: HttpServer) -> None:
+        clients = [await opened(server) for _ in range(3)]
+        streams = [await ask(clients[0], [b"first"])]
+        await until(lambda: bool(handler.batches))
+        streams += [await ask(client, [b"a", b"b"]) for client in clients[1:]]
+        await until(lambda: sum(len(batch.names) for batch in handler.batches) == 5)
+        for batch in handler.batches:
+            numbers = range(len(batch.names))
+            assert [batch.request(number).body for number in numbers] == batch.bodies
+            for number in reversed(numbers):
+                batch.succeed(number, b"answer to " + batch.bodies[number])
+        found = [await client.answer(one) for client, several in zip(clients, streams, strict=True) for one in several]
+        bodies = [b"answer to " + body for body in (b"first", b"a", b"b", b"a", b"b")]
+        assert found == [("200", body) for body in bodies]
+        assert {each.split("/feed")[0] for each, *_ in handler.observed} == {"HTTP/2.0"}
+        await until(lambda: not context_of(server).running)
+        assert all(connection.is_idle for connection in connections_of(server))
+        for client in clients:
+            client.close()
+
+    serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
+
+
+def test_what_comes_later_on_a_connection_is_begun_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though requests are gathered without an end here: who asks for a document that it has just put must find it."""
+    monkeypatch.setattr(limits, "HTTP_BATCH_SECONDS", 1000)
+    handler = Handler()
+
+    async def test(server: HttpServer) -> None:
+        client = await opened(server)
+        await ask(client, [b"a"])
+        await until(lambda: bool(handler.batches))
+        client.ask("POST", "/feed/0", b"b")
+        last = client.ask("GET", "/feed/0")
+        await client.send()
+        await until(lambda: bool(handler.alone))
+        assert [batch.bodies for batch in handler.batches] == [[b"a"], [b"b"]]
+        assert (await client.answer(last))[0] == "200"
+        client.ask("POST", "/feed/0", b"c")
+        await client.send()
+        for batch in handler.batches[:2]:  # when all are answered, nothing is gathered any more
+            batch.succeed(0, b"")
+        await until(lambda: len(handler.batches) == 3)
+        handler.batches[2].succeed(0, b"")
+        await until(lambda: not context_of(server).running)
+        client.close()
+
+    serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
+
+
+def test_no_more_are_gathered_than_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "HTTP_BATCH_SECONDS", 1000)
+    monkeypatch.setattr(limits, "HTTP_BATCH_REQUESTS", 4)
+    handler = Handler()
+
+    async def test(server: HttpServer) -> None:
+        client = await opened(server)
+        await ask(client, [b"a"])
+        await until(lambda: bool(handler.batches))
+        for _ in range(4):
+            await ask(client, [b"b"])
+        await until(lambda: len(handler.batches) == 2)
+        assert handler.batches[1].bodies == [b"b"] * 4
+        for batch in handler.batches:
+            batch.succeed_all(0, [b""] * len(batch.names))
+        await until(lambda: not context_of(server).running)
+        client.close()
+
+    serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
+
+
+def test_requests_wait_for_their_turn_as_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no time is left for a connection, its requests are begun one by one."""
+    monkeypatch.setattr(limits, "HTTP_TURN_SECONDS", 0.0)
+    handler = Handler()
+
+    async def test(server: HttpServer) -> None:
+        client = await opened(server)
+        streams = await ask(client, [b"a", b"b"])
+        assert [await client.answer(stream) for stream in streams] == [("200", b"alone a"), ("200", b"alone b")]
+        assert not handler.batches
         client.close()
 
     serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())

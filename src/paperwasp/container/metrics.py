@@ -104,7 +104,7 @@ class ContainerMetrics(RequestMetrics):
     ) -> None:
         """As `observe` of each request of these numbers: changes of documents that were answered with 200."""
         head = batch.head
-        key = (batch.line.protocol, head.scheme, head.method, _CHANGES[head.method], 200)
+        key = (batch.lines[0].protocol, head.scheme, head.method, _CHANGES[head.method], 200)
         answers = self._answers.get(key) or self.new_answers(key)
         answers.add(elapsed_ns / 1e6, len(numbers))
         answers.received_bytes += sum(len(batch.bodies[number]) for number in numbers)

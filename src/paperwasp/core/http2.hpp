@@ -75,7 +75,6 @@ class Http2Connection final : public Http2Peer {
 
     bool inform(uint32_t stream_id, const nb::bytes& block);
     bool respond(uint32_t stream_id, const nb::bytes& block, const nb::bytes& body, bool ends);
-    size_t respond_all(const nb::list& stream_ids, const nb::bytes& block, const nb::list& bodies);
     bool send_data(uint32_t stream_id, const nb::bytes& data, bool ends);
     nb::bytes take_output(size_t most_bytes);
     nb::list take_drained();

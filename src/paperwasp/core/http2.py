@@ -35,7 +35,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
-from paperwasp.core._core import Http2Connection, http2_header_block
+from paperwasp.core._core import Http2Connection, http2_header_block, http2_respond_all
 
 
 class Http2Error(IntEnum):
@@ -96,4 +96,5 @@ __all__ = [
     "RequestEvent",
     "ResetEvent",
     "http2_header_block",
+    "http2_respond_all",
 ]

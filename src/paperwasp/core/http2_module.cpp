@@ -36,6 +36,18 @@ nb::list entries_of(HpackDecoder& decoder) {
     return entries;
 }
 
+// Answers a stream of each connection.
+size_t respond_all(const nb::list& connections, const nb::list& stream_ids, const nb::bytes& block, const nb::list& bodies) {
+    if (stream_ids.size() != connections.size() || bodies.size() != connections.size())
+        throw nb::value_error("as many streams and bodies as connections");
+    size_t answered = 0;
+    for (size_t i = 0; i < bodies.size(); ++i) {
+        auto& connection = nb::cast<Http2Connection&>(connections[i]);
+        if (connection.respond(nb::cast<uint32_t>(stream_ids[i]), block, nb::cast<nb::bytes>(bodies[i]), true)) ++answered;
+    }
+    return answered;
+}
+
 }  // namespace
 
 void bind_http2(nb::module_& m) {
@@ -48,6 +60,10 @@ void bind_http2(nb::module_& m) {
     m.def("http2_header_block", &http2_header_block, nb::arg("status"), nb::arg("headers"),
           "The head of an answer, good for every connection; without a status where it is 0. Raises ValueError for "
           "what HTTP/2 does not have.");
+
+    m.def("http2_respond_all", &respond_all, nb::arg("connections"), nb::arg("stream_ids"), nb::arg("block"), nb::arg("bodies"),
+          "Answers a stream of each connection, which may come several times, with one head and a body each, whole. How many of them "
+          "were still there.");
 
     nb::class_<Http2Connection>(m, "Http2Connection", "The server's end of an HTTP/2 connection, without input and output.")
         .def(
@@ -67,8 +83,6 @@ void bind_http2(nb::module_& m) {
         .def("inform", &Http2Connection::inform, nb::arg("stream_id"), nb::arg("block"), "Sends an interim answer.")
         .def("respond", &Http2Connection::respond, nb::arg("stream_id"), nb::arg("block"), nb::arg("body"), nb::arg("ends"),
              "Answers a stream. False: it is gone.")
-        .def("respond_all", &Http2Connection::respond_all, nb::arg("stream_ids"), nb::arg("block"), nb::arg("bodies"),
-             "Answers streams with one head and a body each, whole. How many of them were still there.")
         .def("send_data", &Http2Connection::send_data, nb::arg("stream_id"), nb::arg("data"), nb::arg("ends"),
              "Sends more of an answer. False: the stream is gone.")
         .def("take_output", &Http2Connection::take_output, nb::arg("most_bytes") = 1 << 20,

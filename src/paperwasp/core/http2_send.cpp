@@ -67,14 +67,6 @@ bool Http2Connection::respond(uint32_t stream_id, const nb::bytes& block, const 
     return true;
 }
 
-size_t Http2Connection::respond_all(const nb::list& stream_ids, const nb::bytes& block, const nb::list& bodies) {
-    if (stream_ids.size() != bodies.size()) throw nb::value_error("as many bodies as streams");
-    size_t answered = 0;
-    for (size_t i = 0; i < bodies.size(); ++i)
-        answered += respond(nb::cast<uint32_t>(stream_ids[i]), block, nb::cast<nb::bytes>(bodies[i]), true) ? 1 : 0;
-    return answered;
-}
-
 bool Http2Connection::send_data(uint32_t stream_id, const nb::bytes& data, bool ends) {
     Stream* stream = streams_.find(stream_id);
     if (stream == nullptr) return false;

@@ -39,6 +39,7 @@ from paperwasp.http.compression import (
     too_large,
 )
 from paperwasp.http.eager import run_eagerly
+from paperwasp.http.http2_batches import Http2Batches
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 from paperwasp.http.observing import Exchanged, Peer, Spoken
 from paperwasp.http.pending import Begun, Given, PendingAnswer
@@ -79,12 +80,18 @@ class PortContext:
     """Those that send streamed answers."""
     became_idle: asyncio.Event = field(default_factory=asyncio.Event)
     """Set whenever nothing runs any more."""
-    batches: Batches | None = None
+    together: Batches | None = None
     """What is done with requests that come together; None: nothing else than with others."""
     turns: Turns = field(init=False)
+    batches: Http2Batches | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.turns = Turns(self.loop)
+        self.batches = None if self.together is None else Http2Batches(self, self.together)
+
+    def note_running(self, each: Exchange | RequestBatch) -> None:
+        """It waits for a handler, or for its answer to be sent."""
+        self.running.add(each)
 
     def end_running(self, each: Exchange | RequestBatch) -> None:
         """It runs no more."""
@@ -257,7 +264,7 @@ class Exchange:
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         self._task = run_eagerly(self._context.loop, work)
         if self._task is not None:
-            self._context.running.add(self)
+            self._context.note_running(self)
 
     def _hold(self, size_bytes: int) -> None:
         """Errors: Overload."""
@@ -284,7 +291,7 @@ class Exchange:
             return self._failure(request, error)
 
     def _wait_for(self, request: Request, answer: PendingAnswer) -> None:
-        self._context.running.add(self)
+        self._context.note_running(self)
         answer.hand_to(partial(self._finish, request))
 
     def _finish(self, request: Request, given: Given) -> None:
@@ -292,7 +299,7 @@ class Exchange:
         answer = self._failure(request, given) if isinstance(given, Exception) else given
         if is_compressed(request, answer):
             if len(answer.body) > limits.HTTP_INLINE_GZIP_BYTES:
-                self._context.running.add(self)
+                self._context.note_running(self)
                 self._task = self._context.loop.create_task(self._serve(request, answer))
                 return
             answer = as_gzip(answer, compress(answer.body))

@@ -1,4 +1,10 @@
-"""The requests that came together on one HTTP/2 connection, on their way to a handler and back to frames.
+"""The requests that come together on the HTTP/2 connections of a port, on their way to a handler and back to frames.
+
+    add (each read of a connection) → gathered → in runs that are alike → begin → successes → sent by one call
+
+What comes while nothing of before waits for its answer is begun in the same round of the event loop, with what other
+connections bring in it. What comes while answers are waited for is gathered for up to HTTP_BATCH_SECONDS, or until all
+of them are there: a feed would not have its next answer sooner.
 
 What a handler may not see in a batch is left to the line, which makes exchanges of it: a body that is too large, or is
 compressed in a way that takes longer, or for which there is no room in the budget of bodies.
@@ -9,71 +15,237 @@ Everything here runs on the event loop.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from asyncio import AbstractEventLoop, TimerHandle
+from collections import Counter
+from collections.abc import Callable
 from time import monotonic, monotonic_ns
-from typing import ClassVar, Final
+from typing import Final, NamedTuple, Protocol
 
-from paperwasp.core.http2 import BatchEvent, Http2Connection
+from paperwasp import limits
+from paperwasp.core.http2 import BatchEvent, Http2Connection, http2_respond_all
 from paperwasp.errors import Overload
+from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.compression import inflated_at_once, takes_gzip
-from paperwasp.http.connection import Connection
 from paperwasp.http.http2_heads import answer_head
 from paperwasp.http.messages import Request, Response
-from paperwasp.http.request_batch import AnswerAlone, RequestBatch
+from paperwasp.http.request_batch import Batches, BatchLine, RequestBatch
+from paperwasp.http.turns import Turns
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 
 
+class Port(Protocol):
+    """What the connections of the port have in common: an `exchange.PortContext`."""
+
+    @property
+    def loop(self) -> AbstractEventLoop: ...
+
+    @property
+    def budget(self) -> BodyBudget: ...
+
+    @property
+    def body_limit_bytes(self) -> Callable[[str], int]: ...
+
+    @property
+    def turns(self) -> Turns: ...
+
+    def note_running(self, each: RequestBatch) -> None: ...
+
+    def end_running(self, each: RequestBatch) -> None: ...
+
+
+class GatheredLine(BatchLine, Protocol):
+    """An HTTP/2 connection."""
+
+    @property
+    def kernel(self) -> Http2Connection: ...
+
+    @property
+    def scheme(self) -> str: ...
+
+    def begin_alone(self, number: int, target: tuple[str, str, str], headers: dict[str, str], body: bytes) -> None:
+        """Begins a whole request as an exchange."""
+
+    def note_batched(self, count: int) -> None:
+        """So many requests more are waited for here; negative: less."""
+
+    def flush_now(self) -> None:
+        """Writes what it has to send."""
+
+    def flush_soon(self) -> None:
+        """As `flush_now`, in the next round of the event loop; what waits there has its turn then."""
+
+
+class _Run:
+    """Requests that are alike."""
+
+    __slots__ = ("bodies", "codings", "common", "lines", "names", "scheme", "since_ns", "streams")
+
+    def __init__(self, line: GatheredLine, event: BatchEvent) -> None:
+        self.since_ns = monotonic_ns()
+        self.scheme = line.scheme
+        self.common = event[2:8]
+        """Method, the scheme that the client has named, host, start of the path, query, headers."""
+        self.lines: list[GatheredLine] = []
+        self.streams: list[int] = []
+        self.names: list[str] = []
+        self.bodies: list[bytes] = []
+        self.codings: list[str | None] = []
+        self.add(line, event)
+
+    def is_like(self, line: GatheredLine, event: BatchEvent) -> bool:
+        return self.common == event[2:8] and self.scheme == line.scheme
+
+    def add(self, line: GatheredLine, event: BatchEvent) -> None:
+        self.lines += [line] * len(event[1])
+        self.streams += event[1]
+        self.names += event[8]
+        self.bodies += event[9]
+        self.codings += event[10]
+
+    def drop(self, count: int) -> None:
+        """Only what is behind the first ones is left."""
+        for each in (self.lines, self.streams, self.names, self.bodies, self.codings):
+            del each[:count]
+
+    def head(self) -> Request:
+        method, _, host, start, query, headers = self.common
+        return Request(method, start, query, headers, b"", self.scheme, host)
+
+    def inflated(self, limit_bytes: int) -> list[bytes]:
+        """The first bodies without their codings, up to one that is not for here; `bodies` where all are plain."""
+        if not any(self.codings) and max(map(len, self.bodies)) <= limit_bytes:
+            return self.bodies
+        plain: list[bytes] = []
+        for body, coding in zip(self.bodies, self.codings, strict=True):
+            whole = body if coding is None else inflated_at_once(body, coding, limit_bytes)
+            if not whole or max(len(body), len(whole)) > limit_bytes:
+                break
+            plain.append(whole)
+        return plain
+
+
+class _Begun(NamedTuple):
+    """What the handler has taken of a batch."""
+
+    lines: list[GatheredLine]
+    held_bytes: int
+    """Of the bodies, which the budget counts."""
+
+
 class Http2Batches:
-    """The batches of one connection that are not answered yet."""
+    """The requests of one port that came together and are not answered yet."""
 
-    protocol: ClassVar[str] = "http2"
-    version: ClassVar[str] = "HTTP/2.0"
-
-    __slots__ = ("_connection", "_kernel", "_succeeded", "_under_way")
-
-    def __init__(self, connection: Connection, kernel: Http2Connection) -> None:
-        self._connection = connection
-        self._kernel = kernel
-        self._under_way: dict[RequestBatch, int] = {}
-        """With the bytes of their bodies, which the budget counts."""
+    def __init__(self, port: Port, batches: Batches) -> None:
+        self._port = port
+        self._batches = batches
+        self.start: Final = batches.start
+        self._runs: list[_Run] = []
+        """What was added and is not begun, in the order in which it came."""
+        self._count = 0
+        """Of the requests in it."""
+        self._is_due = False
+        """Whether it will be begun in the next round of the event loop."""
+        self._timer: TimerHandle | None = None
+        """What begins it at the latest, where it is gathered."""
+        self._under_way: dict[RequestBatch, _Begun] = {}
         self._succeeded: list[RequestBatch] = []
         """Those with successes that are not sent yet."""
+        self._touched: set[GatheredLine] = set()
+        """Those with answers that are not written yet."""
 
-    def __len__(self) -> int:
-        return len(self._under_way)
+    def add(self, line: GatheredLine, event: BatchEvent) -> None:
+        """Has the requests of an event begun, soon and behind those that were added before."""
+        if self._runs and self._runs[-1].is_like(line, event):
+            self._runs[-1].add(line, event)
+        else:
+            self._runs.append(_Run(line, event))
+        line.note_batched(len(event[1]))
+        self._count += len(event[1])
+        if self._count >= limits.HTTP_BATCH_REQUESTS:
+            self.begin_all()
+        elif self._under_way:
+            if self._timer is None:
+                self._timer = self._port.loop.call_later(limits.HTTP_BATCH_SECONDS, self.begin_all)
+        elif not self._is_due:
+            self._is_due = True
+            self._port.loop.call_soon(self._begin_due)
 
-    def begin(self, event: BatchEvent, answer_alone: AnswerAlone) -> int:
-        """Has the first requests of the event begun, in its order. Returns how many: the rest is the line's."""
-        context, connection = self._connection.context, self._connection
-        if context.batches is None:
+    def begin_each(self, line: GatheredLine, event: BatchEvent) -> None:
+        """Begins each request of an event as an exchange, behind all that was added before."""
+        self.begin_all()
+        run = _Run(line, event)
+        line.note_batched(len(run.lines))
+        while run.lines:
+            self._begin_alone(run)
+
+    def _begin_due(self) -> None:
+        self._is_due = False
+        self.begin_all()
+
+    def begin_all(self) -> None:
+        """Begins all that was added."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._runs:
+            return
+        runs, self._runs, self._count = self._runs, [], 0
+        began = monotonic()
+        for run in runs:
+            try:
+                self._begin_run(run)
+            except Exception:  # a defect of ours must not hold up others
+                _LOG.exception("requests that came together were lost")
+        self._port.turns.spend(monotonic() - began)
+
+    def _begin_run(self, run: _Run) -> None:
+        """Begins requests that are alike: together as far as the handler takes them, then one alone, and so on."""
+        while run.lines:
+            taken = self._begin_together(run)
+            run.drop(taken)
+            for _ in range(min(1, len(run.lines)) if taken else len(run.lines)):
+                self._begin_alone(run)
+
+    def _begin_together(self, run: _Run) -> int:
+        """Has the handler begin the first requests of a run. Returns how many it took."""
+        port, head = self._port, run.head()
+        bodies = run.inflated(port.body_limit_bytes(head.raw_path))
+        if not bodies:
             return 0
-        _, streams, method, _, host, start, query, headers, names, bodies, codings = event
-        limit_bytes = context.body_limit_bytes(start)
-        if not (inflated := _inflated(bodies, codings, limit_bytes)):
-            return 0
-        scheme = "https" if connection.is_tls else "http"
-        head = Request(method, start, query, headers, b"", scheme, host, connection.certificate, connection.address)
-        received_bytes = list(map(len, bodies))
-        batch = RequestBatch(self, connection, answer_alone, head, streams, names, inflated, received_bytes)
-        held_bytes = sum(received_bytes) if inflated is bodies else sum(received_bytes) + sum(map(len, inflated))
+        sizes_bytes = list(map(len, run.bodies[: len(bodies)]))
+        held_bytes = sum(sizes_bytes) if bodies is run.bodies else sum(sizes_bytes) + sum(map(len, bodies))
         try:
-            context.budget.check(held_bytes, 0)
+            port.budget.check(held_bytes, 0)
         except Overload:
             return 0
-        count = context.batches.begin(batch)
+        lines, streams, names = run.lines[:], run.streams[:], run.names[:]
+        batch = RequestBatch(self, head, lines, streams, names, bodies[:], sizes_bytes, run.since_ns)
+        count = self._batches.begin(batch)
         if count:
             batch.take(count)
-            context.budget.held_bytes += held_bytes
-            context.running.add(batch)
-            self._under_way[batch] = held_bytes
+            port.budget.held_bytes += held_bytes
+            port.note_running(batch)
+            self._under_way[batch] = _Begun(lines[:count], held_bytes)
         return count
+
+    def _begin_alone(self, run: _Run) -> None:
+        """Begins the first request of a run as an exchange."""
+        method, _, _, start, query, headers = run.common
+        line, body, coding = run.lines[0], run.bodies[0], run.codings[0]
+        own = {**headers, "content-length": str(len(body))}
+        if coding is not None:
+            own["content-encoding"] = coding
+        line.begin_alone(run.streams[0], (method, start + run.names[0], query), own, body)
+        line.note_batched(-1)
+        line.flush_soon()
+        run.drop(1)
 
     # For batches
 
     def note_successes(self, batch: RequestBatch) -> None:
         if not self._succeeded:
-            self._connection.loop.call_soon(self._send_all)
+            self._port.loop.call_soon(self._send_all)
         self._succeeded.append(batch)
 
     def _send_all(self) -> None:
@@ -82,38 +254,31 @@ class Http2Batches:
             try:
                 batch.send()
             except Exception:  # a defect costs the answers of its own batch
-                _LOG.exception("the answers to %s requests were lost", batch.head.method)
-        self._connection.flush_now()
+                _LOG.exception("answers to requests that came together were lost")
+        touched, self._touched = self._touched, set()
+        for line in touched:
+            line.flush_now()
 
-    def send(self, batch: RequestBatch, numbers: Sequence[int], bodies: list[bytes]) -> None:
+    def send(self, batch: RequestBatch, numbers: list[int], bodies: list[bytes]) -> None:
         content_type = batch.content_type
         if "accept-encoding" in batch.head.headers and takes_gzip(batch.head, Response(200, b"", content_type)):
             for number, body in zip(numbers, bodies, strict=True):
-                batch.answer_alone(batch, number, Response(200, body, content_type))
+                batch.lines[number].answer_alone(batch, number, Response(200, body, content_type))
             return
-        streams = batch.streams
-        self._kernel.respond_all([streams[number] for number in numbers], answer_head(200, content_type, {}), bodies)
-        batches = self._connection.context.batches
-        if batches is not None:
-            batches.observe(batch, numbers, bodies, monotonic_ns() - batch.since_ns)
+        begun, streams = self._under_way[batch], batch.streams
+        lines = [begun.lines[number] for number in numbers]
+        block = answer_head(200, content_type, {})
+        http2_respond_all([line.kernel for line in lines], [streams[number] for number in numbers], block, bodies)
+        self._touched.update(lines)
+        self._batches.observe(batch, numbers, bodies, monotonic_ns() - batch.since_ns)
 
     def finish(self, batch: RequestBatch) -> None:
-        context, connection = self._connection.context, self._connection
-        context.budget.held_bytes -= self._under_way.pop(batch)
-        context.end_running(batch)
-        connection.since = monotonic()
-        if connection.is_draining:
-            connection.drain()
-
-
-def _inflated(bodies: list[bytes], codings: list[str | None], limit_bytes: int) -> list[bytes]:
-    """The first bodies without their codings, up to one that is not for here; `bodies` itself where all are plain."""
-    if not any(codings) and max(map(len, bodies)) <= limit_bytes:
-        return bodies
-    plain: list[bytes] = []
-    for body, coding in zip(bodies, codings, strict=True):
-        whole = body if coding is None else inflated_at_once(body, coding, limit_bytes)
-        if not whole or max(len(body), len(whole)) > limit_bytes:
-            break
-        plain.append(whole)
-    return plain
+        """Begins what was added meanwhile, where no others are waited for."""
+        port = self._port
+        begun = self._under_way.pop(batch)
+        port.budget.held_bytes -= begun.held_bytes
+        port.end_running(batch)
+        for line, count in Counter(begun.lines).items():
+            line.note_batched(-count)
+        if not self._under_way:
+            self.begin_all()

@@ -20,7 +20,6 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange
-from paperwasp.http.http2_batches import Http2Batches
 from paperwasp.http.http2_heads import CONTINUE, answer_head, length_field
 from paperwasp.http.messages import Response, StreamedResponse
 from paperwasp.http.pending import Given
@@ -46,29 +45,30 @@ class Http2Line:
     protocol: ClassVar[str] = "http2"
 
     __slots__ = (
-        "_batches",
+        "_batched",
         "_bodies",
         "_connection",
         "_exchanges",
         "_is_ended",
         "_is_held",
-        "_kernel",
         "_refilled",
         "_turn_ends",
         "_waiting",
+        "kernel",
     )
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         batches = connection.context.batches
-        self._kernel = Http2Connection(
+        self.kernel = Http2Connection(
             limits.HTTP_STREAMS,
             limits.HTTP_HEADERS_BYTES,
             limits.HTTP_STREAM_WINDOW_BYTES,
             limits.HTTP_CONNECTION_WINDOW_BYTES,
             batch_start="" if batches is None else batches.start,
         )
-        self._batches = Http2Batches(connection, self._kernel)
+        self._batched = 0
+        """Requests that are waited for, or will be begun, together with others."""
         self._exchanges: dict[int, Exchange] = {}
         self._bodies: dict[int, _Body] = {}
         self._waiting: deque[Exchange] = deque()
@@ -83,11 +83,11 @@ class Http2Line:
 
     def upgrade(self, exchange: Exchange, settings: bytes) -> bool:
         """Goes on for HTTP/1.1, whose request becomes stream 1. Returns False where the settings are broken."""
-        if not self._kernel.upgrade(settings):
+        if not self.kernel.upgrade(settings):
             return False
         exchange.move(self, 1)
         self._exchanges[1] = exchange
-        self._connection.write(http1.SWITCHING + self._kernel.take_output())
+        self._connection.write(http1.SWITCHING + self.kernel.take_output())
         self._is_held = True  # since curl takes no more than 32 KiB together with the end of HTTP/1.1
         return True
 
@@ -97,7 +97,9 @@ class Http2Line:
         asks = self._is_held = False
         turns, began = self._connection.context.turns, monotonic()
         self._turn_ends = 0.0 if turns.spent_seconds >= limits.HTTP_ROUND_SECONDS else began + limits.HTTP_TURN_SECONDS
-        for event in self._kernel.receive(data):
+        for event in self.kernel.receive(data):
+            if self._batched and event[0] != "batch":
+                self._begin_batched()
             if event[0] == "request":
                 asks = True
                 _, number, method, _, authority, path, query, headers, body, ended = event
@@ -119,13 +121,13 @@ class Http2Line:
         if asks:
             self._connection.has_asked = True
             if self._connection.is_draining:
-                self._kernel.go_away()
+                self.kernel.go_away()
 
     def receive_end(self) -> None:
         for number in list(self._bodies):
-            self._kernel.reset(number, Http2Error.CANCEL)
+            self.kernel.reset(number, Http2Error.CANCEL)
             self._lose(number)
-        self._kernel.go_away()
+        self.kernel.go_away()
         self._is_ended = True
         self._is_held = False  # a client that has asked for an upgrade and gone will not speak HTTP/2
 
@@ -143,7 +145,7 @@ class Http2Line:
         turns.spend(monotonic() - began)
 
     def flush(self) -> None:
-        kernel, connection = self._kernel, self._connection
+        kernel, connection = self.kernel, self._connection
         if self._is_held:
             return
         while not connection.is_choked and (data := kernel.take_output()):
@@ -160,7 +162,7 @@ class Http2Line:
         """Says that no more requests are taken when those under way are answered, or when more come: some clients
         (httpcore) give up everything at the first word of the end."""
         if self.is_idle:
-            self._kernel.go_away()
+            self.kernel.go_away()
 
     def lose(self) -> None:
         self._waiting.clear()
@@ -169,20 +171,20 @@ class Http2Line:
 
     @property
     def has_handler(self) -> bool:
-        return bool(self._batches) or any(exchange.has_handler for exchange in self._exchanges.values())
+        return self._batched > 0 or any(exchange.has_handler for exchange in self._exchanges.values())
 
     @property
     def is_idle(self) -> bool:
-        return not (self._exchanges or self._batches)
+        return not (self._exchanges or self._batched)
 
     @property
     def held_back_bytes(self) -> int:
-        return self._kernel.unsent_bytes()
+        return self.kernel.unsent_bytes()
 
     def is_overdue(self, now: float) -> bool:
         if now - self._refilled > limits.HTTP_BUDGET_SECONDS:
             self._refilled = now
-            self._kernel.refill_budgets()
+            self.kernel.refill_budgets()
         for number, body in list(self._bodies.items()):
             if body.exchange is None:
                 if now - body.since > limits.HTTP_DISCARD_SECONDS:
@@ -199,27 +201,56 @@ class Http2Line:
         self, number: int, target: tuple[str, str, str], host: str, headers: Mapping[str, str]
     ) -> Exchange:
         connection = self._connection
-        origin = ("https" if connection.is_tls else "http", host)
-        exchange = Exchange(connection.context, self, number, target, origin, headers, connection)
+        exchange = Exchange(connection.context, self, number, target, (self.scheme, host), headers, connection)
         self._exchanges[number] = exchange
         return exchange
 
     def _begin_batch(self, event: BatchEvent) -> None:
-        """Has the first ones of the requests begun together, and exchanges made of the others."""
-        _, streams, method, _, host, start, query, headers, names, bodies, codings = event
-        taken = 0 if self._must_wait() else self._batches.begin(event, self._answer_alone)
-        for number in range(taken, len(names)):
-            own = {**headers, "content-length": str(len(bodies[number]))}
-            if (coding := codings[number]) is not None:
-                own["content-encoding"] = coding
-            exchange = self._new_exchange(streams[number], (method, start + names[number], query), host, own)
-            self._expect_body(exchange, bodies[number], ended=True)
+        """Has the requests begun with others; behind what waits here, where something does."""
+        batches = self._connection.context.batches
+        assert batches is not None
+        if self._must_wait():
+            batches.begin_each(self, event)
+        else:
+            batches.add(self, event)
 
-    def _answer_alone(self, batch: RequestBatch, number: int, given: Given) -> None:
+    def _begin_batched(self) -> None:
+        """What comes now is begun behind what has come before."""
+        if (batches := self._connection.context.batches) is not None:
+            batches.begin_all()
+
+    # For batches
+
+    @property
+    def peer(self) -> Connection:
+        return self._connection
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self._connection.is_tls else "http"
+
+    def begin_alone(self, number: int, target: tuple[str, str, str], headers: dict[str, str], body: bytes) -> None:
+        self._expect_body(self._new_exchange(number, target, headers["host"], headers), body, ended=True)
+
+    def answer_alone(self, batch: RequestBatch, number: int, given: Given) -> None:
         request = batch.request(number)
         target = (request.method, request.raw_path, request.query)
         exchange = self._new_exchange(batch.streams[number], target, request.host, request.headers)
         exchange.answer(request, given, batch.since_ns, batch.received_bytes[number])
+
+    def note_batched(self, count: int) -> None:
+        self._batched += count
+        if not self._batched:
+            self._connection.since = monotonic()
+            if self._connection.is_draining:
+                self.drain()
+                self._connection.flush_soon()
+
+    def flush_now(self) -> None:
+        self._connection.flush_now()
+
+    def flush_soon(self) -> None:
+        self._connection.flush_soon()
 
     def _begin(self, exchange: Exchange) -> None:
         """Has a request answered, or wait until the client has read other answers, or others had their turn."""
@@ -232,7 +263,7 @@ class Http2Line:
         return bool(self._waiting) or self._is_unread() or monotonic() >= self._turn_ends
 
     def _is_unread(self) -> bool:
-        return self._connection.is_choked or self._kernel.unsent_bytes() > limits.HTTP_UNSENT_BYTES
+        return self._connection.is_choked or self.kernel.unsent_bytes() > limits.HTTP_UNSENT_BYTES
 
     def _expect_body(self, exchange: Exchange, body: bytes, ended: bool) -> None:
         number, headers = exchange.number, exchange.headers
@@ -245,20 +276,20 @@ class Http2Line:
             return
         coming = self._bodies[number] = _Body(exchange)
         if body:
-            self._kernel.consume(number, len(body))
+            self.kernel.consume(number, len(body))
         if error is not None:
             self._refuse(coming, error)
             if _waits(headers):
                 self._stop_body(number)
         elif not body and _waits(headers):
-            self._kernel.inform(number, CONTINUE)
+            self.kernel.inform(number, CONTINUE)
 
     def _receive_body(self, number: int, piece: bytes, ended: bool) -> None:
         body = self._bodies.get(number)
         if body is None:
             return
         if piece and not ended:
-            self._kernel.consume(number, len(piece))
+            self.kernel.consume(number, len(piece))
         exchange = body.exchange
         if exchange is not None:
             if piece and (error := exchange.receive(piece)) is not None:
@@ -281,7 +312,7 @@ class Http2Line:
     def _stop_body(self, number: int) -> None:
         """Says that no more of a refused body is read."""
         del self._bodies[number]
-        self._kernel.reset(number, Http2Error.NO_ERROR)
+        self.kernel.reset(number, Http2Error.NO_ERROR)
 
     def _lose(self, number: int) -> None:
         self._bodies.pop(number, None)
@@ -304,31 +335,31 @@ class Http2Line:
         block = answer_head(answer.status, answer.content_type, answer.headers)
         if is_head or not body:
             block += length_field(answer.status, len(body))
-        self._kernel.respond(exchange.number, block, b"" if is_head else body, True)
+        self.kernel.respond(exchange.number, block, b"" if is_head else body, True)
 
     def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
         block = answer_head(answer.status, answer.content_type, answer.headers)
-        self._kernel.respond(exchange.number, block, b"", exchange.method == "HEAD")
+        self.kernel.respond(exchange.number, block, b"", exchange.method == "HEAD")
 
     def send(self, exchange: Exchange, chunk: bytes) -> None:
-        self._kernel.send_data(exchange.number, chunk, False)
+        self.kernel.send_data(exchange.number, chunk, False)
         self.flush()
 
     def end_stream(self, exchange: Exchange) -> None:
-        self._kernel.send_data(exchange.number, b"", True)
+        self.kernel.send_data(exchange.number, b"", True)
 
     def break_off(self, exchange: Exchange) -> None:
-        self._kernel.reset(exchange.number, Http2Error.INTERNAL_ERROR)
+        self.kernel.reset(exchange.number, Http2Error.INTERNAL_ERROR)
         self._connection.flush_soon()
 
     def unsent_bytes(self, exchange: Exchange) -> int:
-        unsent_bytes = self._kernel.unsent_bytes(exchange.number)
+        unsent_bytes = self.kernel.unsent_bytes(exchange.number)
         return unsent_bytes or (self._connection.unread_bytes if self._connection.is_choked else 0)
 
     def finish(self, exchange: Exchange) -> None:
         self._exchanges.pop(exchange.number, None)
         if self._connection.is_draining and self.is_idle:
-            self._kernel.go_away()
+            self.kernel.go_away()
         self._connection.since = monotonic()
         self._connection.flush_soon()
 

@@ -1,18 +1,17 @@
-"""Requests of a feed that came together on one connection, answered without an exchange, a future or a task for each.
+"""Requests of a feed that came together, answered without an exchange, a future or a task for each.
 
-    one read of a connection → whole requests that are alike → RequestBatch → a handler takes the first ones of it
+    reads of connections → whole requests that are alike → RequestBatch → a handler takes the first ones of it
         → an answer to each, in any order, later → all that are given in one round of the event loop go out in one call
 
-Alike are requests that differ in nothing but the last part of the path and the body. What a handler does not take goes
-the general way, behind what it took: an `Exchange` each. So does an answer that is no plain success, so that errors are
-written, compressed and observed in one place.
+Alike are requests that differ in nothing but the connection, the last part of the path and the body. What a handler
+does not take goes the general way, behind what it took: an `Exchange` each. So does an answer that is no plain success,
+so that errors are written, compressed and observed in one place.
 
 Everything here runs on the event loop.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
@@ -24,7 +23,17 @@ from paperwasp.records import frozen
 
 
 class BatchLine(Spoken, Protocol):
-    """The connection of a batch. All of it does nothing where the client is gone."""
+    """The connection of a request. All of it does nothing where the client is gone."""
+
+    @property
+    def peer(self) -> Peer: ...
+
+    def answer_alone(self, batch: RequestBatch, number: int, given: Given) -> None:
+        """Answers one request of a batch as an exchange does."""
+
+
+class BatchPort(Protocol):
+    """Where batches come from."""
 
     def note_successes(self, batch: RequestBatch) -> None:
         """Has `batch.send` called in the next round of the event loop."""
@@ -36,23 +45,18 @@ class BatchLine(Spoken, Protocol):
         """All that was taken of the batch is answered."""
 
 
-AnswerAlone = Callable[["RequestBatch", int, Given], None]
-"""Answers one request of a batch as an exchange does."""
-
-
 class RequestBatch:
-    """Requests that are alike, in the order in which they came."""
+    """Requests that are alike: those of one connection in the order in which they came."""
 
     __slots__ = (
         "_given",
         "_left",
         "_numbers",
-        "_peer",
-        "answer_alone",
+        "_port",
         "bodies",
         "content_type",
         "head",
-        "line",
+        "lines",
         "names",
         "received_bytes",
         "since_ns",
@@ -61,28 +65,29 @@ class RequestBatch:
 
     def __init__(
         self,
-        line: BatchLine,
-        peer: Peer,
-        answer_alone: AnswerAlone,
+        port: BatchPort,
         head: Request,
+        lines: Sequence[BatchLine],
         streams: Sequence[int],
         names: list[str],
         bodies: list[bytes],
         received_bytes: Sequence[int],
+        since_ns: int,
     ) -> None:
-        self.line: Final = line
-        self._peer = peer
-        self.answer_alone: Final = answer_alone
+        """`since_ns`: when the first of them came, by the monotonic clock."""
+        self._port = port
         self.head: Final = head
-        """What they have in common: its path ends with a slash, and it has no body; no header says how long one is."""
+        """What they have in common: its path ends with a slash, and it has no body; no header says how long one is. It
+        says nothing of the client."""
+        self.lines: Final = lines
         self.streams: Final = streams
         self.names: Final = names
         """What stands behind that path, as it came."""
         self.bodies: Final = bodies
-        """None of them empty; inflated."""
+        """None of them empty; inflated. The first requests have one here; those behind them cannot be taken."""
         self.received_bytes: Final = received_bytes
         """Of each body, as it came."""
-        self.since_ns: Final = time.monotonic_ns()
+        self.since_ns: Final = since_ns
         self.content_type = ""
         """Of successes: the handler says it."""
         self._left = 0
@@ -91,11 +96,14 @@ class RequestBatch:
 
     def request(self, number: int) -> Request:
         """One of them as a request of its own."""
-        return replace(self.head, raw_path=self.head.raw_path + self.names[number], body=self.bodies[number])
+        head, peer = self.head, self.lines[number].peer
+        path, body = head.raw_path + self.names[number], self.bodies[number]
+        return replace(head, raw_path=path, body=body, client=peer.certificate, address=peer.address)
 
     def exchanged(self, number: int, sent_bytes: int) -> ExchangedInBatch:
         """How one of them came and its answer went."""
-        return ExchangedInBatch(self.line, self._peer, self.head.scheme, sent_bytes, self.received_bytes[number])
+        line = self.lines[number]
+        return ExchangedInBatch(line, line.peer, self.head.scheme, sent_bytes, self.received_bytes[number])
 
     def take(self, count: int) -> None:
         """The first `count` are to be answered by way of this batch."""
@@ -108,26 +116,26 @@ class RequestBatch:
     def succeed_all(self, first: int, bodies: Sequence[bytes]) -> None:
         """As `succeed` of as many as there are bodies, from that number on."""
         if not self._numbers:
-            self.line.note_successes(self)
+            self._port.note_successes(self)
         self._numbers += range(first, first + len(bodies))
         self._given += bodies
 
     def answer(self, number: int, given: Given) -> None:
         """Answers a request with what is no plain success. Once each."""
-        self.answer_alone(self, number, given)
+        self.lines[number].answer_alone(self, number, given)
         self._note_answered(1)
 
     def send(self) -> None:
         """Sends the successes that were given since the last call."""
         numbers, bodies = self._numbers, self._given
         self._numbers, self._given = [], []
-        self.line.send(self, numbers, bodies)
+        self._port.send(self, numbers, bodies)
         self._note_answered(len(numbers))
 
     def _note_answered(self, count: int) -> None:
         self._left -= count
         if self._left == 0:
-            self.line.finish(self)
+            self._port.finish(self)
 
 
 @frozen
@@ -137,7 +145,7 @@ class Batches:
     start: str
     """How their paths begin."""
     begin: Callable[[RequestBatch], int]
-    """Takes the first requests of a batch, and returns how many: `succeed` or `answer` is called once for each of them,
-    later. It must not raise."""
+    """Takes the first requests of a batch that have bodies there, and returns how many: `succeed` or `answer` is called
+    once for each of them, later. It must not raise."""
     observe: Callable[[RequestBatch, Sequence[int], Sequence[bytes], int], None]
     """(batch, numbers, bodies that were sent, nanoseconds), after successes were sent. It must not raise."""

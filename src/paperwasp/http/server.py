@@ -99,7 +99,7 @@ class HttpServer:
             memory.return_soon,
             asyncio.get_running_loop(),
             self.traffic,
-            batches=self._batches,
+            together=self._batches,
         )
         routed = None if self._routing is None else RoutedRequests(self._routing, context.loop, context.traffic)
         port = _OpenPort(context, self._listener, self._context_of_tls, memory, routed)

@@ -39,6 +39,10 @@ all that is taken."""
 HTTP_ROUND_SECONDS: Final = 0.02
 """How long the requests that came in one wake-up of the event loop may take: those beyond wait in line, of which each
 wake-up serves as much again."""
+HTTP_BATCH_REQUESTS: Final = 64
+"""Requests of a feed that are gathered over HTTP/2 before they are begun together, but for those of one read."""
+HTTP_BATCH_SECONDS: Final = 0.001
+"""How long they are gathered, where answers to others before them are waited for."""
 HTTP_TURN_CHUNKS: Final = 256
 """Chunks of a body that are read before other connections have their turn."""
 HTTP_HEADERS_BYTES: Final = 64 * 1024
