@@ -203,12 +203,21 @@ def descriptors(service: RunningService) -> list[str]:
     return sorted(found)
 
 
+def await_rows(service: RunningService) -> None:
+    """Waits until the chore that fills the row store has read all documents: the files it opens stay open."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not any(path.endswith(".rows") for path in descriptors(service)):
+        assert time.monotonic() < deadline
+        threading.Event().wait(0.05)
+
+
 @pytest.mark.crash
 @pytest.mark.parametrize("destination", ["folder", "archive.tar"])
 def test_a_kill_of_the_command_leaves_no_backup_and_the_service_as_it_was(
     large: RunningService, tmp_path: Path, destination: str
 ) -> None:
     back_up_service(Backup(tmp_path / "first"), large.config_url)  # opens the files of a checkpoint, which stay open
+    await_rows(large)
     before = descriptors(large)
     dying = (
         "import os; from paperwasp.client import backup as b; read = b._Answer.read; sizes = []\n"
