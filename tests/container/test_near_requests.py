@@ -21,7 +21,7 @@ from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 from tests.container.search_nodes import put, remove, update
-from tests.container.text_peers import Peers, peers
+from tests.container.text_peers import Peers, peers, text
 
 QUERIES = int(os.environ.get("PAPERWASP_COMPILED_QUERIES", "600"))
 FIELDS: Final = {
@@ -37,6 +37,7 @@ FIELDS: Final = {
     "place": ("tensor<float>(x[2])", "geodegrees", "index"),
 }
 """Name → type, distance metric, and whether there is a graph."""
+WORDS: Final = ("the", "of", "in", "cats", "blue", "running", "w1", "w2", "w3", "UTF-8", "nothing", "caf\u00e9")
 INDEXED: Final = [name for name in FIELDS if name not in ("exact", "several", "place")]
 INPUTS: Final = {"float": "q", "double": "d", "int8": "i", "bfloat16": "b"}
 
@@ -59,7 +60,9 @@ schema music {{
   document music {{
     field year type int {{ indexing: attribute | summary }}
     field name type string {{ indexing: attribute | summary }}
-    field title type string {{ indexing: index | summary }}{fields}
+    field title type string {{ indexing: index | summary }}
+    field body type string {{ indexing: index | summary
+      index: enable-bm25 }}{fields}
   }}
   rank-profile near {{ inputs {{ {inputs}
       query(p) tensor<float>(x[2])
@@ -68,6 +71,9 @@ schema music {{
   rank-profile labelled inherits near {{ first-phase {{ expression: closeness(label, here) }} }}
   rank-profile raw inherits near {{ first-phase {{ expression: itemRawScore(here) }} }}
   rank-profile twice inherits near {{ first-phase {{ expression: 2 * closeness(field, plain) }} }}
+  rank-profile hybrid inherits near {{ first-phase {{ expression: bm25(body) + 2 * closeness(field, plain) }} }}
+  rank-profile both inherits near {{ first-phase {{ expression: bm25(body) + 1000 * itemRawScore(here) }} }}
+  rank-profile dotted inherits near {{ first-phase {{ expression: max(bm25(body), closeness(field, dots)) }} }}
   rank-profile again inherits plain {{ second-phase {{ expression: attribute(year) }} }}
   rank-profile tuned inherits plain {{ approximate-threshold: 0.3
     post-filter-threshold: 0.6 }}
@@ -89,6 +95,7 @@ def _tensor(field: str, cells: object) -> Tensor:
 
 def _document(choice: random.Random, number: int) -> Any:
     values: dict[str, object] = {"year": choice.randrange(40), "name": f"n{choice.randrange(9)}", "title": "one two"}
+    values["body"] = text(choice, 12)
     for name, (kind, _, _) in FIELDS.items():
         if choice.random() < 0.1:
             continue
@@ -172,6 +179,37 @@ def test_random_vectors_have_the_same_answers_either_way(shared: Peers, seed: in
             _request(choice, parameters, name, warm, form), _request(choice, parameters, name, vector, form)
         )
     assert shared.answered - before > QUERIES // 20, "plans have answered too few queries to say anything"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_vectors_beside_texts_have_the_same_answers_either_way(shared: Peers, seed: int) -> None:
+    choice = random.Random(100 + seed)
+    before = shared.answered
+    for _ in range(QUERIES // 4):
+        parameters, name, vector = _asked(choice)
+        near, *where = parameters["yql"].split(" where ")[1].split(" and ")
+        near, name = near if "label" in near else near.replace("{", "{label: 'here', ", 1), "input.query(q)"
+        field = choice.choice(("plain", "plain", "angles", "dots"))
+        near = f"{near[: near.index('nearest')]}nearestNeighbor({field}, q))"
+        main = choice.choice(("userQuery() or {0}", "{0} or userQuery()", "rank({0}, userQuery())", "{0}"))
+        main = choice.choice((*[main] * 8, "rank(userQuery(), {0})", "{0} and userQuery()")).format(near)
+        whole = " and ".join([f"({main})" if where else main, *where])
+        parameters |= {
+            "yql": f"{parameters['yql'].split(' where ')[0]} where {whole}",
+            "query": " ".join(choice.choices(WORDS, k=choice.randint(1, 4))),
+            "type": choice.choice(("any", "any", "all", "weakAnd", "weakAnd", "phrase")),
+            "default-index": choice.choice(("body", "body", "title")),
+            "ranking": choice.choice(
+                ({"plain": "hybrid", "dots": "dotted", "angles": "angles"}[field], "both", "both", "hybrid", "twice")
+            ),
+        }
+        form = choice.choice(("url", "array", "text"))
+        warm = json.dumps(_vector(choice, 2 if "(place," in parameters["yql"] else 4))
+        shared.compare_requests(
+            _request(choice, parameters | {"query": "warm up"}, name, warm, form),
+            _request(choice, parameters, name, vector, form),
+        )
+    assert shared.answered - before > QUERIES // 40, "plans have answered too few queries to say anything"
 
 
 def _near(field: str, vector: str, **others: str) -> Request:

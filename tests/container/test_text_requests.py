@@ -61,6 +61,20 @@ def test_random_texts_have_the_same_answers_either_way(shared: Peers, seed: int)
     assert shared.answered - before > QUERIES // 40, "plans have answered too few texts to say anything"
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_expressions_and_attributes_have_the_same_answers_either_way(shared: Peers, seed: int) -> None:
+    choice = random.Random(seed)
+    before = shared.answered
+    for _ in range(QUERIES // 6):
+        asked = choice.choice((query, statement))(choice)
+        if choice.random() < 0.8:
+            asked["ranking"] = choice.choice(("expressed", "expressed", "greatest"))
+        if choice.random() < 0.5:
+            asked["yql"] = f"select year, name from {str(asked['yql']).split(' from ')[1]}"
+        shared.compare(**asked)
+    assert shared.answered - before > QUERIES // 40, "plans have answered too few queries to say anything"
+
+
 ASKED: Final = [
     {"yql": "select * from music where userQuery()", "query": text(choice, 4), "type": "any", "ranking": "body"}
     | {"default-index": "body", "nocache": "true"}

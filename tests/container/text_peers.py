@@ -53,6 +53,9 @@ schema music {
   rank-profile weighed { first-phase { expression: 3 * bm25(title) + bm25(body) } }
   rank-profile dropping inherits body { first-phase { rank-score-drop-limit: 0.5 } }
   rank-profile again inherits body { second-phase { expression: attribute(year) } }
+  rank-profile expressed { first-phase { expression: 2 * log(1 + bm25(title)) + if (bm25(body) > 1, query(x), 0.5) }
+    inputs { query(x) double: 3 } }
+  rank-profile greatest { first-phase { expression: max(bm25(title), bm25(body) / 2) } }
   rank-profile native { first-phase { expression: nativeRank } }
   rank-profile few inherits native { rank-properties { nativeRank.attributeMatchWeight: 7
     nativeAttributeMatch.weightTable.year: "linear(0,3)" } }
@@ -246,7 +249,20 @@ def word(choice: random.Random) -> str:
 
 
 INDEXES = ("body", "title", "parts", "default", "label", "mixed", "name")
-PROFILES = ("body", "both", "tuned", "parts", "weighed", "dropping", "again", "native", "few", "matching")
+PROFILES = (
+    "body",
+    "both",
+    "tuned",
+    "parts",
+    "weighed",
+    "dropping",
+    "again",
+    "native",
+    "few",
+    "matching",
+    "expressed",
+    "greatest",
+)
 PLAIN = (
     *(("body", "body"), ("body", "tuned"), ("default", "both"), ("parts", "parts"), ("default", "body")),
     *(
@@ -278,7 +294,7 @@ def query(choice: random.Random) -> dict[str, object]:
     )
     odd = choice.choice((word(choice), f"({word(choice)}) -{word(choice)}", f'"{text(choice, 3)}"', ""))
     parts: dict[str, object] = {
-        "yql": f"select {choice.choice(('*', '*', '*', 'title, year', 'year, name'))} from music where "
+        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where "
         + " and ".join(["userQuery()", *filters]),
         "query": choice.choice((text(choice, 5),) * 6 + (quoted(choice), quoted(choice), odd, odd)),
         "type": choice.choice(("any", "all", "phrase", "weakAnd", "weakAnd", "web")),
@@ -309,7 +325,7 @@ def statement(choice: random.Random) -> dict[str, object]:
     filters = [choice.choice(FILTERS).format(choice.choice((1, 5, 30))) for _ in range(count)]
     whole = " and ".join([f"({where})" if filters and kind != "and" else where, *filters])
     parts: dict[str, object] = {
-        "yql": f"select {choice.choice(('*', '*', '*', 'title, year', 'year, name'))} from music where {whole}",
+        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where {whole}",
         "ranking": ranking if choice.random() < 0.8 else choice.choice(PROFILES),
         "nocache": choice.choice(("true", "false")),
     }

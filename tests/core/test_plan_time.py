@@ -75,7 +75,7 @@ def plan(
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
     return _core.Plan(
-        [index], f"{index} in phrases", composite, 100, ranked, native, None, form, TERMS, 64, facets, 100
+        [index], f"{index} in phrases", composite, 100, ranked, native, None, False, None, form, TERMS, 64, facets, 100
     )
 
 
@@ -139,4 +139,5 @@ def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
     facet = ("near", -1, 0, 10, "[", "", list[str]())
     with pytest.raises(ValueError, match="one group"):
-        _core.Plan(["first"], "", "or", 100, [("first", 1.2, 0.75, 0.0)], None, None, form, 9, 64, [("{", [facet])], 9)
+        fields = [("first", 1.2, 0.75, 0.0)]
+        _core.Plan(["first"], "", "or", 100, fields, None, None, False, None, form, 9, 64, [("{", [facet])], 9)

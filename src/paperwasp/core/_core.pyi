@@ -346,6 +346,8 @@ class Plan:
         fields: Sequence[tuple[str, float, float, float]],
         native: tuple[Sequence[str], _F64, list[_F64], Sequence[bool], int, tuple[float, float, float, float]] | None,
         near: tuple[str, int, str, float] | None,
+        near_alone_matches: bool,
+        expression: tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], _F64, int, int] | None,
         form: PageForm | None,
         most_words: int,
         most_characters: int,

@@ -93,8 +93,9 @@ PlanRun::Taken PlanRun::take_terms(const std::vector<TextTerm>& terms, std::vect
         if (word) words_.push_back(std::move(word));
     }
     if (!unknown.empty() || !has_fields() || !take_columns()) return Taken::UNKNOWN;
-    all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : words_[0]->parts.size() > 1;
-    const bool is_ready = plan_.native ? add_native() : add_terms();
+    all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : !words_.empty() && words_[0]->parts.size() > 1;
+    if (plan_.composite == Plan::Composite::NEAR && !plan_.expression) return Taken::READY;
+    const bool is_ready = plan_.expression ? add_expression() : plan_.native ? add_native() : add_terms();
     if (is_ready) expected_ns_ += expected_facets_ns();
     return is_ready ? Taken::READY : Taken::GENERAL_WAY;
 }
@@ -104,7 +105,7 @@ PlanRun::Taken PlanRun::take_vector(std::string_view vector, const NearSearch& s
     if (vectors == nullptr) return Taken::GENERAL_WAY;
     near_ = NearQuery::of(vector, *plan_.near, search, *vectors);
     if (!near_) return Taken::GENERAL_WAY;
-    expected_ns_ = near_->expected_ns() + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    expected_ns_ += near_->expected_ns() + static_cast<uint64_t>(HIT_STEPS) * hits_;
     return Taken::READY;
 }
 
@@ -368,18 +369,26 @@ bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
     const std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
     if (!found) return false;
     total_ = found->size();
-    for (const NearDocument& document : *found) hits.push_back({document.closeness, document.lid});
-    const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(uint64_t{offset_} + hits_, total_));
-    std::partial_sort(hits.begin(), end, hits.end(),
-                      [](const Scored& a, const Scored& b) { return a.score != b.score ? a.score > b.score : a.lid < b.lid; });
-    hits.erase(end, hits.end());
+    for (const NearDocument& document : *found) hits.push_back({std::max(near_->least(), document.closeness), document.lid});
+    keep_best(hits);
     return true;
+}
+
+// Leaves the best of all hits, as many as are wanted, best first.
+void PlanRun::keep_best(std::vector<Scored>& hits) const {
+    const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(uint64_t{offset_} + hits_, hits.size()));
+    std::partial_sort(hits.begin(), end, hits.end());
+    hits.erase(end, hits.end());
 }
 
 void PlanRun::search() {
     std::vector<Scored> hits;
     PlanFinds finds(snapshot_);
-    if (!(near_ ? find_near_hits(hits) : native_ ? find_native_hits(finds, hits) : find_best_hits(finds, hits))) return;
+    const bool is_done = plan_.expression ? find_expressed_hits(finds, hits)
+                         : near_          ? find_near_hits(hits)
+                         : native_        ? find_native_hits(finds, hits)
+                                          : find_best_hits(finds, hits);
+    if (!is_done) return;
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
     if (!plan_.facets.empty() && !find_groups(finds, hits)) return;

@@ -5,9 +5,9 @@
 //
 // A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
 // (weakAnd), or next to each other; or the documents that are nearest to a vector. Other conditions only narrow the documents, as a bitmap.
-// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, or by closeness, and shown as documents are stored. Facets may be
-// counted among matches of words. What is not of this class, or turns out to need more when its words are known, goes the general way,
-// whose answer is the same: search/search.py is the specification.
+// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, by closeness, or by an expression of bm25 and closeness, and shown
+// as documents are stored. Facets may be counted among matches of words. What is not of this class, or turns out to need more when its
+// words are known, goes the general way, whose answer is the same: search/search.py is the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.
@@ -27,6 +27,7 @@
 #include "plan_facets.hpp"
 #include "plan_finds.hpp"
 #include "plan_native.hpp"
+#include "plan_rank.hpp"
 #include "plan_text.hpp"
 #include "snapshot.hpp"
 #include "top_k.hpp"
@@ -49,8 +50,10 @@ struct Plan {
     Composite composite = Composite::ANY;
     uint32_t target_hits = 0;  // of a weakAnd
     std::vector<PlanField> fields;
-    std::optional<NativeRank> native;  // in place of BM25
-    std::optional<NearForm> near;      // of NEAR, which has no words
+    std::optional<NativeRank> native;          // in place of BM25
+    std::optional<NearForm> near;              // of NEAR, which has no words, or beside words
+    bool near_alone_matches = false;           // whether words beside it only rank; else they match as well
+    std::optional<PlanExpression> expression;  // in place of all these
     size_t most_words = 0;
     size_t most_characters = 0;     // of a word
     std::optional<PageForm> form;   // nothing: all hits are left
@@ -148,6 +151,10 @@ class PlanRun {
     bool find_near_hits(std::vector<Scored>& hits);
     bool find_groups(PlanFinds& finds, const std::vector<Scored>& hits);
     std::vector<const NativeFound*> native_found(PlanFinds& finds, std::vector<NativeFound>& given);
+    bool add_expression();
+    bool find_expressed_hits(PlanFinds& finds, std::vector<Scored>& hits);
+    void add_bm25(size_t field, const std::vector<uint32_t>& lids, const std::vector<uint32_t>& word_lids, double* scores) const;
+    void keep_best(std::vector<Scored>& hits) const;
     void search();
     void write(const std::vector<Scored>& hits);
 

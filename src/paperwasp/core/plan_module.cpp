@@ -86,12 +86,44 @@ NearForm near_of(const NearTuple& given) {
     throw nb::value_error("no such distance metric");
 }
 
+// kind, field and value of each feature; code, constants, temporaries and result of the program.
+using ExpressionTuple = std::tuple<std::vector<std::tuple<std::string, size_t, double>>, In<int32_t>, In<double>, size_t, size_t>;
+
+PlanFeature::Kind kind_of(const std::string& name) {
+    if (name == "bm25") return PlanFeature::Kind::BM25;
+    if (name == "closeness") return PlanFeature::Kind::CLOSENESS;
+    if (name == "rawScore") return PlanFeature::Kind::RAW_SCORE;
+    if (name == "constant") return PlanFeature::Kind::CONSTANT;
+    throw nb::value_error("plans do not know this kind of feature");
+}
+
+PlanExpression expression_of(const ExpressionTuple& given, const Plan& plan) {
+    const auto& [features, code, constants, temporaries, result] = given;
+    PlanExpression expression;
+    for (const auto& [name, field, value] : features) {
+        const PlanFeature::Kind kind = kind_of(name);
+        if (kind == PlanFeature::Kind::BM25 && field >= plan.fields.size()) throw nb::value_error("a feature of no field");
+        const bool is_near = kind == PlanFeature::Kind::CLOSENESS || kind == PlanFeature::Kind::RAW_SCORE;
+        if (is_near && !plan.near) throw nb::value_error("nothing is near");
+        expression.features.push_back({kind, field, value});
+    }
+    expression.program = {{code.data(), code.data() + code.size()},
+                          {constants.data(), constants.data() + constants.size()},
+                          features.size(),
+                          temporaries,
+                          result};
+    check_program(expression.program);
+    return expression;
+}
+
 void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_index, const std::string& composite, uint32_t target_hits,
                const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
-               const std::optional<PageForm>& form, size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets,
-               size_t most_groups) {
-    if (indexes.empty() != near.has_value()) throw nb::value_error("words have an index");
-    if (near && !facets.empty()) throw nb::value_error("facets are of words");
+               bool near_alone_matches, const std::optional<ExpressionTuple>& expression, const std::optional<PageForm>& form,
+               size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets, size_t most_groups) {
+    if (indexes.empty() != (composite == "near")) throw nb::value_error("words have an index");
+    if (indexes.empty() && !near) throw nb::value_error("neither words nor a vector");
+    if (near && !indexes.empty() && !expression) throw nb::value_error("words beside a vector are ranked by an expression");
+    if ((near || expression) && !facets.empty()) throw nb::value_error("facets are of words that are ranked otherwise");
     new (self) Plan();
     self->indexes = std::move(indexes);
     self->phrase_index = std::move(phrase_index);
@@ -99,11 +131,12 @@ void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_
     self->target_hits = target_hits;
     if (native) self->native = native_of(*native);
     if (near) self->near = near_of(*near);
-    if (near.has_value() != (self->composite == Plan::Composite::NEAR)) throw nb::value_error("a vector is near, and has no words");
+    self->near_alone_matches = near_alone_matches;
     for (const auto& [name, k1, b, average_length] : fields) {
         if (!(k1 >= 0) || !(b >= 0 && b <= 1)) throw nb::value_error("k1 must not be negative, and b be from 0 to 1");
         self->fields.push_back({name, k1, b, average_length});
     }
+    if (expression) self->expression = expression_of(*expression, *self);
     self->form = form;
     self->most_words = most_words;
     self->most_characters = most_characters;
@@ -126,10 +159,10 @@ std::vector<TextTerm> terms_of(const Plan& plan, const TextOrWords& text) {
 // limit, count, explore, whether it is searched with the filter, and by the filter first, exploration, slack
 using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
 
-// Takes the terms of a request, or its vector.
+// Takes the terms of a request, and its vector.
 PlanRun::Taken take_values(PlanRun& run, const std::vector<TextTerm>& terms, const nb::bytes& vector,
                            const std::optional<SearchTuple>& near, std::vector<UnknownWord>& unknown) {
-    if (!near) return run.take_terms(terms, unknown);
+    if (const PlanRun::Taken taken = run.take_terms(terms, unknown); taken != PlanRun::Taken::READY || !near) return taken;
     const auto [limit, count, explore, uses_filter, filter_first, exploration, slack] = *near;
     return run.take_vector({vector.c_str(), vector.size()}, {limit, count, explore, uses_filter, filter_first, exploration, slack});
 }
@@ -143,7 +176,7 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
     size_t words = 0;
     for (const TextTerm& term : terms) words += term.size();
     if (near.has_value() != plan.near.has_value()) throw nb::value_error("how a graph is searched, of a plan that searches one");
-    if ((hits == 0 && plan.facets.empty()) || words > plan.most_words || (words == 0) != plan.near.has_value()) return nb::none();
+    if ((hits == 0 && plan.facets.empty()) || words > plan.most_words || (words == 0) != plan.indexes.empty()) return nb::none();
     auto run =
         std::make_unique<PlanRun>(plan, nb::cast<const Snapshot&>(snapshot_object), nb::cast<const RowFiles&>(rows_object), hits, offset);
     run->end_at(match_end_ns, end_ns);
@@ -183,8 +216,9 @@ nb::list left_of(PlanRun& self) {
 void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("phrase_index"), nb::arg("composite"), nb::arg("target_hits"),
-             nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("form").none(), nb::arg("most_words"),
-             nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
+             nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("near_alone_matches"),
+             nb::arg("expression").none(), nb::arg("form").none(), nb::arg("most_words"), nb::arg("most_characters"), nb::arg("facets"),
+             nb::arg("most_groups"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

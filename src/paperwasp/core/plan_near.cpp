@@ -60,7 +60,6 @@ std::optional<std::vector<NearDocument>> NearQuery::find(const In<uint64_t>& liv
     }
     std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.owner < b.owner; });
     const double most = std::min(limit_, std::numeric_limits<double>::max());
-    const double least = form_->nearness == Nearness::DOTPRODUCT ? std::numeric_limits<double>::lowest() : 0.0;
     std::vector<NearDocument> found;
     found.reserve(hits.size());
     for (const Hit& hit : hits) {
@@ -68,9 +67,36 @@ std::optional<std::vector<NearDocument>> NearQuery::find(const In<uint64_t>& liv
         if (hit.owner >= vectors_->rows.size() || __atomic_load_n(vectors_->rows.data() + hit.owner, __ATOMIC_RELAXED) != one)
             return std::nullopt;
         if (hit.distance > most) continue;
-        found.push_back({hit.owner, std::max(least, closeness_of(form_->nearness, distance_of(form_->nearness, hit.distance, norm_)))});
+        found.push_back({hit.owner, closeness(hit.distance)});
     }
     return found;
+}
+
+double NearQuery::least() const { return form_->nearness == Nearness::DOTPRODUCT ? std::numeric_limits<double>::lowest() : 0.0; }
+
+double NearQuery::closeness(double computed) const { return closeness_of(form_->nearness, distance_of(form_->nearness, computed, norm_)); }
+
+bool NearQuery::read_closeness(const std::vector<NearDocument>& found, const std::vector<uint32_t>& lids, Clock& clock,
+                               double* closeness) const {
+    const auto [index, column] = vectors_->graph;
+    const std::unique_ptr<hnsw::Exact> exact = make_exact(index->shape(), column, cells_.data());
+    auto known = found.begin();
+    for (size_t i = 0; i < lids.size(); ++i) {
+        known = std::find_if(known, found.end(), [&](const NearDocument& document) { return document.lid >= lids[i]; });
+        if (known != found.end() && known->lid == lids[i]) {
+            closeness[i] = std::max(least(), known->closeness);
+            continue;
+        }
+        if (lids[i] >= vectors_->rows.size()) return false;
+        const uint64_t row = __atomic_load_n(vectors_->rows.data() + lids[i], __ATOMIC_RELAXED);
+        clock.spend(static_cast<int64_t>(index->shape().dimensions / 4 + 1));
+        closeness[i] = least();
+        if (number_of_elements(row) == 0) continue;
+        if (row >> ROW_LENGTH_BITS >= column.rows) return false;
+        const double computed = (*exact)(static_cast<uint32_t>(row >> ROW_LENGTH_BITS));
+        if (computed < std::numeric_limits<double>::infinity()) closeness[i] = std::max(least(), this->closeness(computed));
+    }
+    return true;
 }
 
 }  // namespace paperwasp

@@ -44,7 +44,7 @@ struct NearSearch {
 
 struct NearDocument {
     uint32_t lid;
-    double closeness;
+    double closeness;  // the raw score
 };
 
 // The search for one vector.
@@ -60,9 +60,16 @@ class NearQuery {
     // Throws OutOfTime.
     std::optional<std::vector<NearDocument>> find(const In<uint64_t>& live, const In<uint64_t>& allowed) const;
 
+    // How near documents are, by rising lid, whether they were found or not. False: a vector is of a later moment. Throws OutOfTime.
+    bool read_closeness(const std::vector<NearDocument>& found, const std::vector<uint32_t>& lids, Clock& clock, double* closeness) const;
+
+    // Of documents without a vector.
+    double least() const;
+
   private:
     NearQuery(const NearForm& form, const NearSearch& search, const NearVectors& vectors, std::vector<char> cells);
 
+    double closeness(double computed) const;
     hnsw::Wanted wanted(const In<uint64_t>* accept) const;
 
     const NearForm* form_;

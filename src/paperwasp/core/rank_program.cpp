@@ -6,6 +6,8 @@
 // Everything is checked before the first row: a wrong opcode, operand or length is a ValueError.
 // Arithmetic is IEEE double and the C library, operation by operation: nothing is contracted or reordered. Only the logarithm is our own,
 // within an ulp of the exact one: most programs that take time take it for logarithms, and the C library has none for vectors.
+#include "rank_program.hpp"
+
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -181,10 +183,36 @@ constexpr int ARITIES[] = {PAPERWASP_RANK_OPERATIONS(PAPERWASP_ARITY)};
 constexpr const char* NAMES[] = {PAPERWASP_RANK_OPERATIONS(PAPERWASP_NAME)};
 constexpr size_t OPERATIONS = sizeof(ARITIES) / sizeof(ARITIES[0]);
 
-void check_program(const In<int32_t>& code, size_t first_temporary, size_t operands, size_t result) {
-    if (code.shape(0) % WIDTH != 0) throw std::invalid_argument("code is not a whole number of operations");
-    if (result >= operands) throw std::invalid_argument("the result is no operand");
-    for (size_t at = 0; at < code.shape(0); at += WIDTH) {
+void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<double>>& columns, size_t temporaries, size_t result,
+              Out<double> out) {
+    const size_t n = out.shape(0);
+    const RankProgram program{{code.data(), code.data() + code.shape(0)},
+                              {constants.data(), constants.data() + constants.shape(0)},
+                              columns.size(),
+                              temporaries,
+                              result};
+    check_program(program);
+    std::vector<RankColumn> given;
+    for (const auto& column : columns) {
+        if (column.shape(0) != n && column.shape(0) != 1) throw std::invalid_argument("a column has another length");
+        given.push_back({column.data(), column.shape(0) == 1});
+    }
+    Clock clock;
+    const GilRelease release(is_much(4 * n * (code.shape(0) / WIDTH)));
+    run_program(program, given, n, out.data(), clock);
+}
+
+std::vector<const char*> operation_names() { return {NAMES, NAMES + OPERATIONS}; }
+
+}  // namespace
+
+void check_program(const RankProgram& program) {
+    const std::vector<int32_t>& code = program.code;
+    const size_t first_temporary = program.columns + program.constants.size(), operands = first_temporary + program.temporaries;
+    if (program.temporaries > code.size()) throw std::invalid_argument("more temporaries than operations");
+    if (code.size() % WIDTH != 0) throw std::invalid_argument("code is not a whole number of operations");
+    if (program.result >= operands) throw std::invalid_argument("the result is no operand");
+    for (size_t at = 0; at < code.size(); at += WIDTH) {
         const int32_t* op = code.data() + at;
         if (op[0] < 0 || static_cast<size_t>(op[0]) >= OPERATIONS) throw std::invalid_argument("unknown opcode");
         if (op[1] < 0 || static_cast<size_t>(op[1]) < first_temporary || static_cast<size_t>(op[1]) >= operands)
@@ -194,57 +222,38 @@ void check_program(const In<int32_t>& code, size_t first_temporary, size_t opera
     }
 }
 
-void evaluate(In<int32_t> code, In<double> constants, const std::vector<In<double>>& columns, size_t temporaries, size_t result,
-              Out<double> out) {
-    const size_t n = out.shape(0);
-    const size_t first_constant = columns.size();
-    const size_t first_temporary = first_constant + constants.shape(0);
-    const size_t operands = first_temporary + temporaries;
-    if (temporaries > code.shape(0)) throw std::invalid_argument("more temporaries than operations");
-    check_program(code, first_temporary, operands, result);
-    for (const auto& column : columns)
-        if (column.shape(0) != n && column.shape(0) != 1) throw std::invalid_argument("a column has another length");
-
-    Clock clock;
-    const GilRelease release(is_much(4 * n * (code.shape(0) / WIDTH)));
+void run_program(const RankProgram& program, const std::vector<RankColumn>& columns, size_t n, double* out, Clock& clock) {
+    const std::vector<int32_t>& code = program.code;
+    const size_t first_constant = program.columns, first_temporary = first_constant + program.constants.size();
+    const size_t operands = first_temporary + program.temporaries, end = code.size(), result = program.result;
     // One block per operand that does not change with the rows or is a temporary; long columns are read in place.
     std::vector<double> registers(operands * BLOCK, 0.0);
     std::vector<const double*> sources(operands);
-    std::vector<bool> long_column(operands, false);
     for (size_t i = 0; i < operands; ++i) {
         double* block = registers.data() + i * BLOCK;
         sources[i] = block;
-        if (i >= first_temporary) continue;
-        if (i < first_constant && columns[i].shape(0) != 1) {
-            long_column[i] = true;
-        } else {
-            std::fill_n(block, BLOCK, i < first_constant ? columns[i].data()[0] : constants.data()[i - first_constant]);
-        }
+        if (i >= first_constant && i < first_temporary) std::fill_n(block, BLOCK, program.constants[i - first_constant]);
+        if (i < first_constant && columns[i].is_one) std::fill_n(block, BLOCK, columns[i].values[0]);
     }
     // The last operation writes where the result is wanted.
-    const size_t end = code.shape(0);
-    const size_t last = end != 0 && static_cast<size_t>(code.data()[end - WIDTH + 1]) == result ? end - WIDTH : NONE;
+    const size_t last = end != 0 && static_cast<size_t>(code[end - WIDTH + 1]) == result ? end - WIDTH : NONE;
     for (size_t start = 0; start < n; start += BLOCK) {
-        clock.spend(static_cast<int64_t>(code.shape(0) / WIDTH * BLOCK));
+        clock.spend(static_cast<int64_t>(end / WIDTH * BLOCK));
         const size_t rows = std::min(BLOCK, n - start);
         for (size_t i = 0; i < first_constant; ++i)
-            if (long_column[i]) sources[i] = columns[i].data() + start;
-        for (size_t at = 0; at < code.shape(0); at += WIDTH) {
+            if (!columns[i].is_one) sources[i] = columns[i].values + start;
+        for (size_t at = 0; at < end; at += WIDTH) {
             const int32_t* op = code.data() + at;
             const int arity = ARITIES[op[0]];
             const double* a = sources[static_cast<size_t>(op[2])];
             const double* b = arity > 1 ? sources[static_cast<size_t>(op[3])] : a;
             const double* c = arity > 2 ? sources[static_cast<size_t>(op[4])] : a;
-            double* target = at == last ? out.data() + start : registers.data() + static_cast<size_t>(op[1]) * BLOCK;
+            double* target = at == last ? out + start : registers.data() + static_cast<size_t>(op[1]) * BLOCK;
             RUNNERS[op[0]](target, a, b, c, rows);
         }
-        if (last == NONE) std::memcpy(out.data() + start, sources[result], rows * sizeof(double));
+        if (last == NONE) std::memcpy(out + start, sources[result], rows * sizeof(double));
     }
 }
-
-std::vector<const char*> operation_names() { return {NAMES, NAMES + OPERATIONS}; }
-
-}  // namespace
 
 void bind_rank_program(nb::module_& m) {
     m.def("rank_program_evaluate", &evaluate, nb::arg("code").noconvert(), nb::arg("constants").noconvert(), nb::arg("columns"),

@@ -2,7 +2,7 @@
 
     item + rank profile → NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 
-Only what a graph finds, ranked by how near it is, is answered by plans. The general steps (`search.nearest`,
+Only what a graph finds is answered by plans. The general steps (`search.nearest`,
 `operators.nearest_neighbor`) are the specification.
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Final
 
 from paperwasp.core import _core
 from paperwasp.operators.field_match import Bitmap
@@ -25,21 +24,15 @@ from paperwasp.tensor.value import Tensor
 
 NearForm = tuple[str, int, str, float]
 """The field, the number of the type of the vector's cells, the distance metric, and the greatest distance."""
-_OF_FIELD: Final = ("closeness(field,{})", "closeness({})")
-_OF_LABEL: Final = ("closeness(label,{})", "itemRawScore({})")
 
 
 def near_form(template: TextTemplate, bound: BoundQuery) -> NearForm | None:
-    """What a plan knows of the nearestNeighbor of a template; None: hits are ranked by something else than that it is
-    near, or its distance metric is not one that plans know."""
-    item, program, space = template.near, bound.profile.first_phase, bound.setting.space
-    if item is None or not program.is_feature:
+    """What a plan knows of the nearestNeighbor of a template; None: there is none, or plans do not know its metric."""
+    item = template.near
+    if item is None:
         return None
-    names = [name.format(item.index) for name in _OF_FIELD]
-    if item.annotations.label and not template.filters:  # these might have the label, too
-        names += [name.format(item.annotations.label) for name in _OF_LABEL]
-    match, vector = _match(item, space), template.query.rank.inputs[item.tensor]
-    if match is None or not isinstance(vector, Tensor) or program.features[program.result].name not in names:
+    match, vector = _match(item, bound.setting.space), template.query.rank.inputs[item.tensor]
+    if match is None or not isinstance(vector, Tensor):
         return None
     if match.metric == "geodegrees":  # there are no kernels for what people see of it
         return None

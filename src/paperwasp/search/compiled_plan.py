@@ -3,8 +3,8 @@
     TextTemplate → its query, planned the general way for one view → CompiledPlan
 
 A template has a plan if the general steps would go one way with every text: words, any, all or the best of which match,
-ranked by a sum of bm25 features or by nativeRank, or what is near (`compiled_near`); and shown as documents are stored,
-or attributes alone.
+and what is near (`compiled_near`); ranked as `compiled_rank` says; and shown as documents are stored, or attributes
+alone.
 """
 
 from __future__ import annotations
@@ -24,12 +24,11 @@ from paperwasp.operators.operator import SearchSpace
 from paperwasp.operators.tuning import Tuning
 from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS
 from paperwasp.operators.word import fields_of
-from paperwasp.ranking import CompiledProfile
-from paperwasp.ranking.program import Bm25Field
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.compiled_near import NearForm, is_tuned_otherwise, near_form
+from paperwasp.search.compiled_rank import PlanRanking, ranking_of
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.page import PageStep, row_step
 from paperwasp.search.query import Query
@@ -76,22 +75,16 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
     if not is_planned_soon(query.match.tree.walk()):
         return None
     (bound,) = BoundSearch(view, query, served, small=True).bound
-    profile = bound.profile
-    weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
-    native = _native_of(profile)
     step = row_step(query, bound, served.pages, served.summaries)
     if step is None or not _is_of_one_phase(bound):
         return None
-    near = near_form(template, bound)
-    if template.near is not None and near is None:
+    near, ranking = near_form(template, bound), ranking_of(template, bound)
+    if ranking is None or (template.near is not None and near is None):
         return None
-    if not (near or native) and (not 1 <= len(weights) <= 2 or set(weights.values()) != {1.0}):
-        return None
-    fields = [profile.bm25_fields[name] for name in weights]
     words, filters = _split(template, bound.setting.space)
     if template.words and not words:
         return None
-    indexes = [] if near else [index for index, _ in words] or [template.index]
+    indexes = [] if template.composite == "near" else [index for index, _ in words] or [template.index]
     counted = tuple(dict.fromkeys([found.attribute for root in template.facets for found in root.lists]))
     columns = bound.setting.space.columns
     if not all(name in columns and plain_column(columns[name]) for name in counted):
@@ -100,12 +93,12 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
         template,
         types[0],
         view.schemas[types[0]],
-        _plan(template, indexes, fields, native, near, step),
+        _plan(template, indexes, ranking, near, step),
         tuple(indexes),
         tuple([word for _, word in words]),
         filters,
-        tuple(weights) if native is None else tuple(native.native.match),
-        native,
+        ranking.names,
+        ranking.native,
         counted,
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
         step,
@@ -128,13 +121,6 @@ def _split(
         else:
             others.append(word)
     return words, (*others, *template.filters)
-
-
-def _native_of(profile: CompiledProfile) -> NativeFeature | None:
-    """What the first phase is, if it is nativeRank or a part of it."""
-    feature = profile.first_phase.feature
-    compute = None if feature is None else feature.compute
-    return compute if isinstance(compute, NativeFeature) else None
 
 
 def is_planned_soon(items: Iterable[Item]) -> bool:
@@ -164,8 +150,7 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
 def _plan(
     template: TextTemplate,
     indexes: Sequence[str],
-    fields: list[Bm25Field],
-    native: NativeFeature | None,
+    ranking: PlanRanking,
     near: NearForm | None,
     step: PageStep,
 ) -> _core.Plan:
@@ -174,9 +159,11 @@ def _plan(
         phrase_index=template.words_name(template.index, in_phrase=True),
         composite=template.composite,
         target_hits=template.target_hits or DEFAULT_TARGET_HITS,
-        native=None if native is None else native.native.plan,
-        fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields],
+        native=None if ranking.native is None else ranking.native.native.plan,
+        fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in ranking.fields],
         near=near,
+        near_alone_matches=template.join == "rank",
+        expression=ranking.expression,
         form=step.form if step.attributes is None else None,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
         most_characters=limits.QUERY_TERM_CHARACTERS,

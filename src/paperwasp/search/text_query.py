@@ -70,7 +70,9 @@ class TextTemplate:
     words: tuple[tuple[str, ItemTemplate], ...] = ()
     """The index of each word and what makes it, where words are of the statement in place of a text."""
     near: NearestNeighborItem | None = None
-    """What is looked for in place of words; of its vector, and no other input, the queries have one of their own."""
+    """What is looked for besides words, or in their place; the queries have a vector for it, and no other input."""
+    join: str = ""
+    """How it belongs together with words: `or`; `rank`: words beside it only rank."""
     facets: tuple[FacetRoot, ...] = ()
     """What the groupings of the query show: all that they do."""
     number: int = field(default_factory=count().__next__)

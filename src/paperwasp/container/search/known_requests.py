@@ -64,9 +64,11 @@ class KnownRequest(NamedTuple):
 
     def values_of(self, pairs: Pairs, cut: CutRequest | None) -> OwnValues | None:
         """The own values of a request of these parameters; None: its vector is not written as kernels read it."""
-        if self.texts.template.near is None:
-            return OwnValues(self.texts.text_of(pairs))
-        return None if cut is None or not cut.values.vector else cut.values
+        template = self.texts.template
+        text = "" if template.composite == "near" else self.texts.text_of(pairs)
+        if template.near is None:
+            return OwnValues(text)
+        return None if cut is None or not cut.values.vector or cut.values.text != text else cut.values
 
     def query(self, values: OwnValues, started_ns: int) -> TextQuery:
         """The query of a request with these that began at this moment of the monotonic clock."""

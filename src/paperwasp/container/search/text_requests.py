@@ -143,7 +143,7 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
         return None
     form, has_text = shape.form, prepared.tree is not None and prepared.tree.text is not None
     texts, vectors, statement = _places_of_text(form), places_of_vectors(form), form.statement
-    if len(texts) != has_text or len(vectors) > 1 or (has_text and vectors) or (not has_text and statement is None):
+    if len(texts) != has_text or len(vectors) > 1 or (not has_text and statement is None):
         return None
     places = [*texts, *vectors]
     place = places[0] if places or statement is None else statement
@@ -160,7 +160,8 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
         return None
     if facets:
         template = replace(template, facets=facets)
-    return TextRequests(prepared, template, place, [other for other, _ in form.setters if other != place])
+    own = {place, *places}
+    return TextRequests(prepared, template, place, [other for other, _ in form.setters if other not in own])
 
 
 def _facets_of(prepared: PreparedQuery) -> tuple[FacetRoot, ...] | None:

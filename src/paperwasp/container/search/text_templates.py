@@ -8,6 +8,8 @@ rewrites leave all as it was written does a request need no tree of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from typing import Final
 
 from paperwasp.container.search.prepared import PreparedQuery
@@ -20,9 +22,11 @@ from paperwasp.operators.nearest_neighbor import NearestNeighborItem
 from paperwasp.operators.or_operator import OrItem
 from paperwasp.operators.phrase import PhraseItem
 from paperwasp.operators.range_operator import RangeItem
+from paperwasp.operators.rank_operator import RankItem
 from paperwasp.operators.weak_and import WeakAndItem
 from paperwasp.operators.word import WordItem
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.query import Query
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.lifting import template_of, value_of
@@ -39,8 +43,12 @@ def text_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str
     """The template of a query whose text is the probe. `written`: the values of its statement. None: its tree is not a
     text with filters."""
     query, tree = ready.queries[0].query, prepared.tree
-    filters = None if tree is None else _filters_of(tree.statement, _names_count(prepared))
-    if query is None or filters is None:
+    parts = None if tree is None else _parts_of(tree.statement, _names_count(prepared))
+    if query is None or parts is None:
+        return None
+    main, filters = parts
+    beside = _near_of(main)
+    if not _has_vector(query, beside):
         return None
     found = query.match.tree
     left = list(found.children) if filters and isinstance(found, AndItem) else [found]
@@ -55,11 +63,39 @@ def text_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str
         return None
     (text,) = left
     index = _index_of(text)
-    target_hits = text.target_hits if isinstance(text, WeakAndItem) else 0
+    target_hits = next((item.target_hits for item in text.walk() if isinstance(item, WeakAndItem)), 0)
     for composite, make in _COMPOSITES.items():
-        if text == make(index, target_hits):
-            return TextTemplate(query, index, composite, filters, target_hits)
+        if text == _joined(main, make(index, target_hits)):
+            join = _JOINS.get(type(main), "")
+            return TextTemplate(query, index, composite, filters, target_hits, near=beside, join=join)
     return None
+
+
+_JOINS: Final[Mapping[type[Item], str]] = {OrItem: "or", RankItem: "rank"}
+"""How a text and what is near belong together."""
+
+
+def _near_of(main: Item) -> NearestNeighborItem | None:
+    """What is near beside the text; None: nothing."""
+    return next((child for child in main.children_of() if isinstance(child, NearestNeighborItem)), None)
+
+
+def _has_vector(query: Query, near: NearestNeighborItem | None) -> bool:
+    """Whether the only input of a query is the vector of what is near, if there is any."""
+    inputs = query.rank.inputs
+    if near is None:
+        return not inputs
+    is_constant = template_of(near).fill is None
+    return is_constant and inputs.keys() == {near.tensor} and isinstance(inputs[near.tensor], Tensor)
+
+
+def _joined(main: Item, text: Item) -> Item:
+    """The text in its place beside what is near."""
+    if isinstance(main, UserQueryItem):
+        return text
+    own = text.children if isinstance(main, OrItem) and isinstance(text, OrItem) else (text,)
+    children = [own if isinstance(child, UserQueryItem) else (child,) for child in main.children_of()]
+    return replace(main, children=tuple(chain.from_iterable(children)))  # type: ignore[call-arg]
 
 
 _COMPOSITES: Final[Mapping[str, Callable[[str, int], Item]]] = {
@@ -103,10 +139,10 @@ def near_template(prepared: PreparedQuery, ready: ReadyQuery, written: tuple[str
     children = statement.children if isinstance(statement, AndItem) else (statement,)
     nears = [child for child in children if isinstance(child, NearestNeighborItem)]
     others = [child for child in children if not isinstance(child, NearestNeighborItem)]
-    if len(nears) != 1 or not all(type(item) in _FILTERS for item in others) or template_of(nears[0]).fill is not None:
+    if len(nears) != 1 or not all(type(item) in _FILTERS for item in others):
         return None
-    inputs, (near,) = query.rank.inputs, nears
-    if inputs.keys() != {near.tensor} or not isinstance(inputs[near.tensor], Tensor):
+    (near,) = nears
+    if not _has_vector(query, near):
         return None
     return TextTemplate(query, "", "near", tuple([_item_template(item, names) for item in others]), near=near)
 
@@ -141,17 +177,24 @@ def _index_of(item: Item) -> str:
     return "" if first is None else first.index
 
 
-def _filters_of(statement: Item, names_count: int) -> tuple[ItemTemplate, ...] | None:
-    """What makes the items of a statement beside the user's text; None: the text does not stand among all that must
-    match."""
-    if isinstance(statement, UserQueryItem):
-        return ()
-    if not isinstance(statement, AndItem):
+def _parts_of(statement: Item, names_count: int) -> tuple[Item, tuple[ItemTemplate, ...]] | None:
+    """What the user's text stands in, alone or beside what is near, and what makes the items that must match besides;
+    None: the statement has more."""
+    children = statement.children if isinstance(statement, AndItem) else (statement,)
+    mains = [child for child in children if _has_text(child)]
+    others = [child for child in children if not _has_text(child)]
+    if len(mains) != 1 or not all(type(child) in _FILTERS for child in others):
         return None
-    others = [child for child in statement.children if not isinstance(child, UserQueryItem)]
-    if len(others) != len(statement.children) - 1 or not all(type(child) in _FILTERS for child in others):
-        return None
-    return tuple([_item_template(child, names_count) for child in others])
+    return mains[0], tuple([_item_template(child, names_count) for child in others])
+
+
+def _has_text(item: Item) -> bool:
+    """Whether it is the user's text, or that and what is near: the latter first, where the text only ranks."""
+    kinds = [type(child) for child in item.children_of()]
+    if isinstance(item, RankItem):
+        return kinds == [NearestNeighborItem, UserQueryItem]
+    either = {NearestNeighborItem, UserQueryItem}
+    return isinstance(item, UserQueryItem) or (isinstance(item, OrItem) and len(kinds) == 2 and set(kinds) == either)
 
 
 def _item_template(item: Item, names_count: int) -> ItemTemplate:
