@@ -51,17 +51,25 @@ WordSet::WordSet(const std::vector<std::string>& words) {
 }
 
 std::vector<uint32_t> WordSet::with(const nb::list& texts, uint32_t least, uint32_t characters) const {
-    std::vector<uint32_t> found;
-    uint32_t number = 0;
+    struct Head {
+        const uint8_t* at;  // null: it is not ASCII
+        size_t size;
+    };
+    std::vector<Head> heads;
+    heads.reserve(texts.size());
+    uint64_t bytes = 0;
     for (nb::handle text : texts) {
         if (!PyUnicode_Check(text.ptr())) throw nb::type_error("texts are strings");
-        bool is_found = !PyUnicode_IS_COMPACT_ASCII(text.ptr());
-        if (!is_found) {
-            const size_t size = std::min<size_t>(static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())), characters);
-            is_found = has(static_cast<const uint8_t*>(PyUnicode_DATA(text.ptr())), size, least);
-        }
-        if (is_found) found.push_back(number);
-        ++number;
+        const size_t size = std::min<size_t>(static_cast<size_t>(PyUnicode_GET_LENGTH(text.ptr())), characters);
+        const bool is_ascii = PyUnicode_IS_COMPACT_ASCII(text.ptr()) != 0;
+        heads.push_back({is_ascii ? static_cast<const uint8_t*>(PyUnicode_DATA(text.ptr())) : nullptr, size});
+        bytes += size;
+    }
+    std::vector<uint32_t> found;
+    const GilRelease unlocked(is_much(2 * bytes));
+    for (uint32_t number = 0; number < heads.size(); ++number) {
+        const Head& head = heads[number];
+        if (head.at == nullptr || has(head.at, head.size, least)) found.push_back(number);
     }
     return found;
 }
