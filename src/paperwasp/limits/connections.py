@@ -33,10 +33,10 @@ HTTP_RECEIVE_BYTES: Final = 64 * 1024
 """Read from a connection at a time; and when a client has sent so much ahead of an answer, no more is read from it."""
 HTTP_TURN_REQUESTS: Final = 32
 """Requests sent ahead over HTTP/1.1 that are answered before other connections have their turn."""
-HTTP_TURN_SECONDS: Final = 0.005
+HTTP_TURN_SECONDS: Final = 0.002
 """How long the requests of one connection may take before others have their turn; one that takes longer by itself is
 all that is taken."""
-HTTP_ROUND_SECONDS: Final = 0.02
+HTTP_ROUND_SECONDS: Final = 0.005
 """How long the requests that came in one wake-up of the event loop may take: those beyond wait in line, of which each
 wake-up serves as much again."""
 HTTP_BATCH_REQUESTS: Final = 64
