@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.access.keys import KeyFolder, KnownKeys
+from paperwasp.access.refusals import Refusals
+from paperwasp.application.client_rules import ClientRules
 from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.container.access.filters import RequestFilters
+from paperwasp.container.access.gate import Gate
 from paperwasp.container.access.permissions import needed_permission
-from paperwasp.container.app import ContainerApp
+from paperwasp.container.access.rules import AccessRules, Accounts
+from paperwasp.container.app import ContainerApp, error_response
+from paperwasp.env import SYSTEM
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.messages import Request, Response
+from paperwasp.http.messages import ClientCertificate, Request, Response
+from paperwasp.http.request_batch import RequestBatch
+from tests.http.batched import Client, KeptAnswers
 
 OPEN = (
     "/", "/status.html", "/ApplicationStatus", "/state/v1", "/state/v1/", "/state/v1/health", "/state/v1/metrics",
@@ -84,3 +96,30 @@ def test_what_needs_no_permission_is_answered_by_the_open_pages_alone(path: str,
         return
     assert isinstance(answer, Response)
     assert b"No application is active yet: deploy one" not in answer.body or path == "/"
+
+
+def test_requests_that_came_together_are_taken_where_each_of_them_may_be_asked(tmp_path: Path) -> None:
+    """By the certificate of its connection, or by a key that was sent before; filters look at each."""
+    later = replace(SYSTEM, time_ns=lambda: SYSTEM.time_ns() + 10**12)
+    keys = KnownKeys(tmp_path, later)
+    key, token = KeyFolder(tmp_path).create("a", ("write",))
+    certificates = {permission: frozenset(("known",)) for permission in ("read", "write")}
+    rules = AccessRules(ClientRules(certificates, None, frozenset()), Accounts(keys, Refusals(), later))
+    gate = Gate(rules, None, error_response)
+
+    def batch(*digests: str, **headers: str) -> RequestBatch:
+        request = Request("POST", "/document/v1/ns/t/docid/1", "", headers, b"{}")
+        made = KeptAnswers(Client()).batch([request] * len(digests))
+        peers = [Client(certificate=ClientCertificate("", (), digest) if digest else None) for digest in digests]
+        made.lines = [KeptAnswers(peer) for peer in peers]  # type: ignore[misc]
+        return made
+
+    assert gate.admits(batch("known", "known"))
+    assert not gate.admits(batch("known", "other"))
+    assert not gate.admits(batch("", "known"))
+    sent = {"authorization": f"Bearer {token}"}
+    assert not gate.admits(batch("", **sent))
+    assert rules.refusal(batch("", **sent).request(0)) is None  # from here on it is known
+    assert keys.find(token) == key and gate.admits(batch("", "other", **sent))
+    assert not Gate(rules, cast(RequestFilters, object()), error_response).admits(batch("known"))
+    assert Gate(None, None, error_response).admits(batch(""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from paperwasp.http.messages import ClientCertificate, Request, Response
@@ -28,11 +28,13 @@ def _key(number: int, request: Request, start: str) -> tuple[object, ...]:
     return (request.method, path + slash, request.query, headers)
 
 
+@dataclass
 class Client:
     """Who sends them."""
 
-    address = "127.0.0.1"
-    port = number = 1
+    address: str = "127.0.0.1"
+    port: int = 1
+    number: int = 1
     certificate: ClientCertificate | None = None
 
 

@@ -215,6 +215,37 @@ def test_no_more_are_gathered_than_there_may_be(monkeypatch: pytest.MonkeyPatch)
     serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
 
 
+def test_a_defect_costs_its_own_answers(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    handler = Handler()
+
+    def fail(*_: object) -> int:
+        raise RuntimeError("a defect")
+
+    async def test(server: HttpServer) -> None:
+        client = await opened(server)
+        streams = await ask(client, [b"a", b"b"])
+        await until(lambda: bool(handler.batches))
+        monkeypatch.setattr(handler, "observed", None)  # so that the observer fails
+        handler.batches[0].succeed(0, b"sent")
+        assert await client.answer(streams[0]) == ("200", b"sent")
+        handler.batches[0].succeed(1, b"sent")
+        await until(lambda: not context_of(server).running)
+        assert "answers were lost" in caplog.text
+        client.close()
+
+    serve_for(test, handler.handle, LIMIT_BYTES, batches=handler.port())
+    failing = Batches("/feed/", fail, handler.observe)
+
+    async def test_failing(server: HttpServer) -> None:
+        client = await opened(server)
+        (stream,) = await ask(client, [b"a"])
+        assert await client.answer(stream) == ("200", b"alone a")
+        client.close()
+
+    serve_for(test_failing, handler.handle, LIMIT_BYTES, batches=failing)
+    assert "could not be begun together" in caplog.text
+
+
 def test_requests_wait_for_their_turn_as_others_do(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where no time is left for a connection, its requests are begun one by one."""
     monkeypatch.setattr(limits, "HTTP_TURN_SECONDS", 0.0)

@@ -121,11 +121,11 @@ class ContainerApp:
         return self._answer_cbor(request) if mentions_cbor(request) else self._begin(request)
 
     def begin_batch(self, batch: RequestBatch) -> int:
-        """Takes the first requests of a batch for the document API; returns how many. Where there is a gate, none."""
-        running, interfaces = self.state.running, self._interfaces
-        if self._gate is not None or running is None or interfaces is None or not running.container.document_api:
+        """Takes the first requests of a batch for the document API; returns how many."""
+        running, interfaces, gate = self.state.running, self._interfaces, self._gate
+        if running is None or interfaces is None or not running.container.document_api or mentions_cbor(batch.head):
             return 0
-        return 0 if mentions_cbor(batch.head) else interfaces.documents.begin_batch(batch)
+        return interfaces.documents.begin_batch(batch) if gate is None or gate.admits(batch) else 0
 
     def admit(self, request: Request) -> Begun:
         """Begins to answer what may be asked: what filters let pass, and what this process asks itself."""

@@ -193,10 +193,7 @@ class Http2Batches:
         runs, self._runs, self._count = self._runs, [], 0
         began = monotonic()
         for run in runs:
-            try:
-                self._begin_run(run)
-            except Exception:  # a defect of ours must not hold up others
-                _LOG.exception("requests that came together were lost")
+            self._begin_run(run)
         self._port.turns.spend(monotonic() - began)
 
     def _begin_run(self, run: _Run) -> None:
@@ -221,7 +218,11 @@ class Http2Batches:
             return 0
         lines, streams, names = run.lines[:], run.streams[:], run.names[:]
         batch = RequestBatch(self, head, lines, streams, names, bodies[:], sizes_bytes, run.since_ns)
-        count = self._batches.begin(batch)
+        try:
+            count = self._batches.begin(batch)
+        except Exception:
+            _LOG.exception("%d requests could not be begun together", len(bodies))
+            return 0
         if count:
             batch.take(count)
             port.budget.held_bytes += held_bytes
@@ -251,10 +252,7 @@ class Http2Batches:
     def _send_all(self) -> None:
         succeeded, self._succeeded = self._succeeded, []
         for batch in succeeded:
-            try:
-                batch.send()
-            except Exception:  # a defect costs the answers of its own batch
-                _LOG.exception("answers to requests that came together were lost")
+            batch.send()
         touched, self._touched = self._touched, set()
         for line in touched:
             line.flush_now()
@@ -262,9 +260,7 @@ class Http2Batches:
     def send(self, batch: RequestBatch, numbers: list[int], bodies: list[bytes]) -> None:
         content_type = batch.content_type
         if "accept-encoding" in batch.head.headers and takes_gzip(batch.head, Response(200, b"", content_type)):
-            for number, body in zip(numbers, bodies, strict=True):
-                batch.lines[number].answer_alone(batch, number, Response(200, body, content_type))
-            return
+            numbers, bodies = _answer_long(batch, numbers, bodies)
         begun, streams = self._under_way[batch], batch.streams
         lines = [begun.lines[number] for number in numbers]
         block = answer_head(200, content_type, {})
@@ -282,3 +278,15 @@ class Http2Batches:
             line.note_batched(-count)
         if not self._under_way:
             self.begin_all()
+
+
+def _answer_long(batch: RequestBatch, numbers: list[int], bodies: list[bytes]) -> tuple[list[int], list[bytes]]:
+    """Answers as exchanges do what is to be compressed, and gives the rest."""
+    left_numbers, left = [], []
+    for number, body in zip(numbers, bodies, strict=True):
+        if len(body) < limits.HTTP_COMPRESSED_LEAST_BYTES:
+            left_numbers.append(number)
+            left.append(body)
+        else:
+            batch.lines[number].answer_alone(batch, number, Response(200, body, batch.content_type))
+    return left_numbers, left

@@ -12,6 +12,7 @@ Everything here runs on the event loop.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
@@ -20,6 +21,8 @@ from paperwasp.http.messages import Request
 from paperwasp.http.observing import ExchangedInBatch, Peer, Spoken
 from paperwasp.http.pending import Given
 from paperwasp.records import frozen
+
+_LOG: Final = logging.getLogger("paperwasp.http")
 
 
 class BatchLine(Spoken, Protocol):
@@ -122,14 +125,20 @@ class RequestBatch:
 
     def answer(self, number: int, given: Given) -> None:
         """Answers a request with what is no plain success. Once each."""
-        self.lines[number].answer_alone(self, number, given)
+        try:
+            self.lines[number].answer_alone(self, number, given)
+        except Exception:  # a defect costs its own answer, and not those that come with it
+            _LOG.exception("an answer was lost")
         self._note_answered(1)
 
     def send(self) -> None:
         """Sends the successes that were given since the last call."""
         numbers, bodies = self._numbers, self._given
         self._numbers, self._given = [], []
-        self._port.send(self, numbers, bodies)
+        try:
+            self._port.send(self, numbers, bodies)
+        except Exception:  # a defect costs these answers, and not those of others
+            _LOG.exception("%d answers were lost", len(numbers))
         self._note_answered(len(numbers))
 
     def _note_answered(self, count: int) -> None:
@@ -146,6 +155,6 @@ class Batches:
     """How their paths begin."""
     begin: Callable[[RequestBatch], int]
     """Takes the first requests of a batch that have bodies there, and returns how many: `succeed` or `answer` is called
-    once for each of them, later. It must not raise."""
+    once for each of them, later. Where it raises, a defect, it has taken none."""
     observe: Callable[[RequestBatch, Sequence[int], Sequence[bytes], int], None]
     """(batch, numbers, bodies that were sent, nanoseconds), after successes were sent. It must not raise."""

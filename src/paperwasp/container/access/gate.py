@@ -14,6 +14,7 @@ from paperwasp.application.client_rules import client_rules
 from paperwasp.container.access.rules import AccessRules, Accounts
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request, Response
+from paperwasp.http.request_batch import RequestBatch
 
 if TYPE_CHECKING:
     from paperwasp.container.access.filters import RequestFilters
@@ -33,6 +34,14 @@ class Gate:
         self._rules = rules
         self.filters: Final = filters
         self._error_response = error_response
+
+    def admits(self, batch: RequestBatch) -> bool:
+        """Whether each request of a batch may be asked for sure: else `refuse` and filters say it of each."""
+        if self.filters is not None:
+            return False
+        clients = {id(line): line.peer.certificate for line in batch.lines}.values()
+        rules = self._rules
+        return rules is None or all(rules.permits(replace(batch.head, client=client)) for client in clients)
 
     def refuse(self, request: Request, server: str) -> Response | None:
         """The answer to a request at the server of that id that may not be asked; None: it may, or filters say."""

@@ -45,16 +45,22 @@ class AccessRules:
         self._refusals = accounts.refusals
         self._now_seconds = accounts.environment.now_seconds
 
-    def refusal(self, request: Request) -> PaperwaspError | None:
-        """The reason to refuse a request, which the log has then; None: it may be served."""
+    def permits(self, request: Request) -> bool:
+        """Whether a request may be served, as far as is known without a closer look: else `refusal` says it."""
         permission = needed_permission(request.method, request.raw_path)
         if permission is None:
-            return None
+            return True
         client = request.client
         if client is not None and client.sha256 in self._certificates[permission]:
-            return None
+            return True
         sent = request.headers.get("authorization")
-        if sent is not None and (key := self._keys.find_sent(sent)) is not None and not self._fault(key, permission):
+        key = None if sent is None else self._keys.find_sent(sent)
+        return key is not None and not self._fault(key, permission)
+
+    def refusal(self, request: Request) -> PaperwaspError | None:
+        """The reason to refuse a request, which the log has then; None: it may be served."""
+        permission, client = needed_permission(request.method, request.raw_path), request.client
+        if permission is None or self.permits(request):
             return None
         token = bearer_token(request.headers)
         if token is None:
