@@ -32,10 +32,9 @@ def test_rows_where_they_stand(dtype: type[np.floating], seed: int) -> None:
     rows, vector = rng.standard_normal((n, size)).astype(dtype), rng.standard_normal(size).astype(dtype)
     runs = [np.arange(start, min(start + 5, n)) for start in rng.integers(-1, n, 20).tolist()]
     at = np.concatenate(runs).astype(np.int64)[:m]
-    out, wanted, whole = np.full(len(at), 7, dtype), np.full(len(at), 7, dtype), np.empty((1, n), dtype)
-    _core.dots_at(vector, rows, at, out)
-    dots.dots_at(vector, rows, at, wanted)
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-4)
+    counts, whole = (at >= 0).astype(np.int64), np.empty((1, n), dtype)
+    out = _core.dots_at(vector, rows, at, counts, 7.0)
+    np.testing.assert_allclose(out, dots.dots_at(vector, rows, at, counts, 7.0), rtol=1e-4, atol=1e-4)
     _core.all_dots(vector[None, :], rows, whole)
     assert (out[at >= 0] == whole[0, at[at >= 0]]).all()
 
@@ -66,9 +65,15 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError):
         _core.all_dots(a, a, np.zeros((2, 3)))
     vector, at = np.zeros(3), np.zeros(1, np.int64)
-    for given in ((np.zeros(4), at, np.zeros(1)), (vector, at, np.zeros(2)), (vector, at + 2, np.zeros(1))):
+    one = at + 1
+    for given in (
+        (np.zeros(4), at, one),
+        (vector, at, np.ones(2, np.int64)),
+        (vector, at + 2, one),
+        (vector, at - 1, one),
+    ):
         with pytest.raises(ValueError):
-            _core.dots_at(given[0], a, *given[1:])
+            _core.dots_at(given[0], a, *given[1:], 0.0)
 
 
 def test_time_is_looked_at() -> None:

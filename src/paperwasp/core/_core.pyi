@@ -743,7 +743,13 @@ def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64
 
 # dots.cpp
 def all_dots(a: NDArray[_Float], b: NDArray[_Float], out: NDArray[_Float]) -> None: ...
-def dots_at(vector: NDArray[_Float], rows: NDArray[_Float], at: NDArray[np.int64], out: NDArray[_Float]) -> None: ...
+def dots_at(
+    vector: NDArray[_Float],
+    rows: NDArray[_Float],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    nothing: float,
+) -> _F64: ...
 
 # places.cpp
 def places_in(

@@ -3,10 +3,14 @@
 //
 // a: (n, size), b: (m, size), out: (n, m), all float or all double. A sum is added up in lanes and then lane by lane, in an order that
 // depends on `size` alone: the same two rows always give the same number, wherever they stand. NaN is no special case of a product.
-// dots_at: vector (size), rows (n, size), at (m) the number of a row, or below 0: then out (m) keeps what it has.
+// dots_at: vector (size), rows (n, size), starts (m) the number of a row, counts (m) 0 where there is none: the number is `nothing` then.
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "arrays.hpp"
 #include "clock.hpp"
 #include "clones.hpp"
 #include "core.hpp"
@@ -111,34 +115,40 @@ void all_dots(Matrix<T> a, Matrix<T> b, OutMatrix<T> out) {
 }
 
 template <typename T>
-void dots_at(In<T> vector, Matrix<T> rows, In<int64_t> at, Out<T> out) {
-    const size_t size = rows.shape(1), n = rows.shape(0), m = at.size();
+nb::object dots_at(In<T> vector, Matrix<T> rows, In<int64_t> starts, In<int64_t> counts, T nothing) {
+    const size_t size = rows.shape(1), n = rows.shape(0), m = starts.size();
     if (vector.size() != size) throw std::invalid_argument("rows of different sizes");
-    if (out.size() != m) throw std::invalid_argument("a number for each row");
-    const int64_t* row = at.data();
-    for (size_t i = 0; i < m; ++i)
-        if (row[i] >= 0 && static_cast<size_t>(row[i]) >= n) throw std::invalid_argument("no such row");
-    Clock clock;
-    const GilRelease release(is_much(m * (size / 4 + 1)));
-    for (size_t i = 0; i < m;) {
-        size_t run = 1;  // rows that stand together are read as one matrix
-        while (i + run < m && run < ROWS_IN_A_RUN && row[i + run] == row[i] + static_cast<int64_t>(run)) ++run;
-        if (row[i] < 0) {
-            ++i;
-            continue;
+    if (counts.size() != m) throw std::invalid_argument("a count for each row");
+    auto found = std::make_unique<std::vector<double>>(m);
+    {
+        const GilRelease release(is_much(m * (size / 4 + 1)));
+        Clock clock;
+        const int64_t *row = starts.data(), *count = counts.data();
+        for (size_t i = 0; i < m; ++i)
+            if (count[i] > 0 && (row[i] < 0 || static_cast<size_t>(row[i]) >= n)) throw std::invalid_argument("no such row");
+        T numbers[ROWS_IN_A_RUN];
+        for (size_t i = 0; i < m;) {
+            if (count[i] == 0) {
+                (*found)[i++] = static_cast<double>(nothing);
+                continue;
+            }
+            size_t run = 1;  // rows that stand together are read as one matrix
+            while (i + run < m && run < ROWS_IN_A_RUN && count[i + run] > 0 && row[i + run] == row[i] + static_cast<int64_t>(run)) ++run;
+            if (i + run < m && count[i + run] > 0) __builtin_prefetch(rows.data() + static_cast<size_t>(row[i + run]) * size);
+            clock.spend(static_cast<int64_t>(run * size / 8 + 1));
+            dots_in_turn(vector.data(), rows.data() + static_cast<size_t>(row[i]) * size, run, size, numbers);
+            std::copy(numbers, numbers + run, found->begin() + static_cast<std::ptrdiff_t>(i));
+            i += run;
         }
-        if (i + run < m && row[i + run] >= 0) __builtin_prefetch(rows.data() + static_cast<size_t>(row[i + run]) * size);
-        clock.spend(static_cast<int64_t>(run * size / 8 + 1));
-        dots_in_turn(vector.data(), rows.data() + static_cast<size_t>(row[i]) * size, run, size, out.data() + i);
-        i += run;
     }
+    return own(std::move(found));
 }
 
 template <typename T>
 void bind_one(nb::module_& m) {
     m.def("all_dots", &all_dots<T>, nb::arg("a").noconvert(), nb::arg("b").noconvert(), nb::arg("out").noconvert());
-    m.def("dots_at", &dots_at<T>, nb::arg("vector").noconvert(), nb::arg("rows").noconvert(), nb::arg("at").noconvert(),
-          nb::arg("out").noconvert());
+    m.def("dots_at", &dots_at<T>, nb::arg("vector").noconvert(), nb::arg("rows").noconvert(), nb::arg("starts").noconvert(),
+          nb::arg("counts").noconvert(), nb::arg("nothing"));
 }
 
 }  // namespace

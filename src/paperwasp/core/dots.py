@@ -13,8 +13,10 @@ def all_dots(a: NDArray[Any], b: NDArray[Any], out: NDArray[Any]) -> None:
     out[:] = (a.astype(np.float64)[:, None, :] * b.astype(np.float64)[None, :, :]).sum(axis=2)
 
 
-def dots_at(vector: NDArray[Any], rows: NDArray[Any], at: NDArray[np.int64], out: NDArray[Any]) -> None:
-    """`out[i]` becomes the sum of the products of the cells of `vector` and of row `at[i]`; where that is below 0, it
-    stays as it is."""
-    there = at >= 0
-    out[there] = (vector.astype(np.float64) * rows[at[there]].astype(np.float64)).sum(axis=1)
+def dots_at(
+    vector: NDArray[Any], rows: NDArray[Any], starts: NDArray[np.int64], counts: NDArray[np.int64], nothing: float
+) -> NDArray[np.float64]:
+    """The sum of the products of the cells of `vector` and of row `starts[i]`; `nothing` where `counts[i]` is 0."""
+    found, there = np.full(len(starts), nothing), counts > 0
+    found[there] = (vector.astype(np.float64) * rows[starts[there]].astype(np.float64)).sum(axis=1)
+    return found

@@ -33,10 +33,9 @@ def dots(query: TensorBatch, documents: KeptTensors) -> TensorBatch | None:
         return None
     vector = np.ascontiguousarray(query.cells.reshape(-1), dtype)
     with np.errstate(invalid="ignore"):
-        found = np.full(len(documents.starts), (vector * 0).sum(), dtype)
-    at = documents.starts if documents.counts.all() else np.where(documents.counts > 0, documents.starts, -1)
-    _core.dots_at(vector, rows, at, found)
-    return TensorBatch.dense(NUMBER, found.astype(np.float64), documents.is_single)
+        nothing = float((vector * 0).sum())
+    found = _core.dots_at(vector, rows, documents.starts, documents.counts, nothing)
+    return TensorBatch.dense(NUMBER, found, documents.is_single)
 
 
 def max_similarity(nearest: Nearest, query: TensorBatch, documents: KeptTensors, summed: str) -> TensorBatch:
