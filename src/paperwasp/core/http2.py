@@ -9,6 +9,9 @@
 
 Nothing that the peer sends raises. An answer to a stream that is gone (`respond` gives False) is no error either.
 
+Whole requests that are alike come as one event where `batch_start` says how their paths begin (`BatchEvent`);
+`http2_respond_all` answers streams of several connections at once.
+
 Windows. A peer may send `stream_window` bytes of a body, and `connection_window` of all bodies, before they are read.
 `consume` makes room for more, after that number of bytes has been read. Bodies that fit need no such call: what a
 request still holds is given back to the window of the connection when its answer begins, or when the stream is gone.
