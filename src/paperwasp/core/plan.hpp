@@ -4,7 +4,8 @@
 //     JSON
 //
 // A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
-// (weakAnd), or next to each other; or the documents that are nearest to a vector. Other conditions only narrow the documents, as a bitmap.
+// (weakAnd), or next to each other; or the documents that are nearest to a vector; or either of both, or what is nearest with words that
+// only rank. Other conditions only narrow the documents, as a bitmap.
 // Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, by closeness, or by an expression of bm25 and closeness, and shown
 // as documents are stored. Facets may be counted among matches of words. What is not of this class, or turns out to need more when its
 // words are known, goes the general way, whose answer is the same: search/search.py is the specification.

@@ -2,8 +2,8 @@
 
     item + rank profile → NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 
-Only what a graph finds is answered by plans. The general steps (`search.nearest`,
-`operators.nearest_neighbor`) are the specification.
+Only what a graph finds is answered by plans. The general steps (`search.nearest`, `operators.nearest_neighbor`) are the
+specification.
 """
 
 from __future__ import annotations

@@ -50,12 +50,8 @@ def ranking_of(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
     if near is None and weights:
         is_sum = len(weights) <= _MOST_FIELDS and set(weights.values()) == {1.0}
         return PlanRanking(tuple([profile.bm25_fields[name] for name in weights])) if is_sum else None
-    if (
-        weights
-        or native is not None
-        or template.facets
-        or (template.join == "rank" and template.composite not in _RANKING)
-    ):
+    ranks_within = template.join == "rank" and template.composite not in _RANKING
+    if weights or native is not None or template.facets or ranks_within:
         return None
     feature = profile.first_phase.feature
     if template.composite == "near" and feature is not None and feature.name in _closeness_names(template):
