@@ -102,6 +102,12 @@ FILTERS = (
 )
 
 
+ORDERS = (
+    *(f"order by {key}{way}" for key in ("year", "number", "level") for way in ("", " desc", " asc")),
+    *("order by price", "order by name desc", "order by sizes", "order by year desc, number", "order by [relevance]"),
+)
+
+
 class General(EmbeddedMessenger):
     """Tells of each text that there is no plan for it."""
 
@@ -295,7 +301,8 @@ def query(choice: random.Random) -> dict[str, object]:
     odd = choice.choice((word(choice), f"({word(choice)}) -{word(choice)}", f'"{text(choice, 3)}"', ""))
     parts: dict[str, object] = {
         "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where "
-        + " and ".join(["userQuery()", *filters]),
+        + " and ".join(["userQuery()", *filters])
+        + ordered(choice),
         "query": choice.choice((text(choice, 5),) * 6 + (quoted(choice), quoted(choice), odd, odd)),
         "type": choice.choice(("any", "all", "phrase", "weakAnd", "weakAnd", "web")),
         "ranking": ranking,
@@ -303,6 +310,11 @@ def query(choice: random.Random) -> dict[str, object]:
         "nocache": choice.choice(("true", "false")),
     }
     return parts | {name: choice.choice(values) for name, values in MORE.items() if choice.random() < 0.08}
+
+
+def ordered(choice: random.Random) -> str:
+    """The end of a statement, which may say the order of hits."""
+    return f" {choice.choice(ORDERS)}" if choice.random() < 0.1 else ""
 
 
 def statement(choice: random.Random) -> dict[str, object]:
@@ -324,8 +336,9 @@ def statement(choice: random.Random) -> dict[str, object]:
     count = choice.choice((0, 0, 0, 1, 1, 2))
     filters = [choice.choice(FILTERS).format(choice.choice((1, 5, 30))) for _ in range(count)]
     whole = " and ".join([f"({where})" if filters and kind != "and" else where, *filters])
+    fields = choice.choice(("*", "*", "*", "title, year", "year, name"))
     parts: dict[str, object] = {
-        "yql": f"select {choice.choice(('*', '*', '*', 'title, year'))} from music where {whole}",
+        "yql": f"select {fields} from music where {whole}{ordered(choice)}",
         "ranking": ranking if choice.random() < 0.8 else choice.choice(PROFILES),
         "nocache": choice.choice(("true", "false")),
     }

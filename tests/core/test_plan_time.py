@@ -45,6 +45,7 @@ def searched() -> Searched:
     snapshot = _core.Snapshot(
         reader, live, False, DOCUMENTS, np.zeros(DOCUMENTS, np.uint8), np.zeros(12 * DOCUMENTS, np.uint8), 0, 1000
     )
+    snapshot.add_column("year", np.arange(DOCUMENTS, dtype=np.int32), None)
     for number, name in enumerate(("first", "other")):
         snapshot.add_field(name, number, 2.0 * TERMS)
     snapshot.add_column("near", np.arange(DOCUMENTS, dtype=np.int32) // 4, None)
@@ -69,13 +70,32 @@ def native(weights: tuple[float, float, float] = (1.0, 1.0, 0.0)) -> Any:
 
 
 def plan(
-    index: str, composite: str, native: Any = None, fields: tuple[str, ...] = ("first",), counted: tuple[str, ...] = ()
+    index: str,
+    composite: str,
+    native: Any = None,
+    fields: tuple[str, ...] = ("first",),
+    counted: tuple[str, ...] = (),
+    order: tuple[str, bool] | None = None,
 ) -> _core.Plan:
     facets = [("{", [(name, -1, 20, 10, "[", "", ["n:"]) for name in counted])] if counted else []
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
     return _core.Plan(
-        [index], f"{index} in phrases", composite, 100, ranked, native, None, False, None, form, TERMS, 64, facets, 100
+        [index],
+        f"{index} in phrases",
+        composite,
+        100,
+        ranked,
+        native,
+        None,
+        False,
+        None,
+        order,
+        form,
+        TERMS,
+        64,
+        facets,
+        100,
     )
 
 
@@ -93,6 +113,7 @@ PLANS: Mapping[str, tuple[_core.Plan, str, int]] = {
     "nativeRank of a phrase": (plan("first", "phrase", native()), "w3 w4 w5", 10),
     "nativeRank of words of several parts": (plan("pieces", "or", native()), "w1 w4 w7", 10),
     "nativeFieldMatch": (plan("first", "or", native((1.0, 0.0, 0.0))), WORDS, 10),
+    "in the order of an attribute": (plan("first", "or", order=("year", True)), WORDS, 10),
     "nativeRank of as many as are wanted": (plan("first", "or", native()), WORDS, DOCUMENTS),
 }
 """Plans with a text, and how many hits are wanted."""
@@ -140,4 +161,4 @@ def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     facet = ("near", -1, 0, 10, "[", "", list[str]())
     with pytest.raises(ValueError, match="one group"):
         fields = [("first", 1.2, 0.75, 0.0)]
-        _core.Plan(["first"], "", "or", 100, fields, None, None, False, None, form, 9, 64, [("{", [facet])], 9)
+        _core.Plan(["first"], "", "or", 100, fields, None, None, False, None, None, form, 9, 64, [("{", [facet])], 9)

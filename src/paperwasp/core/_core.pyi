@@ -348,6 +348,7 @@ class Plan:
         near: tuple[str, int, str, float] | None,
         near_alone_matches: bool,
         expression: tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], _F64, int, int] | None,
+        order: tuple[str, bool] | None,
         form: PageForm | None,
         most_words: int,
         most_characters: int,

@@ -95,7 +95,7 @@ PlanRun::Taken PlanRun::take_terms(const std::vector<TextTerm>& terms, std::vect
     if (!unknown.empty() || !has_fields() || !take_columns()) return Taken::UNKNOWN;
     all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : !words_.empty() && words_[0]->parts.size() > 1;
     if (plan_.composite == Plan::Composite::NEAR && !plan_.expression) return Taken::READY;
-    const bool is_ready = plan_.expression ? add_expression() : plan_.native ? add_native() : add_terms();
+    const bool is_ready = plan_.order ? add_order() : plan_.expression ? add_expression() : plan_.native ? add_native() : add_terms();
     if (is_ready) expected_ns_ += expected_facets_ns();
     return is_ready ? Taken::READY : Taken::GENERAL_WAY;
 }
@@ -148,6 +148,7 @@ std::shared_ptr<const Word> PlanRun::phrase_of(const TextTerm& term, std::vector
 
 bool PlanRun::has_fields() const {
     const auto is_known = [this](const std::string& name) { return snapshot_.field(name).has_value(); };
+    if (plan_.order) return snapshot_.column(plan_.order->field) != nullptr;
     if (plan_.native) return std::all_of(plan_.native->names.begin(), plan_.native->names.end(), is_known);
     return std::all_of(plan_.fields.begin(), plan_.fields.end(), [this](const PlanField& field) {
         const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
@@ -191,6 +192,13 @@ bool PlanRun::add_native() {
         expected_ns_ += NATIVE_STEPS * reader.frequency(native_->fields[list.field].index, list.term);
     expected_ns_ += static_cast<uint64_t>(HIT_STEPS) * hits_;
     add_children();
+    return true;
+}
+
+// Only looks for what matches: the order is that of an attribute.
+bool PlanRun::add_order() {
+    add_children();
+    expected_ns_ += steps_of_order(*snapshot_.column(plan_.order->field)) + static_cast<uint64_t>(HIT_STEPS) * hits_;
     return true;
 }
 
@@ -293,7 +301,8 @@ uint64_t PlanRun::find_matches(PlanFinds& finds, uint64_t* selected) const {
         }
     }
     Clock clock;
-    const bool skips = plan_.composite == Plan::Composite::WEAK && !all_ && children.size() > 1 && plan_.target_hits < snapshot_.documents;
+    const bool skips =
+        plan_.composite == Plan::Composite::WEAK && !plan_.order && !all_ && children.size() > 1 && plan_.target_hits < snapshot_.documents;
     const uint32_t target = skips ? std::min(plan_.target_hits, reader.limit() + 1) : reader.limit() + 1;
     const int64_t least = all_ ? static_cast<int64_t>(children.size()) : 1;
     return find_weakly(reader, children, accepted().data(), accepted().size(), target, least, selected, clock);
@@ -381,13 +390,25 @@ void PlanRun::keep_best(std::vector<Scored>& hits) const {
     hits.erase(end, hits.end());
 }
 
+// The first in the order of an attribute, as `search.rank.rank` finds them where nothing is ranked. Always true.
+bool PlanRun::find_ordered_hits(PlanFinds& finds, std::vector<Scored>& hits) {
+    std::vector<uint64_t> matches(accepted().size(), 0);
+    total_ = find_matches(finds, matches.data());
+    const SnapshotColumn& column = *snapshot_.column(plan_.order->field);
+    const size_t wanted = size_t{offset_} + hits_;
+    for (const uint32_t lid : first_in_order(column, plan_.order->descending, matches.data(), matches.size(), wanted))
+        hits.push_back({0.0, lid});
+    return true;
+}
+
 void PlanRun::search() {
     std::vector<Scored> hits;
     PlanFinds finds(snapshot_);
-    const bool is_done = plan_.expression ? find_expressed_hits(finds, hits)
-                         : near_          ? find_near_hits(hits)
-                         : native_        ? find_native_hits(finds, hits)
-                                          : find_best_hits(finds, hits);
+    const bool is_done = plan_.order        ? find_ordered_hits(finds, hits)
+                         : plan_.expression ? find_expressed_hits(finds, hits)
+                         : near_            ? find_near_hits(hits)
+                         : native_          ? find_native_hits(finds, hits)
+                                            : find_best_hits(finds, hits);
     if (!is_done) return;
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);

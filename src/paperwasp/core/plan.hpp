@@ -28,6 +28,7 @@
 #include "plan_facets.hpp"
 #include "plan_finds.hpp"
 #include "plan_native.hpp"
+#include "plan_order.hpp"
 #include "plan_rank.hpp"
 #include "plan_text.hpp"
 #include "snapshot.hpp"
@@ -55,6 +56,7 @@ struct Plan {
     std::optional<NearForm> near;              // of NEAR, which has no words, or beside words
     bool near_alone_matches = false;           // whether words beside it only rank; else they match as well
     std::optional<PlanExpression> expression;  // in place of all these
+    std::optional<OrderForm> order;            // in place of ranking: all hits have relevance 0
     size_t most_words = 0;
     size_t most_characters = 0;     // of a word
     std::optional<PageForm> form;   // nothing: all hits are left
@@ -136,6 +138,7 @@ class PlanRun {
     std::shared_ptr<const Word> phrase_of(const TextTerm& term, std::vector<UnknownWord>& unknown) const;
     void add_children();
     bool add_native();
+    bool add_order();
     bool add_terms();
     void add_ranked(const Word& word, const PlanField& field, uint32_t number, double average_length);
     void add_unranked(const Word& word);
@@ -150,6 +153,7 @@ class PlanRun {
     bool find_best_hits(PlanFinds& finds, std::vector<Scored>& hits);
     bool find_native_hits(PlanFinds& finds, std::vector<Scored>& hits);
     bool find_near_hits(std::vector<Scored>& hits);
+    bool find_ordered_hits(PlanFinds& finds, std::vector<Scored>& hits);
     bool find_groups(PlanFinds& finds, const std::vector<Scored>& hits);
     std::vector<const NativeFound*> native_found(PlanFinds& finds, std::vector<NativeFound>& given);
     bool add_expression();

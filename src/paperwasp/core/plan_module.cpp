@@ -116,13 +116,17 @@ PlanExpression expression_of(const ExpressionTuple& given, const Plan& plan) {
     return expression;
 }
 
+using OrderTuple = std::pair<std::string, bool>;  // field, whether the greatest comes first
+
 void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_index, const std::string& composite, uint32_t target_hits,
                const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
-               bool near_alone_matches, const std::optional<ExpressionTuple>& expression, const std::optional<PageForm>& form,
-               size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets, size_t most_groups) {
+               bool near_alone_matches, const std::optional<ExpressionTuple>& expression, const std::optional<OrderTuple>& order,
+               const std::optional<PageForm>& form, size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets,
+               size_t most_groups) {
     if (indexes.empty() != (composite == "near")) throw nb::value_error("words have an index");
     if (indexes.empty() && !near) throw nb::value_error("neither words nor a vector");
     if (near && !indexes.empty() && !expression) throw nb::value_error("words beside a vector are ranked by an expression");
+    if (order && (near || !facets.empty())) throw nb::value_error("words alone are found in the order of an attribute");
     if ((near || expression) && !facets.empty()) throw nb::value_error("facets are of words that are ranked otherwise");
     new (self) Plan();
     self->indexes = std::move(indexes);
@@ -132,6 +136,7 @@ void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_
     if (native) self->native = native_of(*native);
     if (near) self->near = near_of(*near);
     self->near_alone_matches = near_alone_matches;
+    if (order) self->order = OrderForm{order->first, order->second};
     for (const auto& [name, k1, b, average_length] : fields) {
         if (!(k1 >= 0) || !(b >= 0 && b <= 1)) throw nb::value_error("k1 must not be negative, and b be from 0 to 1");
         self->fields.push_back({name, k1, b, average_length});
@@ -217,8 +222,8 @@ void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("phrase_index"), nb::arg("composite"), nb::arg("target_hits"),
              nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("near_alone_matches"),
-             nb::arg("expression").none(), nb::arg("form").none(), nb::arg("most_words"), nb::arg("most_characters"), nb::arg("facets"),
-             nb::arg("most_groups"))
+             nb::arg("expression").none(), nb::arg("order").none(), nb::arg("form").none(), nb::arg("most_words"),
+             nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

@@ -56,7 +56,7 @@ class CompiledPlan(NamedTuple):
     native: NativeFeature | None
     """What ranks in place of BM25."""
     counted: tuple[str, ...]
-    """The attributes whose values are counted."""
+    """The attributes whose values are counted, and that hits are in the order of."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
     step: PageStep
@@ -85,7 +85,9 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
     if template.words and not words:
         return None
     indexes = [] if template.composite == "near" else [index for index, _ in words] or [template.index]
-    counted = tuple(dict.fromkeys([found.attribute for root in template.facets for found in root.lists]))
+    counted = [found.attribute for root in template.facets for found in root.lists]
+    if ranking.order is not None:
+        counted.append(ranking.order[0])
     columns = bound.setting.space.columns
     if not all(name in columns and plain_column(columns[name]) for name in counted):
         return None
@@ -99,7 +101,7 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
         filters,
         ranking.names,
         ranking.native,
-        counted,
+        tuple(dict.fromkeys(counted)),
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
         step,
         bound.setting.space.tuning,
@@ -133,7 +135,7 @@ def _is_plain(query: Query, template: TextTemplate) -> bool:
     has_inputs = rank.inputs and template.near is None
     asks_for_more = has_inputs or rank.properties or rank.features or rank.override or rank.expressions
     groups_more = query.groupings and not template.facets
-    shows_more = rank.global_hits or rank.global_page or groups_more or order.keys or order.after
+    shows_more = rank.global_hits or rank.global_page or groups_more or order.after
     notes_more = observe.trace_level or observe.explain_level or observe.profiling
     matches_more = query.match.streaming or query.match.gram_match != ALL
     return not (asks_for_more or shows_more or notes_more or matches_more)
@@ -142,7 +144,7 @@ def _is_plain(query: Query, template: TextTemplate) -> bool:
 def _is_of_one_phase(bound: BoundQuery) -> bool:
     profile, space = bound.profile, bound.setting.space
     phases = profile.second_phase or profile.global_phase or profile.rank_score_drop_limit is not None
-    narrows = bound.limiter is not None or bound.diversifier is not None or bound.levels or bound.is_late
+    narrows = bound.limiter is not None or bound.diversifier is not None or bound.is_late
     notes = bound.observer.is_tracing or bound.observer.wants(ON_MATCH, ON_FIRST_PHASE, ON_SUMMARY)
     return not (phases or narrows or notes or is_tuned_otherwise(space.tuning))
 
@@ -164,6 +166,7 @@ def _plan(
         near=near,
         near_alone_matches=template.join == "rank",
         expression=ranking.expression,
+        order=ranking.order,
         form=step.form if step.attributes is None else None,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
         most_characters=limits.QUERY_TERM_CHARACTERS,

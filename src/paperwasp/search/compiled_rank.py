@@ -1,7 +1,8 @@
 """What hits are ranked by in compiled plans (`search.compiled`): as the general steps would rank them (`search.rank`).
 
 These are a sum of bm25 features of weight 1, nativeRank or a part of it, how near hits are to the query's vector, and
-expressions of bm25 and closeness (`core/plan_rank.hpp`), for which all matches are scored.
+expressions of bm25 and closeness (`core/plan_rank.hpp`), for which all matches are scored. Hits in the order of an
+attribute of whole numbers are not ranked at all (`core/plan_order.hpp`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from paperwasp.ranking.program import Bm25Field, Feature
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.text_query import TextTemplate
 
+OrderForm = tuple[str, bool]
+"""An attribute, and whether its greatest value comes first."""
 Expression = tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], NDArray[np.float64], int, int]
 """Kind, field and value of each feature; code, constants, temporaries and result of the program."""
 _RANKING: Final = ("or", "and")
@@ -33,6 +36,8 @@ class PlanRanking(NamedTuple):
     fields: tuple[Bm25Field, ...] = ()
     native: NativeFeature | None = None
     expression: Expression | None = None
+    order: OrderForm | None = None
+    """That of hits which are not ranked."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,6 +48,9 @@ class PlanRanking(NamedTuple):
 def ranking_of(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
     """What the hits of a template are ranked by; None: plans do not know it."""
     profile, near = bound.profile, template.near
+    if bound.levels:
+        order = _order_of(bound)
+        return None if order is None or near or template.facets else PlanRanking(order=order)
     weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
     native = _native_of(profile)
     if near is None and native is not None:
@@ -57,6 +65,15 @@ def ranking_of(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
     if template.composite == "near" and feature is not None and feature.name in _closeness_names(template):
         return PlanRanking()
     return _expressed(template, bound)
+
+
+def _order_of(bound: BoundQuery) -> OrderForm | None:
+    """The order of hits, if it is that of the whole numbers of one attribute."""
+    if len(bound.levels) != 1:
+        return None
+    (level,) = bound.levels
+    numbers = level.numbers
+    return None if numbers is None or numbers.values.dtype.kind != "i" else (level.field, level.order.descending)
 
 
 def _native_of(profile: CompiledProfile) -> NativeFeature | None:

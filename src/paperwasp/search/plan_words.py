@@ -51,8 +51,8 @@ def known_snapshot(view: View, known: KnownWords) -> _core.Snapshot:
 def describe(
     compiled: CompiledPlan, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, bool, str]]
 ) -> bool:
-    """Says to a snapshot what words are, which fields are ranked by, and which columns are counted. `words`: the number
-    of the index, whether it stands between others, and the word. False: it cannot be said."""
+    """Says to a snapshot what words are, by which fields hits are ranked, and which columns are read. `words`: the
+    number of the index, whether it stands between others, and the word. False: it cannot be said."""
     template = compiled.template
     space = replace(known.space, language=template.query.match.language, known_words=known)
     try:
