@@ -17,6 +17,6 @@ struct Hex {
         }
     }
 };
-inline constexpr Hex HEX;
+constexpr Hex HEX;
 
 }  // namespace paperwasp
