@@ -16,13 +16,14 @@
 namespace paperwasp {
 namespace {
 
-constexpr size_t LEAST_SPAN = 1024;                         // of values that are always counted in a table of all between them
-constexpr size_t SPAN_OF_MATCH = 4;                         // such values for each match, at most
-constexpr size_t FIRST_SCORED = 64, MOST_SCORED = 1 << 13;  // matches at once
-constexpr size_t DENSE_SHARE = 2;
+// Values are counted in a table of all between the least and the greatest, if these are not more than LEAST_SPAN, or than SPAN_OF_MATCH for
+// each match.
+constexpr size_t LEAST_SPAN = 1024, SPAN_OF_MATCH = 4;
+// Matches are scored in runs that grow, since the first may show that no other matters. If one in DENSE_SHARE is asked for, all are scored.
+constexpr size_t FIRST_SCORED = 64, MOST_SCORED = 1 << 13, DENSE_SHARE = 2;
+constexpr size_t BLOCK_ROWS = 4096;  // between two looks at the clock
 constexpr uint32_t NOT_SCORED = std::numeric_limits<uint32_t>::max();
 constexpr double NO_SCORE = -std::numeric_limits<double>::infinity();
-constexpr size_t BLOCK_ROWS = 4096;  // between two looks at the clock
 
 // The number of each match's value, and the value of each number.
 struct Numbered {
@@ -64,6 +65,7 @@ bool number_values(const In<Value>& column, const std::vector<uint32_t>& lids, C
     return true;
 }
 
+// Counts the values of one list, and finds its first groups.
 class FacetSearch {
   public:
     FacetSearch(const FacetList& list, Matches& matches, Clock& clock) : list_(list), matches_(matches), clock_(clock) {}
@@ -122,9 +124,10 @@ class FacetSearch {
         const size_t end = numbered_.numbers.size();
         size_t row = 0;
         for (size_t most = FIRST_SCORED; open > 0 && row < end; most = std::min(2 * most, MOST_SCORED)) {
-            rows.resize(most + 1);  // which row is taken is hard to foresee: each is written, and the place moves on behind those that are
             const size_t from = row;
             size_t taken = 0;
+            rows.resize(most +
+                        1);  // without a branch, which would be hard to foresee: each row is written, those not taken are written over
             for (; row < end && taken < most; ++row) {
                 rows[taken] = static_cast<uint32_t>(row);
                 taken += group_of[numbered_.numbers[row]] != NOT_SCORED;

@@ -30,7 +30,7 @@ namespace {
 constexpr uint32_t WORDS = 64;           // of a window
 constexpr uint32_t WINDOW = 64 * WORDS;  // documents
 constexpr size_t ADJUST_HITS = 4;        // Vespa: DEFAULT_PARALLEL_WAND_SCORES_ADJUST_FREQUENCY
-constexpr uint64_t DECODED_SHARE = 8;    // of so many documents one posting may be decoded where windows would pass over most
+constexpr uint64_t DECODED_SHARE = 8;    // where one posting in so many documents is decoded, windows that nothing is in save nothing
 constexpr uint64_t LOOK_UP_SHARE = 16;   // looking up a candidate costs as much as decoding so many postings
 
 struct Span {
