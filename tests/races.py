@@ -1,4 +1,5 @@
-"""A mixed load for ThreadSanitizer (tests/races.sh): texts on threads of the core beside feeding, for some seconds.
+"""A mixed load for ThreadSanitizer (tests/races.sh): texts on threads of the core beside feeding, for some seconds;
+most over HTTP, where the core writes answers to sockets while nothing is fed for a moment.
 
 Fails where nothing was asked or fed, or where texts never ran beside each other.
 """
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 
+from tests.container.routed_port import RoutedPort, get
 from tests.container.search_nodes import remove, update
 from tests.container.text_peers import at_once, document, peers, text
 
@@ -28,9 +30,13 @@ def main() -> None:
         found.compiled.apply(*(document(choice, number) for number in range(300)))
         found.fill_rows()
 
+        may_feed = threading.Event()
+        may_feed.set()
+
         def feed() -> None:
             nonlocal fed
             while time.monotonic() < end:
+                may_feed.wait()
                 number = fed_choice.randrange(600)
                 operation = fed_choice.choice((document(fed_choice, number), update(number, year=3), remove(number)))
                 found.compiled.apply(operation)
@@ -38,16 +44,32 @@ def main() -> None:
                 if fed % 50 == 0:
                     found.fill_rows()
 
+        loop, port = found.compiled._loop, RoutedPort(found)
+        loop.run_until_complete(_start(port))
         feeder = threading.Thread(target=feed)
         feeder.start()
         while time.monotonic() < end:
             queries = [_query(choice) for _ in range(16)]
             answers = at_once(found, queries)
             assert all(answer.status == 200 for answer in answers), [answer.body for answer in answers]
-            asked += len(answers)
+            alike = _query(choice)
+            requests = [get(**alike | {"query": text(choice, 4), "timeout": "60s"}) for _ in range(16)]
+            may_feed.clear()
+            heads = [head for head, _ in loop.run_until_complete(port.ask(requests * 3, 8))]
+            may_feed.set()
+            assert all(head.startswith(b"HTTP/1.1 200 ") for head in heads), heads
+            asked += len(answers) + len(heads)
         feeder.join()
-        assert asked and fed and found.answered and found.service._runs.uses_threads
-        sys.stdout.write(f"{asked} queries, {found.answered} of them by plans, beside {fed} operations\n")
+        loop.run_until_complete(port.server.stop())
+        assert asked and fed and found.answered and port.sent and found.service._runs.uses_threads
+        by_core = len(port.sent)
+        sys.stdout.write(
+            f"{asked} queries, {found.answered} of them by plans, {by_core} of the core, beside {fed} operations\n"
+        )
+
+
+async def _start(port: RoutedPort) -> None:
+    port.server.start()
 
 
 def _query(choice: random.Random) -> dict[str, str]:

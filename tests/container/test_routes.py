@@ -80,7 +80,7 @@ def test_random_texts_have_the_general_answers(shared: Peers) -> None:
 
 def test_what_only_looks_like_a_text_has_the_general_answers(shared: Peers) -> None:
     choice = random.Random(SEED)
-    asked = [query(choice) for _ in range(150)]
+    asked = [query(choice) | {"timeout": "60s"} for _ in range(150)]
     bodies = [wanted(shared, **each) for each in asked]
 
     async def ask(port: RoutedPort) -> None:
@@ -244,8 +244,23 @@ def test_what_waits_is_given_back_when_its_time_is_over(shared: Peers) -> None:
     assert pool.take() == []
 
 
+def test_the_time_of_an_answer_begins_when_its_request_comes(shared: Peers) -> None:
+    """However long it waits for a thread: the last of many has all that came before in its time."""
+
+    async def ask(port: RoutedPort) -> None:
+        await port.ask([get(**FIXED, query="the of")] * 3)
+        before, began_ns = len(port.sent), time.monotonic_ns()
+        await port.ask([get(**FIXED, query="the of")] * 40, 8)
+        ended_ns = time.monotonic_ns()
+        for sent in port.sent[before:]:
+            routed = sent.routed
+            assert began_ns <= routed.begun_ns <= routed.begun_ns + routed.elapsed_ns <= ended_ns
+
+    assert run(shared, ask).sent
+
+
 def test_more_than_may_wait_goes_the_general_way(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whose queue is bounded too, and says so: see `test_overload` there."""
+    """Whose queue is bounded too: `test_text_failures.py`."""
     body = wanted(shared, **FIXED, query="the of")
     monkeypatch.setattr(limits, "QUERY_QUEUE_LENGTH", 0)
     _core.forget_routes()

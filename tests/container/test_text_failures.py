@@ -170,3 +170,19 @@ def test_threads_come_to_all_that_waits(
         assert [answer.body for answer in at_once(shared, asked)] == wanted
         assert shared.answered == before + len(asked)
     shared.service.resize(limits.QUERY_THREADS)
+
+
+def test_what_the_queues_have_no_room_for_is_refused(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of plans alone: one that takes long and finds no place goes to the queue of all queries, which is as bounded."""
+    asked = FIXED | {"query": "the of a"}
+    shared.compare(**asked)
+    answered, pool = shared.answered, shared.service._pool
+    monkeypatch.setattr(limits, "INLINE_QUERY_NS", -1)
+    monkeypatch.setattr(limits, "QUERY_QUEUE_LENGTH", 0)
+    monkeypatch.setattr(pool, "_queue_length", 0)
+    refused = shared.compiled.answer(**asked)
+    assert (refused.status, shared.answered) == (429, answered)
+    assert "queries are waiting already" in orjson.loads(refused.body)["root"]["errors"][0]["message"]
+    monkeypatch.undo()
+    shared.compare(**asked)
+    assert shared.answered > answered

@@ -82,7 +82,8 @@ bool RoutedText::prepare_run() {
     if (route_.accept) run_->look_within(*route_.accept, route_.attribute);
     std::vector<UnknownWord> unknown;
     if (run_->take_terms(terms, unknown) != PlanRun::Taken::READY) return false;
-    return !route_.keeps_long || run_->expected_ns() <= route_.pool->long_ns();
+    takes_long_ = route_.keeps_long && run_->expected_ns() > route_.pool->long_ns();
+    return !takes_long_;
 }
 
 void RoutedText::run() noexcept {
@@ -120,6 +121,7 @@ void bind_text_route(nb::module_& m) {
         .def_ro("is_worth_help", &RoutedText::is_worth_help, "Whether so much waits for the threads that it is worth helping them.")
         .def_prop_ro("is_sent", &RoutedText::is_sent, "Whether the answer was written; if not, it is to be found otherwise.")
         .def_prop_ro("has_run", &RoutedText::has_run)
+        .def_prop_ro("takes_long", &RoutedText::takes_long, "Whether it was left because it takes long: its answer may be kept.")
         .def_prop_ro(
             "unsent", [](const RoutedText& self) { return nb::bytes(self.unsent().data(), self.unsent().size()); },
             "What the system did not take of the answer.")

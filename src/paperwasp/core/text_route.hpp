@@ -57,6 +57,8 @@ class RoutedText : public PoolWork {
     bool is_sent() const { return is_sent_; }
     // Whether the plan has run: with or without an answer.
     bool has_run() const { return has_run_; }
+    // Whether it was left because it takes long: its answer may be kept.
+    bool takes_long() const { return takes_long_; }
     // Of an answer that was written: what the system did not take, and the size of its body and of all of it.
     const std::string& unsent() const { return unsent_; }
     size_t body_bytes() const { return run_->answer().size(); }
@@ -89,7 +91,7 @@ class RoutedText : public PoolWork {
     const int64_t begun_ns_;
     int64_t ended_ns_ = 0;
     std::unique_ptr<PlanRun> run_;
-    bool has_run_ = false, is_sent_ = false;
+    bool has_run_ = false, takes_long_ = false, is_sent_ = false;
     std::string unsent_;
     size_t sent_bytes_ = 0;
 };

@@ -76,7 +76,7 @@ class RouteAnswers:
         generally = self.generally(request, began_ns)
         run = routed.take_run() if routed.has_run else None
         if run is None:
-            if known.reads_cache and self.cache.may_have(known.key(values), self.config):
+            if routed.takes_long and known.reads_cache and self.cache.may_have(known.key(values), self.config):
                 return generally()
             return self.texts.begin(known, values, began_ns, self.config, generally, counts=True)
         assert self.routed is not None
