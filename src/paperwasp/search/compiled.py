@@ -84,6 +84,8 @@ class CompiledQueries:
         compiled = self._compiled(view, query.template, "")
         if compiled is None or compiled.words or compiled.counted or compiled.template.near is not None:
             return None
+        if compiled.step.attributes is not None:  # no hit would be written by the core
+            return None
         known = known_words(view, compiled.document_type)
         found = accepted_documents(compiled, known, query)
         if found is None:
