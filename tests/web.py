@@ -14,13 +14,14 @@ import httpx
 _PATIENCE: Final = "30s"
 
 
-def _give_time(request: httpx.Request) -> None:
+def give_time(request: httpx.Request) -> None:
+    """Gives a search the time that a slow machine needs: a hook of clients."""
     if request.method == "GET" and request.url.path == "/search/" and "timeout" not in request.url.params:
         request.url = request.url.copy_add_param("timeout", _PATIENCE)
 
 
 CLIENT: Final = httpx.Client(
-    timeout=30, limits=httpx.Limits(max_keepalive_connections=0), event_hooks={"request": [_give_time]}
+    timeout=30, limits=httpx.Limits(max_keepalive_connections=0), event_hooks={"request": [give_time]}
 )
 
 get = CLIENT.get

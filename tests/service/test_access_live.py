@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from paperwasp.access.keys import KeyFolder
 from paperwasp.cli import app
 from paperwasp.http.tls_files import PemFile, TlsSettings
+from tests import web
 from tests.http.certificates import Authority, Owner
 from tests.http.http_servers import BOTH
 from tests.service.in_process import HOST, ZIP, Deployed, active, deployed_service
@@ -62,7 +63,15 @@ def client(
 ) -> httpx.Client:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     base = url or service.url
-    return httpx.Client(base_url=base, headers=headers, http1=not http2, http2=http2, verify=tls or True, timeout=30)
+    return httpx.Client(
+        base_url=base,
+        headers=headers,
+        http1=not http2,
+        http2=http2,
+        verify=tls or True,
+        timeout=30,
+        event_hooks={"request": [web.give_time]},
+    )
 
 
 def statuses(http: httpx.Client) -> dict[str, int]:

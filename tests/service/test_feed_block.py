@@ -41,7 +41,10 @@ def metrics(service: Deployed) -> dict[str, float]:
 
 
 def test_a_small_limit_blocks_what_grows(tmp_path: Path) -> None:
-    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+    with (
+        deployed_service(tmp_path / "data") as service,
+        httpx.Client(base_url=service.url, event_hooks={"request": [web.give_time]}) as client,
+    ):
         active(service.deploy(FILES))
         assert client.post(PATH, json=TITLE).status_code == 200
         assert metrics(service)["content.proton.resource_usage.feeding_blocked"] == 0
@@ -68,7 +71,10 @@ def test_a_small_limit_blocks_what_grows(tmp_path: Path) -> None:
 def test_operations_larger_than_the_content_cluster_takes_are_refused(tmp_path: Path) -> None:
     """Vespa: its distributor refuses them before anything is written (pull request 33609)."""
     large = "x" * 1000
-    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+    with (
+        deployed_service(tmp_path / "data") as service,
+        httpx.Client(base_url=service.url, event_hooks={"request": [web.give_time]}) as client,
+    ):
         active(service.deploy(tuned("<max-document-size>1kB</max-document-size>")))
         assert client.post(PATH, json=TITLE).status_code == 200
         for method, body in (("POST", {"title": large}), ("PUT", {"title": {"assign": large}})):
@@ -102,7 +108,10 @@ def test_feeding_goes_on_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             assert measured.acquire(timeout=30)
 
     monkeypatch.setattr(SystemProbe, "__call__", probe)
-    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+    with (
+        deployed_service(tmp_path / "data") as service,
+        httpx.Client(base_url=service.url, event_hooks={"request": [web.give_time]}) as client,
+    ):
         active(service.deploy(FILES))
         for _ in range(2):
             assert client.post(PATH, json=TITLE).status_code == 200
@@ -127,7 +136,10 @@ def test_a_store_that_fails_is_told_of_and_goes_on_by_itself(tmp_path: Path, mon
     def fail(store: DocumentStore, writes: StoreWrites) -> None:
         raise NoSpace("no space left for the document store")
 
-    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+    with (
+        deployed_service(tmp_path / "data") as service,
+        httpx.Client(base_url=service.url, event_hooks={"request": [web.give_time]}) as client,
+    ):
         active(service.deploy(FILES))
         assert client.post(PATH, json=TITLE).status_code == 200
         assert health(client) == {"code": "up"}
@@ -159,7 +171,10 @@ def test_expired_documents_go_by_themselves(tmp_path: Path) -> None:
     )
     plain = '<documents><document type="music" mode="index"/></documents>'
     collected = {**FILES, "services.xml": SERVICES.replace(plain, documents)}
-    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+    with (
+        deployed_service(tmp_path / "data") as service,
+        httpx.Client(base_url=service.url, event_hooks={"request": [web.give_time]}) as client,
+    ):
         active(service.deploy(FILES))
         for year in range(1950, 1970):
             path = f"/document/v1/ns/music/docid/{year}"
@@ -191,7 +206,10 @@ def test_documents_go_with_what_their_parent_says(tmp_path: Path) -> None:
         "schemas/parent.sd": f"schema parent {{ document parent {{ field a type int {attribute} }} }}",
         "schemas/child.sd": f"schema child {{ document child {{ {child} }}",
     }
-    with deployed_service(tmp_path / "data") as service, httpx.Client(base_url=service.url) as client:
+    with (
+        deployed_service(tmp_path / "data") as service,
+        httpx.Client(base_url=service.url, event_hooks={"request": [web.give_time]}) as client,
+    ):
         active(service.deploy(package))
         for number in (3, 8):
             parent = {"fields": {"a": number}}

@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests import web
 from tests.service.music import write_package
 from tests.service.running import RunningService, running_service
 from tools.grafana import FILE, dashboard, written
@@ -38,7 +39,7 @@ def test_the_file_is_what_the_tool_writes() -> None:
 def _load(service: RunningService) -> None:
     """A request of each kind that a panel is about."""
     document = "/document/v1/ns/music/docid/1"
-    with httpx.Client(base_url=service.url, timeout=30) as client:
+    with httpx.Client(base_url=service.url, timeout=30, event_hooks={"request": [web.give_time]}) as client:
         assert client.post(document, json={"fields": {"title": "Blue"}}).status_code == 200
         assert client.post(document, json={"fields": {"no": 1}}).status_code == 400
         assert client.get("/search/", params={"query": "blue", "type": "all"}).status_code == 200
