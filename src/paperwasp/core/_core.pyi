@@ -413,6 +413,10 @@ class AnswerSocket:
 
 def last_lines(body_bytes: int, closes: bool, now: int) -> bytes: ...
 
+# loop_socket.cpp
+def receive_into(socket: int, buffer: memoryview | bytearray) -> int: ...
+def send(socket: int, data: bytes | bytearray | memoryview) -> int: ...
+
 # text_route.cpp
 class TextRoute:
     def __init__(

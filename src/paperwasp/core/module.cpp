@@ -62,6 +62,7 @@ void bind_snapshot(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_plan_pool(nb::module_& m);
 void bind_answer_socket(nb::module_& m);
+void bind_loop_socket(nb::module_& m);
 void bind_text_route(nb::module_& m);
 void bind_text_routes(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
@@ -138,6 +139,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_plan(m);
     paperwasp::bind_plan_pool(m);
     paperwasp::bind_answer_socket(m);
+    paperwasp::bind_loop_socket(m);
     paperwasp::bind_text_route(m);
     paperwasp::bind_text_routes(m);
     paperwasp::bind_vocabulary(m);

@@ -11,6 +11,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import Conflict, InvalidInput
+from paperwasp.http.loop_socket import LoopSocket
 
 _MOST_PORT: Final = 65_535
 _LOG: Final = logging.getLogger("paperwasp.http")
@@ -88,8 +89,7 @@ class Acceptor:
             except OSError as error:
                 self._retreat(error)
                 return
-            connection.setblocking(False)
-            self._take(connection, str(address[0]), int(address[1]))
+            self._take(LoopSocket.of(connection), str(address[0]), int(address[1]))
 
     def _retreat(self, error: OSError) -> None:
         if error.errno not in _EXHAUSTED:
