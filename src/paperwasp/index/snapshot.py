@@ -21,6 +21,8 @@ EXACT_COUNT_FREQUENCY = 4096
 """The live documents of a term are counted up to this many documents."""
 EXACT_COUNT_DEAD = 65_536
 """Dead documents that have a term are counted where there are at most this many dead ones, else estimated."""
+_POSTINGS_OF_LID: Final = 10
+"""Postings that are read in the time that it takes to look up one document among them."""
 
 LIVE_BITMAPS: Final = 16
 """Bitmaps of live documents whose statistics are kept."""
@@ -135,6 +137,8 @@ class IndexSnapshot:
             return _core.count_accepted(self.reader, number, term, live)
         gone = self._dead_lids(live)
         if len(gone) <= EXACT_COUNT_DEAD:
+            if frequency <= _POSTINGS_OF_LID * len(gone):
+                return _core.count_accepted(self.reader, number, term, live)
             return frequency - int(np.count_nonzero(self.occurrences(number, term, gone)))
         indexed = max(1, self.statistics(number)[0])
         return min(frequency, max(1, frequency * _core.bitmap_count(live, live) // indexed)) if indexed else frequency
