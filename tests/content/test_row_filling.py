@@ -107,6 +107,24 @@ def test_plain_puts_are_added_without_reading_them_again(tmp_path: Path, monkeyp
         assert node.node.reader.view().rows.noted(0, 304) == [None] * 304
 
 
+def test_plain_puts_are_shown_without_reading_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with started(tmp_path) as node:
+        apply_plain(node, *(plain(str(k), title=f'"word" {k}', year=k) for k in range(20)))
+        node.apply(put("x", "book", pages=3), update(8, year=1))
+        apply_plain(node, plain("9", title="again"), plain("y"))
+        view = node.node.reader.view()
+        lids = [lid for lid in range(view.limit) if not view.is_dead(lid)][::-1]
+        gids = view.gids_of(lids)
+        stored = view.store.multi_get(gids)
+        assert None not in stored and view.documents_of(lids, gids) == stored
+        puts = [lid for lid in lids if lid != 20]  # all but the book, which is no plain put
+        with monkeypatch.context() as patched:
+            patched.setattr(DocumentStore, "multi_get", lambda _, gids: [] if not gids else refuse())
+            assert len(view.documents_of(puts, view.gids_of(puts))) == len(puts) == 21
+        fill_rows(node.node)
+        assert view.documents_of(lids, gids) == stored and view.documents_of([], []) == []
+
+
 def test_few_bytes_of_puts_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "ROW_NOTED_BYTES", 100)
     with started(tmp_path) as node:

@@ -91,6 +91,17 @@ class View:
         gids: bytes = self.gids[lids].tobytes()
         return [gids[start : start + GID_BYTES] for start in range(0, len(gids), GID_BYTES)]
 
+    def documents_of(self, lids: Sequence[int], gids: Sequence[bytes]) -> list[StoredDocument | None]:
+        """The stored documents of some rows, which have these gids: those that were put of late are still in memory."""
+        noted = self.rows.noted_at(lids) if self.own_lids is None else []
+        if not any(noted):
+            return self.store.multi_get(gids)
+        stored = iter(self.store.multi_get([gid for gid, put in zip(gids, noted, strict=True) if put is None]))
+        return [
+            next(stored) if put is None else StoredDocument(put.id, put.timestamp_us, lid, put.body)
+            for lid, put in zip(lids, noted, strict=True)
+        ]
+
     def is_dead(self, lid: int) -> bool:
         """Whether the row is one of a document that was replaced or removed before this view: its values may be gone.
         Rows that came after the view are not."""

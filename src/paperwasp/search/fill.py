@@ -39,7 +39,7 @@ def hits_of(
     lids = ranked.lids[numbers].tolist()
     gids = view.gids_of(lids)
     writer = forms.writer(query, space, ElementsOfHits(ranked, numbers))
-    documents = view.store.multi_get(gids) if writer.form.needs_document else [None] * len(gids)
+    documents = view.documents_of(lids, gids) if writer.form.needs_document else [None] * len(gids)
     matched, summarized, listed = _features(query, ranked, numbers, writer.form.omits_features)
     if ranked.bound.profile.summary_features and not writer.form.omits_features:
         ranked.bound.observer.reach(ON_SUMMARY, [ranked.lids[numbers]])

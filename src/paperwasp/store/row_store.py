@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import mmap
 import struct
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -120,6 +121,20 @@ class RowStore:
                 start, stop = max(first, base), min(end, base + len(puts))
                 if start < stop:
                     found[start - first : stop - first] = puts[start - base : stop - base]
+        return found
+
+    def noted_at(self, rows: Sequence[int]) -> list[PlainChange | None]:
+        """The puts of rows in any order; None where there is none that is noted."""
+        with self._noting:
+            runs = list(self._noted) if self._noted and max(rows, default=-1) >= self._noted[0][0] else []
+        if not runs:
+            return [None] * len(rows)
+        firsts = [first for first, _ in runs]
+        found: list[PlainChange | None] = []
+        for row in rows:
+            number = bisect_right(firsts, row) - 1
+            place = row - firsts[number]
+            found.append(runs[number][1][place] if number >= 0 and place < len(runs[number][1]) else None)
         return found
 
     def _forget_first(self) -> None:
