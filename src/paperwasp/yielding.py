@@ -16,7 +16,8 @@ from typing import Final
 
 from paperwasp import limits
 
-SWITCH_SECONDS: Final = 0.0005
+SWITCH_SECONDS: Final = 0.001
+"""Shorter, and a thread that computes gets ahead of the event loop, which is asked for the lock more often."""
 _NO_FULL_COLLECTION: Final = 1 << 30
 """Collections of the middle generation until a full one: more than there will be."""
 

@@ -27,7 +27,7 @@ from paperwasp.document.ids import partition_of
 from paperwasp.env import Environment
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.monitoring.numbers import Numbers
-from paperwasp.yielding import yielding_if_large
+from paperwasp.yielding import switching_soon, yielding_if_large
 
 _LOGGER: Final = logging.getLogger(__name__)
 
@@ -116,7 +116,7 @@ class Writer:
         size_bytes = sum(size_bytes for _, _, size_bytes in batch)
         largest_bytes = max((each for _, _, each in batch), default=0)
         is_large = largest_bytes >= limits.STORE_BLOB_BYTES and is_worth(largest_bytes)
-        with yielding_if_large(size_bytes), outside_arenas(is_large):
+        with switching_soon, yielding_if_large(size_bytes), outside_arenas(is_large):
             waiting = self._encoder.encode(batch)
             replies = [reply for _, reply in waiting]
             entries = [entry for entry, _ in waiting]
