@@ -74,7 +74,8 @@ def test_random_texts_have_the_general_answers(shared: Peers) -> None:
         assert len(heads) == 1, heads
 
     port = run(shared, ask)
-    assert len(port.sent) > ASKED // 3  # of twice as many: of some templates none, of others those of letters of ASCII
+    # Of twice as many: of some templates none, of others those of letters of ASCII.
+    assert len(port.sent) > ASKED // 10
     assert all(sent.answers.shown.status == 200 and sent.routed.elapsed_ns > 0 for sent in port.sent)
 
 
