@@ -104,7 +104,7 @@ def test_plain_puts_are_added_without_reading_them_again(tmp_path: Path, monkeyp
             fill_rows(node.node)
         assert sum(read) == 2  # the others were no plain puts
         assert check_rows(node.node.reader.view(), whole=True) == 300
-        assert node.node.reader.view().rows.noted(0, 304) == [None] * 304
+        assert node.node.reader.view().rows.noted(range(304)) == [None] * 304
 
 
 def test_plain_puts_are_shown_without_reading_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def test_few_bytes_of_puts_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with started(tmp_path) as node:
         for name in "abcdef":
             apply_plain(node, plain(name, title="t" * 20))
-        noted = [put is not None for put in node.node.reader.view().rows.noted(0, 7)]
+        noted = [put is not None for put in node.node.reader.view().rows.noted(range(7))]
         assert noted == [False, False, False, True, True, True, False]
         fill_rows(node.node)
         assert check_rows(node.node.reader.view(), whole=True) == 6

@@ -79,7 +79,7 @@ def _documents_of(view: View, lids: NDArray[np.uint32]) -> list[_Document]:
     numbers = [view.type_numbers[name] for name in view.schemas if view.modes.get(name, INDEX_MODE) == INDEX_MODE]
     is_wanted = is_live & np.isin(view.document_types[lids], numbers) & (view.changed[lids] == 0)
     first = int(lids[0])
-    documents: list[_Document] = [*view.rows.noted(first, first + len(lids))]
+    documents: list[_Document] = [*view.rows.noted(range(first, first + len(lids)))]
     for place in np.flatnonzero(~is_wanted).tolist():
         documents[place] = None
     places = [place for place in np.flatnonzero(is_wanted).tolist() if documents[place] is None]

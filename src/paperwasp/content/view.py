@@ -93,7 +93,7 @@ class View:
 
     def documents_of(self, lids: Sequence[int], gids: Sequence[bytes]) -> list[StoredDocument | None]:
         """The stored documents of some rows, which have these gids: those that were put of late are still in memory."""
-        noted = self.rows.noted_at(lids) if self.own_lids is None else []
+        noted = self.rows.noted(lids) if self.own_lids is None else []
         if not any(noted):
             return self.store.multi_get(gids)
         stored = iter(self.store.multi_get([gid for gid, put in zip(gids, noted, strict=True) if put is None]))

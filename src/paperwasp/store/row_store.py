@@ -113,18 +113,8 @@ class RowStore:
             while self._noted_bytes > limits.ROW_NOTED_BYTES:
                 self._forget_first()
 
-    def noted(self, first: int, end: int) -> list[PlainChange | None]:
-        """The puts of these rows; None where there is none that is noted."""
-        found: list[PlainChange | None] = [None] * (end - first)
-        with self._noting:
-            for base, puts in self._noted:
-                start, stop = max(first, base), min(end, base + len(puts))
-                if start < stop:
-                    found[start - first : stop - first] = puts[start - base : stop - base]
-        return found
-
-    def noted_at(self, rows: Sequence[int]) -> list[PlainChange | None]:
-        """The puts of rows in any order; None where there is none that is noted."""
+    def noted(self, rows: Sequence[int]) -> list[PlainChange | None]:
+        """The puts of rows, in any order; None where there is none that is noted."""
         with self._noting:
             runs = list(self._noted) if self._noted and max(rows, default=-1) >= self._noted[0][0] else []
         if not runs:
