@@ -32,14 +32,8 @@ QUERIES = int(os.environ.get("PAPERWASP_COMPILED_QUERIES", "600"))
 def shared() -> Iterator[Peers]:
     """A node with random documents, some of them removed, replaced or changed in place, and some not in the rows."""
     assert CLUSTER_OF["music"] == "media"
-    choice = random.Random(7)
     with peers() as found:
-        found.compiled.apply(*(document(choice, number) for number in range(400)))
-        found.compiled.apply(*(remove(number) for number in range(0, 400, 13)))
-        found.compiled.apply(*(document(choice, number) for number in range(0, 400, 29)))
-        found.fill_rows()
-        found.compiled.apply(*(update(number, year=1) for number in range(5, 400, 97)))
-        found.compiled.apply(*(document(choice, number) for number in range(400, 403)))
+        found.feed(document)
         yield found
 
 

@@ -22,7 +22,7 @@ from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextAnswer, TextQuery
 from paperwasp.service.content_service import ContentService
-from tests.container.search_nodes import Running, put
+from tests.container.search_nodes import Running, put, remove, update
 
 SCHEMA = """
 schema music {
@@ -170,6 +170,16 @@ class Peers:
 
     def _answered(self, running: Running, request: Request) -> Response:
         return running._loop.run_until_complete(running.handler.handle(request))
+
+    def feed(self, made: Callable[[random.Random, int], Any]) -> None:
+        """Feeds random documents, of which some are removed, replaced or changed in place, and some not in the rows."""
+        choice, apply = random.Random(7), self.compiled.apply
+        apply(*(made(choice, number) for number in range(400)))
+        apply(*(remove(number) for number in range(0, 400, 13)))
+        apply(*(made(choice, number) for number in range(0, 400, 29)))
+        self.fill_rows()
+        apply(*(update(number, year=1) for number in range(5, 400, 97)))
+        apply(*(made(choice, number) for number in range(400, 403)))
 
     def fill_rows(self) -> None:
         """Does at once what a chore does within a second: only documents in the row store are rendered by plans."""
