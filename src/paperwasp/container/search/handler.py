@@ -122,6 +122,8 @@ class SearchHandler:
         self._address_of = address_of
         self._config = config or SearchConfig()
         self._environment = environment
+        self._has_clock_of_core = environment.monotonic_ns is time.monotonic_ns
+        """Whether plans may run: the core knows no other clock."""
         self.cache = SearchCache()
         self._forms = Forms()
         self._known = KnownRequests()
@@ -156,7 +158,7 @@ class SearchHandler:
         """The route of requests that differ from this one in their texts alone; None: it has none, or none is known."""
         cut, config = cut_request(request), self._config
         known = None if cut is None else self._known.get(cut.key, config)
-        if known is None or self._environment.monotonic_ns is not time.monotonic_ns:  # the core knows no other clock
+        if known is None or not self._has_clock_of_core:
             return None
 
         def generally(asked: Request, started_ns: int) -> GeneralWay:
@@ -175,8 +177,8 @@ class SearchHandler:
             shaped = None
         generally = partial(self._answer, request, config, started_ns, accepted, shaped)
         texts = None if shaped is None or shaped.kept is None or shaped.measured else shaped.kept.texts
-        if shaped is None or texts is None or self._environment.monotonic_ns is not time.monotonic_ns:
-            return generally()  # the core knows no other clock
+        if shaped is None or texts is None or not self._has_clock_of_core:
+            return generally()
         known = known_request(texts, shaped.pairs, shaped.shape, accepted, self._address_of(texts.cluster))
         values = None if known is None else known.values_of(shaped.pairs, cut)
         if known is not None and cut is not None and cut.values == values and not texts.template.words:
