@@ -158,7 +158,7 @@ def load(url: str, judge: Judge, settled: str) -> Iterator[Load]:
 
 
 def until_asked(clients: Load, more: int) -> None:
-    """Waits until so many more are answered, or something is wrong."""
+    """Waits until `more` requests are asked, or something is wrong."""
     wanted = clients.asked + more
     while clients.asked < wanted and not clients.wrong:
         clients.stop.wait(0.005)
@@ -249,7 +249,7 @@ def ranked(body: bytes) -> object:
 
 
 def test_a_document_type_goes_while_plans_search_it(tmp_path: Path) -> None:
-    """Queries for it are answered as before, or told that it is not there."""
+    """Queries for it have the answer of before, or the error that it is not there."""
     with deployed_service(tmp_path / "data") as service:
         active(service.deploy(FILES["one"]))
         feed(service)
@@ -263,7 +263,7 @@ def test_a_document_type_goes_while_plans_search_it(tmp_path: Path) -> None:
 
 
 def test_an_application_is_deleted_while_plans_search_it(tmp_path: Path) -> None:
-    """Queries are answered as before, or told that there is nobody to answer. It can be deployed again."""
+    """Queries have the answer of before, or the error that no application is there. It can be deployed again."""
     with deployed_service(tmp_path / "data") as service:
         active(service.deploy(FILES["one"]))
         feed(service)

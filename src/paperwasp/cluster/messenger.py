@@ -282,7 +282,7 @@ def answer_all(replies: Sequence[Reply], answers: Sequence[object]) -> None:
 
 
 def answered_together(reply: Reply, count: int) -> list[Reply]:
-    """A reply for each of so many, for any thread to call, once: after the last, `reply` gets the list of answers."""
+    """`count` replies, each for any thread to call once: after the last call, `reply` gets the list of answers."""
     answers: list[object] = [None] * count
     others = answers[1:]
     """One for each that is not the last; to take one is a single step, with or without the interpreter's lock."""

@@ -33,7 +33,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr size_t MANY_FIELDS = 16;  // room is made at once for the values of so many
+constexpr size_t MANY_FIELDS = 16;  // the number of fields whose values are reserved room for at first
 
 constexpr uint64_t EACH_BYTE = 0x0101010101010101ull, HIGH_BITS = 0x8080808080808080ull;
 

@@ -2,8 +2,8 @@
 //
 //     matches, column → FacetGroups, without the interpreter's lock → JSON, with it, since strings of columns are Python's
 //
-// Groups are told apart by their counts. Only where several are equally large, and one of them may be shown, are their documents scored:
-// the group with the better hit comes first, then the lower value. grouping/facets.py and grouping/result/shown_facets.py are the
+// Groups are ordered by their counts. Documents are scored only where equally large groups compete for a place: then the group with the
+// better hit comes first, and of equal ones that with the lower value. grouping/facets.py and grouping/result/shown_facets.py are the
 // specification.
 #pragma once
 

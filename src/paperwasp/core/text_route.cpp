@@ -13,7 +13,7 @@
 namespace paperwasp {
 namespace {
 
-// As linguistics/detection.py asks: so many words of other languages than English, among so many characters.
+// The bounds of linguistics/detection.py: words of other languages than English, and the first characters, among which they are counted.
 constexpr uint32_t FOREIGN_WORDS = 2;
 constexpr size_t LOOKED_AT_CHARACTERS = 256;
 

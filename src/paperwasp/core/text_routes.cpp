@@ -117,7 +117,7 @@ void bind_text_routes(nb::module_& m) {
         .def("take", &TextRoutes::take, nb::arg("request"), nb::arg("socket"), nb::arg("asker"), nb::arg("alone"),
              "Has a request answered, as the RoutedText that is returned; bytes by which to `put` its route; None: it is none for this.")
         .def("put", &TextRoutes::put, nb::arg("rest"), nb::arg("route"), nb::arg("head"), nb::arg("changes"),
-             "Keeps a route, unless something has changed since there were so many `route_changes`.")
+             "Keeps a route, unless `route_changes` is no longer `changes`: then it may be outdated.")
         .def("__len__", &TextRoutes::size);
     m.def("route_changes", &route_changes, "How often `forget_routes` was called.");
     m.def("forget_routes", &forget_routes, "Something has changed that answers depend on.");

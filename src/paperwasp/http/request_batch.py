@@ -80,8 +80,8 @@ class RequestBatch:
         """`since_ns`: when the first of them came, by the monotonic clock."""
         self._port = port
         self.head: Final = head
-        """What they have in common: its path ends with a slash, and it has no body; no header says how long one is. It
-        says nothing of the client."""
+        """What they have in common: its path ends with a slash, and it has no body; no header says how long one is. The
+        client's address and certificate are not in it."""
         self.lines: Final = lines
         self.streams: Final = streams
         self.names: Final = names

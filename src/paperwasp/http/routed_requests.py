@@ -39,7 +39,7 @@ class Answers(Protocol):
     documents: int
     """Those that are searched."""
     note_waiting: Callable[[bool], None]
-    """A request waits for a thread; True: so do so many that the event loop is to help."""
+    """Called when a request waits for a thread; with True where too many wait, and the event loop is to help."""
 
     def note_sent(self, count: int) -> None:
         """So many answers were written."""

@@ -168,7 +168,7 @@ class RoutedTexts(NamedTuple):
         return self.pool.note_waiting
 
     def note_sent(self, count: int) -> None:
-        """The core has answered so many requests."""
+        """Counts requests that the core has answered."""
         self.runs.answered += count
 
     def answer(self, run: _core.PlanRun) -> TextAnswer | None:
