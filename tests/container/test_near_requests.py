@@ -21,7 +21,7 @@ from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
 from tests.container.search_nodes import put, remove
-from tests.container.text_peers import Peers, peers, text
+from tests.container.text_peers import Peers, peers, text, with_input
 
 QUERIES = int(os.environ.get("PAPERWASP_COMPILED_QUERIES", "600"))
 FIELDS: Final = {
@@ -39,7 +39,23 @@ FIELDS: Final = {
 """Name → type, distance metric, and whether there is a graph."""
 WORDS: Final = ("the", "of", "in", "cats", "blue", "running", "w1", "w2", "w3", "UTF-8", "nothing", "caf\u00e9")
 INDEXED: Final = [name for name in FIELDS if name not in ("exact", "several", "place")]
+GLOBAL: Final = ("fused", "fusion", "linear", "crossed", "years")
+"""Profiles with a global phase."""
 INPUTS: Final = {"float": "q", "double": "d", "int8": "i", "bfloat16": "b"}
+
+
+GLOBAL_PROFILES: Final = """  rank-profile fused inherits hybrid { global-phase { rerank-count: 20
+    expression: reciprocal_rank(bm25(body)) + reciprocal_rank(closeness(field, plain), 10) }
+  }
+  rank-profile fusion inherits plain { global-phase { rerank-count: 7
+    expression: reciprocal_rank_fusion(bm25(body), closeness(field, plain)) }  }
+  rank-profile linear inherits both { global-phase { rerank-count: 15
+    rank-score-drop-limit: 0.4
+    expression: normalize_linear(bm25(body)) + 0.5 * normalize_linear(firstPhase) - 0.1 * itemRawScore(here) }  }
+  rank-profile crossed inherits both { global-phase { rerank-count: 30
+    expression: relevanceScore - 900 * reciprocal_rank(2 * bm25(body) + itemRawScore(here), 1) }  }
+  rank-profile years inherits both { global-phase { expression: bm25(body) + attribute(year) } }
+"""
 
 
 def _schema() -> str:
@@ -74,7 +90,7 @@ schema music {{
   rank-profile hybrid inherits near {{ first-phase {{ expression: bm25(body) + 2 * closeness(field, plain) }} }}
   rank-profile both inherits near {{ first-phase {{ expression: bm25(body) + 1000 * itemRawScore(here) }} }}
   rank-profile dotted inherits near {{ first-phase {{ expression: max(bm25(body), closeness(field, dots)) }} }}
-  rank-profile again inherits plain {{ second-phase {{ expression: attribute(year) }} }}
+{GLOBAL_PROFILES}  rank-profile again inherits plain {{ second-phase {{ expression: attribute(year) }} }}
   rank-profile tuned inherits plain {{ approximate-threshold: 0.3
     post-filter-threshold: 0.6 }}
   rank-profile dropping inherits plain {{ first-phase {{ rank-score-drop-limit: 0.1 }} }}
@@ -133,13 +149,18 @@ def _asked(choice: random.Random) -> tuple[dict[str, str], str, str]:
     near = f"({{{written}}}nearestNeighbor({field}, {name}))"
     filters = ("year < {}", "year >= {}", "name contains 'n{}'", "year in ({}, 3, 7)", "title contains 'one'")
     where = [choice.choice(filters).format(choice.choice((1, 5, 30))) for _ in range(choice.choice((0, 0, 0, 1, 1, 2)))]
-    profiles = (field, "labelled", "raw", "twice", "again", "tuned", "dropping", "near")
+    profiles = (field, "labelled", "raw", "twice", "again", "tuned", "dropping", "near", *GLOBAL)
     parameters = {
         "yql": f"select {choice.choice(('*', 'name', 'year, name'))} from music where {' and '.join([near, *where])}",
         "ranking": field if choice.random() < 0.7 else choice.choice(profiles),
         "timeout": "60s",
     }
-    others = {"hits": (0, 1, 30, 399), "offset": (1, 7, 60), "presentation.summary": ("short", "vectors")}
+    others: dict[str, tuple[object, ...]] = {
+        "hits": (0, 1, 30, 399),
+        "offset": (1, 7, 60),
+        "presentation.summary": ("short", "vectors"),
+    }
+    others |= {"ranking.globalPhase.rerankCount": (0, 1, 4), "ranking.globalPhase.rankScoreDropLimit": (0.0, 0.02)}
     others |= {"input.query(n)": (3,), "nocache": ("true",)}
     parameters |= {key: str(choice.choice(said)) for key, said in others.items() if choice.random() < 0.1}
     size = 2 if field == "place" else 4
@@ -188,19 +209,22 @@ def test_random_vectors_beside_texts_have_the_same_answers_either_way(shared: Pe
         main = choice.choice(("userQuery() or {0}", "{0} or userQuery()", "rank({0}, userQuery())", "{0}"))
         main = choice.choice((*[main] * 8, "rank(userQuery(), {0})", "{0} and userQuery()")).format(near)
         whole = " and ".join([f"({main})" if where else main, *where])
+        of_field = {"plain": "hybrid", "dots": "dotted", "angles": "angles"}[field]
         parameters |= {
             "yql": f"{parameters['yql'].split(' where ')[0]} where {whole}",
             "query": " ".join(choice.choices(WORDS, k=choice.randint(1, 4))),
             "type": choice.choice(("any", "any", "all", "weakAnd", "weakAnd", "phrase")),
             "default-index": choice.choice(("body", "body", "title")),
-            "ranking": choice.choice(
-                ({"plain": "hybrid", "dots": "dotted", "angles": "angles"}[field], "both", "both", "hybrid", "twice")
-            ),
+            "ranking": choice.choice((of_field, "both", "both", "hybrid", "twice", *GLOBAL)),
         }
+        if choice.random() < 0.3:
+            parameters = {key: str(value) for key, value in with_input(choice, {**parameters}).items()}
         form = choice.choice(("url", "array", "text"))
         warm = json.dumps(_vector(choice, 2 if "(place," in parameters["yql"] else 4))
         shared.compare_requests(
-            _request(choice, parameters | {"query": "warm up"}, name, warm, form),
+            _request(
+                choice, {**parameters, "query" if "query" in parameters else "words": "warm up"}, name, warm, form
+            ),
             _request(choice, parameters, name, vector, form),
         )
     assert shared.answered - before > QUERIES // 40, "plans have answered too few queries to say anything"
@@ -283,3 +307,31 @@ schema music {{
         monkeypatch.setattr(limits, "QUERY_VECTOR_BYTES", limits.QUERY_INLINE_BYTES)
         found.compare_requests(*requests[:2])
         assert found.answered == before + 2
+
+
+@pytest.mark.parametrize("profile", GLOBAL)
+def test_global_phases_of_bm25_and_closeness_are_run_by_plans(shared: Peers, profile: str) -> None:
+    """Rows that are changed in place are written elsewhere, with the relevances of the global phase."""
+    yql = "select * from music where ({label: 'here', targetHits: 30}nearestNeighbor(plain, q)) or userInput(@words)"
+    asked = {"yql": yql, "ranking": profile, "hits": "40", "offset": "2", "timeout": "60s"}
+    requests = [
+        Request("GET", "/search/", urlencode({**asked, "words": words, "input.query(q)": vector}))
+        for words, vector in (("cats", "[1,1,1,1]"), ("the of in", "[1,2,0,1]"), ("nothing", "[3,2,0,1]"))
+    ]
+    before = shared.answered
+    for request in requests:
+        shared.compare_requests(requests[0], request)
+    assert (shared.answered > before + 2) == (profile != "years")
+
+
+def test_the_language_of_a_text_beside_a_vector_is_detected(shared: Peers) -> None:
+    asked = {"yql": "select * from music where userQuery() or ({targetHits: 3}nearestNeighbor(plain, q))"}
+    asked |= {"ranking": "hybrid", "default-index": "body", "timeout": "60s", "input.query(q)": "[1,1,1,1]"}
+    requests = [
+        Request("GET", "/search/", urlencode({**asked, "query": words}))
+        for words in ("cats", "der Hund und die cats laufen nicht", "les cats dans la running avec une blue")
+    ]
+    before = shared.answered
+    for request in requests:
+        shared.compare_requests(requests[0], request)
+    assert shared.answered > before + 2

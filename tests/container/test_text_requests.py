@@ -23,7 +23,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.search.bind import known_words
 from paperwasp.search.plan_filters import KEPT_CHARACTERS, KEY_BYTES
 from tests.container.search_nodes import CLUSTER_OF, put, remove, update
-from tests.container.text_peers import Peers, at_once, document, peers, query, statement, text
+from tests.container.text_peers import Peers, at_once, document, peers, query, statement, text, with_input
 
 QUERIES = int(os.environ.get("PAPERWASP_COMPILED_QUERIES", "600"))
 
@@ -52,6 +52,15 @@ def test_random_texts_have_the_same_answers_either_way(shared: Peers, seed: int)
     before = shared.answered
     for _ in range(QUERIES // 4):
         shared.compare(**query(choice))
+    assert shared.answered - before > QUERIES // 40, "plans have answered too few texts to say anything"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_texts_that_the_statement_names_have_the_same_answers_either_way(shared: Peers, seed: int) -> None:
+    choice = random.Random(50 + seed)
+    before = shared.answered
+    for _ in range(QUERIES // 4):
+        shared.compare(**with_input(choice, query(choice)))
     assert shared.answered - before > QUERIES // 40, "plans have answered too few texts to say anything"
 
 

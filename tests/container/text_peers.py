@@ -155,7 +155,7 @@ class Peers:
 
     def compare(self, **parameters: object) -> bytes:
         """The answer, which is the same in both ways. Something else is asked before, so that its shape is prepared."""
-        before = parameters | ({"query": "warm up"} if "query" in parameters else {})
+        before = parameters | {name: "warm up" for name in ("query", "words") if name in parameters}
         return self.compare_requests(_get(before), _get(parameters))
 
     def compare_requests(self, before: Request, request: Request) -> bytes:
@@ -320,6 +320,26 @@ def query(choice: random.Random) -> dict[str, object]:
         "nocache": choice.choice(("true", "false")),
     }
     return parts | {name: choice.choice(values) for name, values in MORE.items() if choice.random() < 0.08}
+
+
+def with_input(choice: random.Random, parameters: dict[str, object]) -> dict[str, object]:
+    """The same query with the user's text in a parameter that the statement names, read as that says."""
+    notes: dict[str, str] = {}
+    if choice.random() < 0.8:
+        notes["defaultIndex"] = f"'{parameters.get('default-index', 'body')}'"
+    if choice.random() < 0.7:
+        notes["grammar"] = f"'{choice.choice((parameters['type'], 'raw', 'all'))}'"
+    more = {"targetHits": "7", "language": "'de'", "allowEmpty": "true", "ranked": "false", "nfkc": "true"}
+    more |= {"'grammar.composite'": "'or'", "distance": "3", "weight": "200"}
+    notes |= {name: value for name, value in more.items() if choice.random() < 0.05}
+    said = ", ".join(f"{name}: {value}" for name, value in notes.items())
+    text, name = parameters["query"], "query" if choice.random() < 0.1 else "words"
+    input_ = f"({{{said}}}userInput(@{name}))" if notes else f"userInput(@{name})"
+    others = {key: value for key, value in parameters.items() if key not in ("query", "default-index")}
+    yql = str(parameters["yql"]).replace("userQuery()", input_)
+    if choice.random() < 0.05:
+        yql = yql.replace(input_, f"{input_} and body contains @{name}")
+    return others | {"yql": yql, name: text}
 
 
 def ordered(choice: random.Random) -> str:

@@ -38,7 +38,22 @@ Terms = list[tuple[str, bool]]
 def taken(text: str, composite: str = "or") -> Terms | None:
     """The words that a plan asks the snapshot for, which knows none; None: it leaves the text to the general way."""
     plan = _core.Plan(
-        ["words"], "words in phrases", composite, 1, _FIELDS, None, None, False, None, None, _FORM, 100, 1000, [], 0
+        ["words"],
+        "words in phrases",
+        composite,
+        1,
+        _FIELDS,
+        None,
+        None,
+        False,
+        None,
+        None,
+        None,
+        _FORM,
+        100,
+        1000,
+        [],
+        0,
     )
     found = plan.run_of(_SNAPSHOT, _ROWS, text, 1, 0, 0, 0, None, 0.0, b"", None)
     assert not isinstance(found, _core.PlanRun)

@@ -90,6 +90,7 @@ def plan(
         None,
         False,
         None,
+        None,
         order,
         form,
         TERMS,
@@ -161,4 +162,6 @@ def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     facet = ("near", -1, 0, 10, "[", "", list[str]())
     with pytest.raises(ValueError, match="one group"):
         fields = [("first", 1.2, 0.75, 0.0)]
-        _core.Plan(["first"], "", "or", 100, fields, None, None, False, None, None, form, 9, 64, [("{", [facet])], 9)
+        _core.Plan(
+            ["first"], "", "or", 100, fields, None, None, False, None, None, None, form, 9, 64, [("{", [facet])], 9
+        )

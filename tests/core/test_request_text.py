@@ -26,13 +26,27 @@ PARTS = (
     "input.query(q)",
     "input.query=[1]",
 )
+INPUTS = (
+    "words=a+b",
+    "words=c",
+    "words=",
+    "yql=userInput(@words)",
+    "yql=userInput%28%40words%29",
+    "words=userInput(@words)",
+    "yql=userInput(@query)",
+    "yql=userInput(@words",
+    "yql=userInput(words)",
+)
 OTHERS = ("hits=3", "%71uery=x", "yql=select+*", "queryProfile=p", "Query=x", "", "a=query=b", "query.x=1", "x")
 
 
 def test_query_strings_are_cut_as_by_the_twin() -> None:
     choice, cut = random.Random(41), 0
     for _ in range(3000):
-        parts = [choice.choice(PARTS if choice.random() < 0.4 else OTHERS) for _ in range(choice.randint(0, 4))]
+        parts = [
+            choice.choice(choice.choices((PARTS, INPUTS, OTHERS), weights=(2, 2, 3))[0])
+            for _ in range(choice.randint(0, 4))
+        ]
         query = "&".join(parts)
         found = _core.cut_query_string(query)
         assert found == request_text.cut_query_string(query), query
@@ -58,9 +72,14 @@ def test_json_is_cut_as_by_the_twin() -> None:
         "[1,2]",
         [],
         [[1], 2],
+        "userInput(@words)",
+        "userInput(@words)",
+        "userInput(@query)",
     )
     for _ in range(3000):
-        names = choice.choices(("query", "yql", "hits", "que\u00e9ry", "input"), k=choice.randint(0, 4))
+        names = choice.choices(
+            ("query", "yql", "hits", "que\u00e9ry", "input", "words", "words"), k=choice.randint(0, 4)
+        )
         vectors = ("input.query(q)", "input.query(other)", "input.query", "xinput.query(q)")
         names += choice.choices(vectors, k=choice.choice((0, 0, 1, 1, 2)))
         choice.shuffle(names)
@@ -122,6 +141,15 @@ def test_a_vector_is_cut_as_it_is_written() -> None:
         b"[ 1, 2.5e0 ]",
     )
     assert _core.cut_query_string("a=b&input.query%28q%29=%5B1%2C+2%5D") == ("a=b&input.query%28q%29=", "", b"[1, 2]")
+
+
+def test_the_text_of_a_parameter_that_the_statement_names_is_cut_where_there_is_no_query() -> None:
+    body = b'{"yql": "select * from a where userInput(@words)", "words": "x y"}'
+    assert _core.cut_json(body) == (body.replace(b"x y", b""), "x y", b"")
+    assert _core.cut_json(body.replace(b"x y", b"userInput(@words)")) is None, "the rest alone says the name"
+    assert _core.cut_query_string("yql=userInput%28%40a.b%29&a.b=x+y") == ("yql=userInput%28%40a.b%29&a.b=", "x y", b"")
+    with_query = body[:-1] + b', "query": "z"}'
+    assert _core.cut_json(with_query) == (with_query.replace(b'"z"', b'""'), "z", b"")
 
 
 def test_whole_requests_are_cut_as_by_the_twin() -> None:

@@ -336,6 +336,8 @@ class Snapshot:
     ) -> None: ...
 
 # plan.cpp
+_PlanExpression = tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], _F64, int, int]
+
 class Plan:
     def __init__(
         self,
@@ -347,7 +349,11 @@ class Plan:
         native: tuple[Sequence[str], _F64, list[_F64], Sequence[bool], int, tuple[float, float, float, float]] | None,
         near: tuple[str, int, str, float] | None,
         near_alone_matches: bool,
-        expression: tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], _F64, int, int] | None,
+        expression: _PlanExpression | None,
+        global_phase: tuple[
+            int, float | None, Sequence[tuple[str, float, _PlanExpression]], NDArray[np.int32], _F64, int, int
+        ]
+        | None,
         order: tuple[str, bool] | None,
         form: PageForm | None,
         most_words: int,

@@ -385,7 +385,8 @@ bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
 
 // Leaves the best of all hits, as many as are wanted, best first.
 void PlanRun::keep_best(std::vector<Scored>& hits) const {
-    const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(uint64_t{offset_} + hits_, hits.size()));
+    const uint64_t wanted = std::max<uint64_t>(uint64_t{offset_} + hits_, plan_.global ? plan_.global->rerank_count : 0);
+    const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(wanted, hits.size()));
     std::partial_sort(hits.begin(), end, hits.end());
     hits.erase(end, hits.end());
 }
@@ -409,7 +410,7 @@ void PlanRun::search() {
                          : near_            ? find_near_hits(hits)
                          : native_          ? find_native_hits(finds, hits)
                                             : find_best_hits(finds, hits);
-    if (!is_done) return;
+    if (!is_done || (plan_.global && !rank_globally(hits))) return;
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
     if (!plan_.facets.empty() && !find_groups(finds, hits)) return;

@@ -6,9 +6,10 @@
 // A plan is of the class of queries that are words, of a user's text in one index or of a statement in any: any, all, the best of any
 // (weakAnd), or next to each other; or the documents that are nearest to a vector; or either of both, or what is nearest with words that
 // only rank. Other conditions only narrow the documents, as a bitmap.
-// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, by closeness, or by an expression of bm25 and closeness, and shown
-// as documents are stored. Facets may be counted among matches of words. What is not of this class, or turns out to need more when its
-// words are known, goes the general way, whose answer is the same: search/search.py is the specification.
+// Hits are ranked by a sum of bm25 features of weight 1, by nativeRank, by closeness, or by an expression of bm25 and closeness, after
+// which a global phase may rank the best again; and shown as documents are stored. Facets may be counted among matches of words. What is
+// not of this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py
+// is the specification.
 //
 // Threads: a plan never changes. A run is used by one thread at a time; it holds counted references to all that it reads, and is made and
 // freed with the interpreter's lock.
@@ -27,6 +28,7 @@
 #include "page.hpp"
 #include "plan_facets.hpp"
 #include "plan_finds.hpp"
+#include "plan_global.hpp"
 #include "plan_native.hpp"
 #include "plan_order.hpp"
 #include "plan_rank.hpp"
@@ -56,6 +58,7 @@ struct Plan {
     std::optional<NearForm> near;              // of NEAR, which has no words, or beside words
     bool near_alone_matches = false;           // whether words beside it only rank; else they match as well
     std::optional<PlanExpression> expression;  // in place of all these
+    std::optional<GlobalForm> global;          // ranks the best by the expression again
     std::optional<OrderForm> order;            // in place of ranking: all hits have relevance 0
     size_t most_words = 0;
     size_t most_characters = 0;     // of a word
@@ -159,6 +162,9 @@ class PlanRun {
     bool add_expression();
     bool find_expressed_hits(PlanFinds& finds, std::vector<Scored>& hits);
     void add_bm25(size_t field, const std::vector<uint32_t>& lids, const std::vector<uint32_t>& word_lids, double* scores) const;
+    bool read_features(const std::vector<PlanFeature>& features, const std::vector<uint32_t>& lids, const double* scores, Clock& clock,
+                       FeatureColumns& to) const;
+    bool rank_globally(std::vector<Scored>& hits);
     void keep_best(std::vector<Scored>& hits) const;
     void search();
     void write(const std::vector<Scored>& hits);
@@ -177,6 +183,8 @@ class PlanRun {
     std::optional<NativeQuery> native_;
     std::vector<NativeGiven> native_given_;  // by list
     std::optional<NearQuery> near_;
+    std::vector<NearDocument> near_found_;        // where hits are ranked by an expression
+    std::vector<uint64_t> word_matches_;          // a bitmap, then
     std::vector<const SnapshotColumn*> columns_;  // of the facets
     bool all_ = false;                            // whether documents must have all terms
     bool all_in_lists_ = false;                   // whether those are the documents in all lists

@@ -93,8 +93,16 @@ PlanFeature::Kind kind_of(const std::string& name) {
     if (name == "bm25") return PlanFeature::Kind::BM25;
     if (name == "closeness") return PlanFeature::Kind::CLOSENESS;
     if (name == "rawScore") return PlanFeature::Kind::RAW_SCORE;
+    if (name == "relevance") return PlanFeature::Kind::RELEVANCE;
     if (name == "constant") return PlanFeature::Kind::CONSTANT;
     throw nb::value_error("plans do not know this kind of feature");
+}
+
+RankProgram program_of(size_t columns, const In<int32_t>& code, const In<double>& constants, size_t temporaries, size_t result) {
+    RankProgram program{
+        {code.data(), code.data() + code.size()}, {constants.data(), constants.data() + constants.size()}, columns, temporaries, result};
+    check_program(program);
+    return program;
 }
 
 PlanExpression expression_of(const ExpressionTuple& given, const Plan& plan) {
@@ -107,25 +115,42 @@ PlanExpression expression_of(const ExpressionTuple& given, const Plan& plan) {
         if (is_near && !plan.near) throw nb::value_error("nothing is near");
         expression.features.push_back({kind, field, value});
     }
-    expression.program = {{code.data(), code.data() + code.size()},
-                          {constants.data(), constants.data() + constants.size()},
-                          features.size(),
-                          temporaries,
-                          result};
-    check_program(expression.program);
+    expression.program = program_of(features.size(), code, constants, temporaries, result);
     return expression;
+}
+
+// kind and k of each feature of the global phase, and its input.
+using GlobalFeatureTuple = std::tuple<std::string, double, ExpressionTuple>;
+
+// How many hits it ranks, and the drop limit; its features; code, constants, temporaries and result of the program.
+using GlobalTuple = std::tuple<size_t, std::optional<double>, std::vector<GlobalFeatureTuple>, In<int32_t>, In<double>, size_t, size_t>;
+
+GlobalFeature::Kind kind_of_global(const std::string& name) {
+    if (name == "plain") return GlobalFeature::Kind::PLAIN;
+    if (name == "linear") return GlobalFeature::Kind::LINEAR;
+    if (name == "reciprocal") return GlobalFeature::Kind::RECIPROCAL;
+    throw nb::value_error("plans do not know this kind of normalizer");
+}
+
+GlobalForm global_of(const GlobalTuple& given, const Plan& plan) {
+    const auto& [rerank_count, drop_limit, features, code, constants, temporaries, result] = given;
+    if (rerank_count == 0) throw nb::value_error("the global phase ranks one hit at least");
+    GlobalForm global{rerank_count, drop_limit, {}, program_of(features.size(), code, constants, temporaries, result)};
+    for (const auto& [kind, k, input] : features) global.features.push_back({kind_of_global(kind), k, expression_of(input, plan)});
+    return global;
 }
 
 using OrderTuple = std::pair<std::string, bool>;  // field, whether the greatest comes first
 
 void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_index, const std::string& composite, uint32_t target_hits,
                const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
-               bool near_alone_matches, const std::optional<ExpressionTuple>& expression, const std::optional<OrderTuple>& order,
-               const std::optional<PageForm>& form, size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets,
-               size_t most_groups) {
+               bool near_alone_matches, const std::optional<ExpressionTuple>& expression, const std::optional<GlobalTuple>& global,
+               const std::optional<OrderTuple>& order, const std::optional<PageForm>& form, size_t most_words, size_t most_characters,
+               const std::vector<FacetsTuple>& facets, size_t most_groups) {
     if (indexes.empty() != (composite == "near")) throw nb::value_error("words have an index");
     if (indexes.empty() && !near) throw nb::value_error("neither words nor a vector");
     if (near && !indexes.empty() && !expression) throw nb::value_error("words beside a vector are ranked by an expression");
+    if (global && !expression) throw nb::value_error("the global phase ranks what an expression has ranked");
     if (order && (near || !facets.empty())) throw nb::value_error("words alone are found in the order of an attribute");
     if ((near || expression) && !facets.empty()) throw nb::value_error("facets are of words that are ranked otherwise");
     new (self) Plan();
@@ -142,6 +167,7 @@ void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_
         self->fields.push_back({name, k1, b, average_length});
     }
     if (expression) self->expression = expression_of(*expression, *self);
+    if (global) self->global = global_of(*global, *self);
     self->form = form;
     self->most_words = most_words;
     self->most_characters = most_characters;
@@ -222,8 +248,8 @@ void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("phrase_index"), nb::arg("composite"), nb::arg("target_hits"),
              nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("near_alone_matches"),
-             nb::arg("expression").none(), nb::arg("order").none(), nb::arg("form").none(), nb::arg("most_words"),
-             nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
+             nb::arg("expression").none(), nb::arg("global_phase").none(), nb::arg("order").none(), nb::arg("form").none(),
+             nb::arg("most_words"), nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

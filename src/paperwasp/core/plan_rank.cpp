@@ -50,50 +50,63 @@ void PlanRun::add_bm25(size_t field, const std::vector<uint32_t>& lids, const st
         if (lids[i] == word_lids[k]) scores[i] = added[k++];
 }
 
-// All matches, scored by the expression; the best of them. False: it is not done.
-bool PlanRun::find_expressed_hits(PlanFinds& finds, std::vector<Scored>& hits) {
-    std::vector<uint64_t> of_words(accepted().size(), 0), matches;
-    if (!words_.empty()) find_matches(finds, of_words.data());
-    if (plan_.near_alone_matches)
-        matches.resize(of_words.size(), 0);
-    else
-        matches = of_words;
-    std::vector<NearDocument> near;
-    if (near_) {
-        std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
-        if (!found) return false;
-        near = std::move(*found);
-        for (const NearDocument& document : near) matches[document.lid >> 6] |= uint64_t{1} << (document.lid & 63);
-    }
-    const std::vector<uint32_t> lids = lids_of(matches.data(), matches.size());
-    total_ = lids.size();
-    for (size_t i = 0; i < matches.size(); ++i) of_words[i] &= matches[i];
-    const std::vector<uint32_t> word_lids = lids_of(of_words.data(), of_words.size());
-    Clock clock;
-    std::vector<std::vector<double>> values;
-    std::vector<RankColumn> columns;
-    values.reserve(plan_.expression->features.size());
-    for (const PlanFeature& feature : plan_.expression->features) {
-        std::vector<double>& column = values.emplace_back(feature.kind == PlanFeature::Kind::CONSTANT ? 1 : lids.size(), 0.0);
-        columns.push_back({column.data(), feature.kind == PlanFeature::Kind::CONSTANT});
+// The values of features for matches, by rising lid. scores: those of the phase before; nullptr: there is none. False: some are not known.
+bool PlanRun::read_features(const std::vector<PlanFeature>& features, const std::vector<uint32_t>& lids, const double* scores, Clock& clock,
+                            FeatureColumns& to) const {
+    std::vector<uint32_t> word_lids;
+    for (const uint32_t lid : lids)
+        if (word_matches_[lid >> 6] >> (lid & 63) & 1) word_lids.push_back(lid);
+    to.values.reserve(features.size());
+    for (const PlanFeature& feature : features) {
+        const bool is_one = feature.kind == PlanFeature::Kind::CONSTANT;
+        std::vector<double>& column = to.values.emplace_back(is_one ? 1 : lids.size(), 0.0);
+        to.columns.push_back({column.data(), is_one});
         switch (feature.kind) {
             case PlanFeature::Kind::BM25:
                 add_bm25(feature.field, lids, word_lids, column.data());
                 break;
             case PlanFeature::Kind::CLOSENESS:
-                if (!near_->read_closeness(near, lids, clock, column.data())) return false;
+                if (!near_->read_closeness(near_found_, lids, clock, column.data())) return false;
                 break;
-            case PlanFeature::Kind::RAW_SCORE:
-                for (size_t i = 0, k = 0; k < near.size(); ++i)
-                    if (lids[i] == near[k].lid) column[i] = near[k++].closeness;
+            case PlanFeature::Kind::RAW_SCORE: {
+                auto found = near_found_.begin();
+                for (size_t i = 0; i < lids.size(); ++i) {
+                    while (found != near_found_.end() && found->lid < lids[i]) ++found;
+                    if (found != near_found_.end() && found->lid == lids[i]) column[i] = found->closeness;
+                }
+                break;
+            }
+            case PlanFeature::Kind::RELEVANCE:
+                if (scores == nullptr) return false;
+                column.assign(scores, scores + lids.size());
                 break;
             case PlanFeature::Kind::CONSTANT:
                 column[0] = feature.value;
                 break;
         }
     }
+    return true;
+}
+
+// All matches, scored by the expression; the best of them. False: it is not done.
+bool PlanRun::find_expressed_hits(PlanFinds& finds, std::vector<Scored>& hits) {
+    word_matches_.assign(accepted().size(), 0);
+    if (!words_.empty()) find_matches(finds, word_matches_.data());
+    std::vector<uint64_t> matches(word_matches_.size(), 0);
+    if (!plan_.near_alone_matches) matches = word_matches_;
+    if (near_) {
+        std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
+        if (!found) return false;
+        near_found_ = std::move(*found);
+        for (const NearDocument& document : near_found_) matches[document.lid >> 6] |= uint64_t{1} << (document.lid & 63);
+    }
+    const std::vector<uint32_t> lids = lids_of(matches.data(), matches.size());
+    total_ = lids.size();
+    Clock clock;
+    FeatureColumns features;
+    if (!read_features(plan_.expression->features, lids, nullptr, clock, features)) return false;
     std::vector<double> scores(lids.size());
-    run_program(plan_.expression->program, columns, lids.size(), scores.data(), clock);
+    run_program(plan_.expression->program, features.columns, lids.size(), scores.data(), clock);
     hits.reserve(lids.size());
     for (size_t i = 0; i < lids.size(); ++i) {
         if (!std::isfinite(scores[i])) return false;

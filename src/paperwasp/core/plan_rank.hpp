@@ -9,9 +9,9 @@
 
 namespace paperwasp {
 
-// A feature that an expression is computed of.
+// A feature that an expression is computed of. RELEVANCE: the score that a hit has in the phase before.
 struct PlanFeature {
-    enum class Kind { BM25, CLOSENESS, RAW_SCORE, CONSTANT };
+    enum class Kind { BM25, CLOSENESS, RAW_SCORE, RELEVANCE, CONSTANT };
 
     Kind kind;
     size_t field;  // of BM25, among the plan's
@@ -21,6 +21,12 @@ struct PlanFeature {
 struct PlanExpression {
     std::vector<PlanFeature> features;
     RankProgram program;  // checked
+};
+
+// The values of features for some documents.
+struct FeatureColumns {
+    std::vector<std::vector<double>> values;
+    std::vector<RankColumn> columns;  // which point into them
 };
 
 }  // namespace paperwasp

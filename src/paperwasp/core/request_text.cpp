@@ -1,7 +1,8 @@
 // The values of a request's own, cut out of it: what is left is the same bytes for all requests that differ in them alone, and so the key
-// of what is known of them. Cut out are the text that a user has typed, the value of the only parameter `query`, if it is plain: printable
-// ASCII, not empty; and the vector, the value of the only parameter `input.query(name)` that is an array. Two requests that leave the same
-// rest have their values at the same places of it. The plain twin is in request_text.py.
+// of what is known of them. Cut out are the text that a user has typed, if it is plain: printable ASCII, not empty; and the vector, the
+// value of the only parameter `input.query(name)` that is an array. The text is the value of the only parameter `query`; where there is
+// none, of the only one that `userInput(@name)` names, if that is written once. Two requests that leave the same rest have their values at
+// the same places of it. The plain twin is in request_text.py.
 #include "request_text.hpp"
 
 #include <algorithm>
@@ -17,7 +18,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr std::string_view NAME = "query", INPUT = "input.query";
+constexpr std::string_view NAME = "query", INPUT = "input.query", USER_INPUT = "userInput";
 
 // Where a value stands, as it is written.
 struct Place {
@@ -28,6 +29,38 @@ struct Place {
 struct Places {
     std::optional<Place> text, vector;
 };
+
+bool is_of_name(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '-' || c == '.';
+}
+
+// Takes off one of two ways to write a sign. False: there is neither.
+bool take(std::string_view& text, std::string_view sign, std::string_view escaped) {
+    for (const std::string_view way : {sign, escaped}) {
+        if (text.substr(0, way.size()) != way) continue;
+        text.remove_prefix(way.size());
+        return true;
+    }
+    return false;
+}
+
+// The name in the only `userInput(@name)`, perhaps with signs as URLs have them; empty: there is none, or more. A text that has another
+// of these is not cut out, so that the rest alone says the name.
+std::string_view name_of_input(std::string_view request) {
+    std::string_view found;
+    for (size_t at = request.find(USER_INPUT); at != request.npos; at = request.find(USER_INPUT, at + 1)) {
+        std::string_view rest = request.substr(at + USER_INPUT.size());
+        if (!take(rest, "(", "%28") || !take(rest, "@", "%40")) continue;
+        size_t size = 0;
+        while (size < rest.size() && is_of_name(rest[size])) ++size;
+        const std::string_view name = rest.substr(0, size);
+        rest.remove_prefix(size);
+        if (name.empty() || !take(rest, ")", "%29")) continue;
+        if (!found.empty()) return {};
+        found = name;
+    }
+    return found;
+}
 
 // Whether it is the name of a parameter of vectors, perhaps with parentheses as URLs have them.
 bool is_input(std::string_view name) {
@@ -74,18 +107,21 @@ std::optional<std::string> decoded(std::string_view value) {
 // Nothing: what there is may mean something else.
 std::optional<Places> places_in_query_string(std::string_view query) {
     Places found;
+    std::optional<Place> named;
+    const std::string_view input = name_of_input(query);
     for (size_t at = 0; at < query.size();) {
         const size_t end = std::min(query.find('&', at), query.size());
         const std::string_view part = query.substr(at, end - at), name = part.substr(0, part.find('='));
         const std::string_view value = part.substr(std::min(part.size(), name.size() + 1));
         const Place place{at + name.size() + 1, value.size()};
-        if (name == NAME) {
-            if (value.empty() || !put(found.text, place)) return std::nullopt;
+        if (name == NAME || (!input.empty() && name == input)) {
+            if (value.empty() || !put(name == NAME ? found.text : named, place)) return std::nullopt;
         } else if (is_input(name) && (value.substr(0, 1) == "[" || value.substr(0, 3) == "%5B")) {
             if (!put(found.vector, place)) return std::nullopt;
         }
         at = end + 1;
     }
+    if (!found.text) found.text = named;
     return found;
 }
 
@@ -117,6 +153,9 @@ bool is_flat(std::string_view array) {
 // array of numbers. Nothing: what there is may mean something else. What is broken in the rest is for others to see.
 std::optional<Places> places_in_json(std::string_view json) {
     Places found;
+    std::optional<Place> named;
+    const std::string_view input = name_of_input(json);
+    const auto is_text = [&](std::string_view name) { return name == NAME || (!input.empty() && name == input); };
     int64_t depth = 0;
     bool is_value = false;  // whether a member's name has come
     std::string_view name;
@@ -135,8 +174,8 @@ std::optional<Places> places_in_json(std::string_view json) {
                 if (has_escapes) return std::nullopt;  // it may be another way to write the same name
                 is_value = true;
                 name = json.substr(place.at, place.size);
-            } else if (name == NAME) {
-                if (has_escapes || place.size == 0 || !put(found.text, place)) return std::nullopt;
+            } else if (is_text(name)) {
+                if (has_escapes || place.size == 0 || !put(name == NAME ? found.text : named, place)) return std::nullopt;
                 name = {};
             } else if (is_input(name) && json.substr(place.at, 1) == "[") {
                 if (has_escapes || !put(found.vector, place)) return std::nullopt;
@@ -145,7 +184,7 @@ std::optional<Places> places_in_json(std::string_view json) {
             continue;
         }
         if (!is_structure(c)) return std::nullopt;
-        if (is_own && name == NAME && c != ':' && c != ' ' && c != '\t' && c != '\r' && c != '\n') return std::nullopt;  // no string
+        if (is_own && is_text(name) && c != ':' && c != ' ' && c != '\t' && c != '\r' && c != '\n') return std::nullopt;  // no string
         if (is_own && c == '[' && is_input(name)) {
             const size_t end = json.find(']', at);
             const Place place{at - 1, end - at + 2};
@@ -159,6 +198,7 @@ std::optional<Places> places_in_json(std::string_view json) {
         if (c == '}' || c == ']') --depth;
         if (c == ',' && depth == 1) is_value = false;
     }
+    if (!found.text) found.text = named;
     return found;
 }
 

@@ -6,6 +6,7 @@ import json
 import re
 from urllib.parse import unquote_to_bytes
 
+_USER_INPUT = re.compile(r"userInput(?:\(|%28)(?:@|%40)([A-Za-z0-9_.-]+)(?:\)|%29)")
 _BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 _PLAIN = re.compile(rb"[ -~]*")
 _INPUT = re.compile(r"input\.query(?:\(|%28)")
@@ -18,17 +19,27 @@ def cut_query_string(query: str) -> tuple[str, str, bytes] | None:
     """(the rest, the text, the vector) of a query string, one of which may be empty; None where there is neither, or
     what there is may mean something else."""
     parts = [part.partition("=") for part in query.split("&")]
-    texts = [(place, value) for place, (name, _, value) in enumerate(parts) if name == "query"]
+    of_query, named = (
+        [(place, value) for place, (name, _, value) in enumerate(parts) if name == wanted]
+        for wanted in ("query", _name_of_input(query))
+    )
     vectors = [
         (place, value) for place, (name, _, value) in enumerate(parts) if _INPUT.match(name) and _VECTOR.match(value)
     ]
-    if max(len(texts), len(vectors)) != 1 or any(not value for _, value in texts):
+    texts = of_query or named
+    if max(len(texts), len(vectors)) != 1 or len(named) > 1 or any(not value for _, value in (*texts, *named)):
         return None
     found = [_decoded(chosen[0][1] if chosen else "") for chosen in (texts, vectors)]
     cut = {place for place, _ in (*texts, *vectors)}
     rest = "&".join([name + sign + ("" if place in cut else value) for place, (name, sign, value) in enumerate(parts)])
     text, vector = found
     return None if text is None or vector is None else (rest, text.decode(), vector)
+
+
+def _name_of_input(request: str) -> str:
+    """The name in the only `userInput(@name)`, perhaps with signs as URLs have them; else that of the text itself."""
+    names = _USER_INPUT.findall(request)
+    return names[0] if len(names) == 1 else "query"
 
 
 def _decoded(value: str) -> bytes | None:
@@ -41,21 +52,26 @@ def cut_json(body: bytes) -> tuple[bytes, str, bytes] | None:
     members = json.loads(body, object_pairs_hook=tuple)
     if any(b"\\" in _written(name) for name, _ in members):
         return None
-    texts = [value for name, value in members if name == "query"]
+    input_name = _name_of_input(body.decode())
+    of_query, named = ([member for member in members if member[0] == wanted] for wanted in ("query", input_name))
+    texts = of_query or named
     vectors = [value for name, value in members if _INPUT.match(name) and _is_vector(value)]
-    if max(len(texts), len(vectors)) != 1 or not all(isinstance(text, str) and text for text in texts):
+    if max(len(texts), len(vectors)) != 1 or len(named) > 1:
+        return None
+    if any(type(text) is not str or not text or b"\\" in _written(text) for _, text in (*texts, *named)):
         return None
     if any(type(vector) is list and any(isinstance(cell, str | list | tuple) for cell in vector) for vector in vectors):
         return None
     written = [_written(value).decode() for value in vectors]
     vector = written[0].strip('"') if written else ""
-    text = texts[0] if texts else ""
-    if not _PLAIN.fullmatch(text.encode()) or set(text) & set('"\\') or "\\" in vector:
+    name, text = texts[0] if texts else ("", "")
+    if not _PLAIN.fullmatch(text.encode()) or "\\" in vector:
         return None
     rest = body
     if texts:
-        before, after = rest.split(b'"query":"' + text.encode() + b'"', 1)
-        rest = before + b'"query":""' + after
+        start = f'"{name}":"'.encode()
+        before, after = rest.split(start + text.encode() + b'"', 1)
+        rest = before + start + b'"' + after
     if vectors:
         rest = re.sub(rb'("input\.query\([^"]*":"?)' + re.escape(vector.encode()), rb"\1", rest, count=1)
     return rest, text, vector.encode()

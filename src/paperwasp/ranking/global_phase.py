@@ -64,6 +64,8 @@ class Normalizer:
     name: str
     input: Program
     of: Callable[[Floats], Floats]
+    k: float | None
+    """What `reciprocal_rank` adds to ranks; None: it is linear."""
     bm25_field: None = None
     query_name: str | None = None
 
@@ -78,11 +80,11 @@ class Normalizer:
 
     @classmethod
     def linear(cls, number: int, value: Program) -> Normalizer:
-        return cls(f"normalize_linear({number})", value, linear)
+        return cls(f"normalize_linear({number})", value, linear, None)
 
     @classmethod
     def reciprocal(cls, number: int, value: Program, k: float) -> Normalizer:
-        return cls(f"reciprocal_rank({number},{k!r})", value, partial(reciprocal_rank, k=k))
+        return cls(f"reciprocal_rank({number},{k!r})", value, partial(reciprocal_rank, k=k), k)
 
 
 @dataclass(frozen=True, eq=False)

@@ -180,7 +180,7 @@ class ReadyRun(NamedTuple):
         view, query, served = self.view, self.compiled.template.query, self.served
         bound = bind_to_write(view, self.compiled.document_type, query, served)
         relevances = np.array(scores)
-        ranked = RankedHits(bound, len(lids), np.array(lids, np.uint32), relevances, relevances)
+        ranked = RankedHits(bound, len(lids), np.array(lids, np.uint32), relevances, relevances, is_final=True)
         return hits_of(view, query, ranked, range(len(lids)), repeat(None), served.summaries)
 
 

@@ -135,7 +135,8 @@ def _is_plain(query: Query, template: TextTemplate) -> bool:
     has_inputs = rank.inputs and template.near is None
     asks_for_more = has_inputs or rank.properties or rank.features or rank.override or rank.expressions
     groups_more = query.groupings and not template.facets
-    shows_more = rank.global_hits or rank.global_page or groups_more or order.after
+    ranks_elsewhere = rank.global_hits and rank.global_page is None
+    shows_more = ranks_elsewhere or groups_more or order.after
     notes_more = observe.trace_level or observe.explain_level or observe.profiling
     matches_more = query.match.streaming or query.match.gram_match != ALL
     return not (asks_for_more or shows_more or notes_more or matches_more)
@@ -143,7 +144,7 @@ def _is_plain(query: Query, template: TextTemplate) -> bool:
 
 def _is_of_one_phase(bound: BoundQuery) -> bool:
     profile, space = bound.profile, bound.setting.space
-    phases = profile.second_phase or profile.global_phase or profile.rank_score_drop_limit is not None
+    phases = profile.second_phase or profile.rank_score_drop_limit is not None
     narrows = bound.limiter is not None or bound.diversifier is not None or bound.is_late
     notes = bound.observer.is_tracing or bound.observer.wants(ON_MATCH, ON_FIRST_PHASE, ON_SUMMARY)
     return not (phases or narrows or notes or is_tuned_otherwise(space.tuning))
@@ -166,6 +167,7 @@ def _plan(
         near=near,
         near_alone_matches=template.join == "rank",
         expression=ranking.expression,
+        global_phase=ranking.global_phase,
         order=ranking.order,
         form=step.form if step.attributes is None else None,
         most_words=limits.INLINE_QUERY_ITEMS - 1,

@@ -1,8 +1,9 @@
 """What hits are ranked by in compiled plans (`search.compiled`): as the general steps would rank them (`search.rank`).
 
 These are a sum of bm25 features of weight 1, nativeRank or a part of it, how near hits are to the query's vector, and
-expressions of bm25 and closeness (`core/plan_rank.hpp`), for which all matches are scored. Hits in the order of an
-attribute of whole numbers are not ranked at all (`core/plan_order.hpp`).
+expressions of bm25 and closeness (`core/plan_rank.hpp`), for which all matches are scored; a global phase may rank the
+best of these again (`core/plan_global.hpp`). Hits in the order of an attribute of whole numbers are not ranked at all
+(`core/plan_order.hpp`).
 """
 
 from __future__ import annotations
@@ -15,17 +16,25 @@ from numpy.typing import NDArray
 
 from paperwasp.features.native_query import NativeFeature
 from paperwasp.operators.item import TermItem
-from paperwasp.ranking import CompiledProfile
-from paperwasp.ranking.program import Bm25Field, Feature
+from paperwasp.ranking import CompiledProfile, RankValue
+from paperwasp.ranking.global_phase import Normalizer
+from paperwasp.ranking.program import Bm25Field, Program
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.query import GlobalPage
 from paperwasp.search.text_query import TextTemplate
 
 OrderForm = tuple[str, bool]
 """An attribute, and whether its greatest value comes first."""
 Expression = tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], NDArray[np.float64], int, int]
 """Kind, field and value of each feature; code, constants, temporaries and result of the program."""
+GlobalFeature = tuple[str, float, Expression]
+"""Kind, `k`, and what is computed of each hit."""
+GlobalForm = tuple[int, float | None, Sequence[GlobalFeature], NDArray[np.int32], NDArray[np.float64], int, int]
+"""How many hits are ranked again, the drop limit, the features, and the program as in an expression."""
 _RANKING: Final = ("or", "and")
 """How words belong together that may only rank: what a weakAnd finds depends on what it ranks."""
+_PHASES: Final = ("firstPhase", "relevanceScore")
+"""What the score of a hit is called in the phase after the first."""
 _MOST_FIELDS: Final = 2
 """By which a sum of bm25 features is ranked."""
 
@@ -36,6 +45,8 @@ class PlanRanking(NamedTuple):
     fields: tuple[Bm25Field, ...] = ()
     native: NativeFeature | None = None
     expression: Expression | None = None
+    global_phase: GlobalForm | None = None
+    """What ranks the best by the expression again."""
     order: OrderForm | None = None
     """That of hits which are not ranked."""
 
@@ -53,13 +64,14 @@ def ranking_of(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
         return None if order is None or near or template.facets else PlanRanking(order=order)
     weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
     native = _native_of(profile)
+    if bound.query.rank.global_page is not None:
+        return None if template.facets or _ranks_within(template) else _expressed(template, bound)
     if near is None and native is not None:
         return PlanRanking(native=native)
     if near is None and weights:
         is_sum = len(weights) <= _MOST_FIELDS and set(weights.values()) == {1.0}
         return PlanRanking(tuple([profile.bm25_fields[name] for name in weights])) if is_sum else None
-    ranks_within = template.join == "rank" and template.composite not in _RANKING
-    if weights or native is not None or template.facets or ranks_within:
+    if weights or native is not None or template.facets or _ranks_within(template):
         return None
     feature = profile.first_phase.feature
     if template.composite == "near" and feature is not None and feature.name in _closeness_names(template):
@@ -83,29 +95,67 @@ def _native_of(profile: CompiledProfile) -> NativeFeature | None:
     return compute if isinstance(compute, NativeFeature) else None
 
 
+def _ranks_within(template: TextTemplate) -> bool:
+    """Whether words only rank that find what depends on how they rank."""
+    return template.join == "rank" and template.composite not in _RANKING
+
+
+class _Expressions:
+    """Reads what a rank profile computes of the features that plans know."""
+
+    def __init__(self, template: TextTemplate, bound: BoundQuery) -> None:
+        self._inputs = bound.setting.inputs
+        self._kinds = dict.fromkeys(_PHASES, "relevance")
+        self._kinds |= dict.fromkeys(_closeness_names(template), "closeness")
+        self._kinds |= dict.fromkeys(_raw_score_names(template), "rawScore")
+        self.fields = list[Bm25Field]()
+        """Those that it has read of."""
+
+    def of(self, program: RankValue) -> Expression | None:
+        """What a program computes; None: it is of other features."""
+        if not isinstance(program, Program):
+            return None
+        features = list[tuple[str, int, float]]()
+        for feature in program.features:
+            kind, field = self._kinds.get(feature.name, ""), feature.bm25_field
+            if feature.query_name is not None and feature.query_name in self._inputs:
+                features.append(("constant", 0, self._inputs[feature.query_name]))
+            elif field is not None:
+                if field not in self.fields:
+                    self.fields.append(field)
+                features.append(("bm25", self.fields.index(field), 0.0))
+            elif kind:
+                features.append((kind, 0, 0.0))
+            else:
+                return None
+        return features, program.code, program.constants, program.temporaries, program.result
+
+
 def _expressed(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
     """Ranking by an expression; None: it is of other features."""
-    program, inputs = bound.profile.first_phase, bound.setting.inputs
-    fields, features = list[Bm25Field](), list[tuple[str, int, float]]()
-    closeness, raw_scores = _closeness_names(template), _raw_score_names(template)
-    for feature in program.features:
-        known = _known(feature, closeness, raw_scores)
-        if feature.query_name is not None and feature.query_name in inputs:
-            features.append(("constant", 0, inputs[feature.query_name]))
-        elif feature.bm25_field is not None:
-            features.append(("bm25", len(fields), 0.0))
-            fields.append(feature.bm25_field)
-        elif known:
-            features.append((known, 0, 0.0))
-        else:
+    expressions, page = _Expressions(template, bound), bound.query.rank.global_page
+    first = expressions.of(bound.profile.first_phase)
+    last = None if page is None else _global_form(bound, page, expressions)
+    if first is None or (page is not None and last is None):
+        return None
+    return PlanRanking(tuple(expressions.fields), None, first, last)
+
+
+def _global_form(bound: BoundQuery, page: GlobalPage, expressions: _Expressions) -> GlobalForm | None:
+    """The global phase; None: it is of other features."""
+    phase = bound.profile.global_phase
+    if phase is None:
+        return None
+    features = list[GlobalFeature]()
+    for feature, input_ in zip(phase.program.features, phase.inputs.values(), strict=True):
+        found = expressions.of(input_)
+        if found is None:
             return None
-    return PlanRanking(
-        tuple(fields), None, (features, program.code, program.constants, program.temporaries, program.result)
-    )
-
-
-def _known(feature: Feature, closeness: Collection[str], raw_scores: Collection[str]) -> str:
-    return "closeness" if feature.name in closeness else "rawScore" if feature.name in raw_scores else ""
+        is_plain, k = not isinstance(feature, Normalizer), getattr(feature, "k", None)
+        kind = "plain" if is_plain else "linear" if k is None else "reciprocal"
+        features.append((kind, k or 0.0, found))
+    program, count, limit = phase.program, bound.query.rank.global_hits, page.rank_score_drop_limit
+    return count, limit, features, program.code, program.constants, program.temporaries, program.result
 
 
 def _label(template: TextTemplate) -> str:

@@ -96,7 +96,8 @@ def _step(show: Show, document_type: str, form: SummaryForm) -> PageStep | None:
 def row_step(query: Query, bound: BoundQuery, steps: PageSteps, forms: SummaryForms) -> PageStep | None:
     """The step for a query whose hits are rendered from their rows, or from columns, whatever they are; None where they
     are not."""
-    ranked = RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES)
+    is_final = query.rank.global_page is not None
+    ranked = RankedHits(bound, 0, NO_LIDS, NO_SCORES, NO_SCORES, is_final=is_final)
     if not query.show.source or query.order.after is not None:
         return None
     step = steps.of(query, ranked, forms)

@@ -81,7 +81,7 @@ class TextTemplate:
     @property
     def detects_language(self) -> bool:
         """Whether the text may be in another language than the one that is said."""
-        return not (self.words or self.near or self.query.match.language)
+        return not (self.words or self.composite == "near" or self.query.match.language)
 
     def words_name(self, index: str, *, in_phrase: bool = False) -> str:
         """The name under which a snapshot has the words of an index: what they are depends on where they stand."""

@@ -20,7 +20,8 @@ from paperwasp.query.scope import Scope
 from paperwasp.records import dataclass
 from paperwasp.yql.query_type import QUERY_TYPES, query_type
 
-_NOT_PARSED: Final = ("raw", "segment")
+NOT_PARSED: Final = ("raw", "segment")
+"""The grammars of texts that are one word."""
 _GRAMMAR_PARTS: Final = ("composite", "tokenization", "syntax", "profile")
 
 
@@ -171,7 +172,7 @@ def _grammar(scope: Scope) -> Grammar:
     name = scope.get("grammar", str) or ""
     parts = {part: scope.get(f"grammar.{part}", str) or "" for part in _GRAMMAR_PARTS}
     try:
-        if name and name not in _NOT_PARSED:
+        if name and name not in NOT_PARSED:
             name = query_type(name)
         # What else it must go with is known when the query type of the request is.
         QUERY_TYPES["tokenize"].having(parts["composite"], parts["tokenization"])

@@ -29,7 +29,7 @@ from paperwasp.yql.query_type import QUERY_TYPES, QueryType, type_of
 from paperwasp.yql.simple import parse_simple
 from paperwasp.yql.simple_terms import too_many_items
 from paperwasp.yql.statement import parse_yql
-from paperwasp.yql.user_items import Grammar, NonEmptyItem, UserQueryItem, UserTextItem
+from paperwasp.yql.user_items import NOT_PARSED, Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 
 __all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete"]
 
@@ -136,10 +136,10 @@ def _parse(item: UserTextItem, user: UserText) -> Item | None:
         raise LanguageError(f"Input '{item.parameter}' is not set", item.position)
     if item.nfkc:
         text = normalize("NFKC", text)
-    if item.grammar.name in ("raw", "segment"):
+    if item.grammar.name in NOT_PARSED:
         return _one_word(text, item)
     indexes = user.indexes if item.fields_allowed else NO_INDEXES
-    parsed = _read(text, _type(item, user), item.default_index, indexes, user)
+    parsed = _read(text, type_of_text(item, user), item.default_index, indexes, user)
     if parsed is None and item.allow_empty:
         return None
     if parsed is None:
@@ -161,7 +161,8 @@ def _one_word(text: str, item: UserTextItem) -> Item | None:
     return WordItem(item.default_index, text, annotations=annotations)
 
 
-def _type(item: UserTextItem, user: UserText) -> QueryType:
+def type_of_text(item: UserTextItem, user: UserText) -> QueryType:
+    """How the text of an item is read. Errors: LanguageError where the parts of the type do not go together."""
     said: Grammar = item.grammar
     if said.name:
         base = QUERY_TYPES[said.name]

@@ -131,7 +131,7 @@ def cut_request(request: Request) -> CutRequest | None:
 def known_request(texts: TextRequests, pairs: Pairs, shape: Shape, accepted: str, address: str) -> KnownRequest | None:
     """What is known of a request of these parameters; None: more of it depends on its text."""
     window, name = texts.window_of(pairs, shape), texts.name_of(pairs)
-    if window is None or shape.form.repeats or name in texts.names:
+    if window is None or shape.form.repeats or texts.is_in_items(name, shape):
         return None
     others = frozenset([pair for pair in key_of(pairs, shape.form, accepted)[1] if pair[0] != name])
     reads_cache = texts.template.near is None and not sets_aside(pairs, shape.form)

@@ -23,15 +23,23 @@ from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
 from paperwasp.container.search.text_facets import facets_of
-from paperwasp.container.search.text_templates import PROBE, near_template, text_template, words_template
+from paperwasp.container.search.text_templates import (
+    PROBE,
+    USER_TEXTS,
+    near_template,
+    text_template,
+    words_template,
+)
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.operators.item import TermItem
 from paperwasp.search.text_query import FacetRoot, TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.query_type import type_of
 from paperwasp.yql.simple_terms import DEFAULT_INDEX
-from paperwasp.yql.user_text import UserText
+from paperwasp.yql.user_items import NOT_PARSED, UserQueryItem, UserTextItem
+from paperwasp.yql.user_text import UserText, type_of_text
 
 _QUERY: Final = "model.queryString"
 _INPUT: Final = "ranking.features.query("
@@ -59,7 +67,7 @@ class TextRequests:
         self._others = others
         """Those of the other parameters that have a value of their own."""
         self.names: Final = _names_of(prepared)
-        """The parameters whose values are in the statement."""
+        """The parameters whose values are in the statement, the text among them where it is one of these."""
         self._windows: dict[tuple[str, ...], Window | None] = {}
         self.cluster: Final = prepared.clusters[0].cluster
         parameters = prepared.parameters
@@ -82,6 +90,13 @@ class TextRequests:
     def literals_of(self, shape: Shape) -> tuple[str, ...]:
         """The values that filters and words are made of."""
         return shape.written(self.names) if self.template.filters or self.template.words else ()
+
+    def is_in_items(self, name: str, shape: Shape) -> bool:
+        """Whether filters or words are made of a parameter's value."""
+        if name not in self.names:
+            return False
+        slot, template = len(shape.literals) + self.names.index(name), self.template
+        return any(slot in item.slots for item in (*template.filters, *[word for _, word in template.words]))
 
     def window_of(self, pairs: Pairs, shape: Shape) -> Window | None:
         """The page that a request asks for, and its time; None: it goes the general way."""
@@ -125,15 +140,15 @@ class TextRequests:
             check_window(prepared.parameters, values)
             if not _says_a_text_alone(values, self.template.near is not None):
                 return None
-            ready = prepared.bind(replace(values, query=" ".join(PROBE)), 0)
+            ready = prepared.bind(_with_probe(values, prepared), 0)
         except (PaperwaspError, ValueError):
             return None
         query = ready.queries[0].query
         if query is None or ready.timeout_ms <= 0 or query.order.hits > limits.MAX_HITS:
             return None
-        if query.order.hits <= 0 and not self.template.facets:
+        if ready.hits <= 0 and not self.template.facets:
             return None
-        return Window(query.order.hits, query.order.offset, query.deadline.at_ns)
+        return Window(ready.hits, ready.offset, query.deadline.at_ns)
 
 
 def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
@@ -142,14 +157,14 @@ def text_requests(prepared: PreparedQuery, shape: Shape) -> TextRequests | None:
     if not prepared.serves_others or shape.is_whole or not _is_plain(prepared):
         return None
     form, has_text = shape.form, prepared.tree is not None and prepared.tree.text is not None
-    texts, vectors, statement = _places_of_text(form), places_of_vectors(form), form.statement
+    texts, vectors, statement = _places_of_text(prepared, shape), places_of_vectors(form), form.statement
     if len(texts) != has_text or len(vectors) > 1 or (not has_text and statement is None):
         return None
     places = [*texts, *vectors]
     place = places[0] if places or statement is None else statement
     try:
         values = shape.values(_names_of(prepared), prepared.defaults)
-        ready = prepared.bind(replace(values, query=" ".join(PROBE) if has_text else None), 0)
+        ready = prepared.bind(_with_probe(values, prepared), 0)
     except (PaperwaspError, ValueError):
         return None
     made = text_template if has_text else near_template if vectors else words_template
@@ -182,8 +197,28 @@ def _says_a_text_alone(values: RequestValues, has_vector: bool) -> bool:
     return values == replace(plain, slots=values.slots, inputs=values.inputs if has_vector else {})
 
 
-def _places_of_text(form: Form) -> list[int]:
-    return [place for place, name in enumerate(form.full_names) if name == _QUERY]
+def _user_texts(prepared: PreparedQuery) -> list[UserQueryItem | UserTextItem]:
+    """Where users' texts stand in the statement."""
+    tree = prepared.tree
+    return [] if tree is None else [item for item in tree.statement.walk() if isinstance(item, USER_TEXTS)]
+
+
+def _places_of_text(prepared: PreparedQuery, shape: Shape) -> list[int]:
+    """The places among the parameters of the only text, and of `query`, whether it is that or not."""
+    names = [None if isinstance(item, UserQueryItem) else item.parameter for item in _user_texts(prepared)]
+    return [
+        place
+        for place, name in enumerate(shape.form.full_names)
+        if name == _QUERY or (len(names) == 1 and shape.pairs[place][0] == names[0])
+    ]
+
+
+def _with_probe(values: RequestValues, prepared: PreparedQuery) -> RequestValues:
+    """The values of a request, but with the probe for its text, if it has one."""
+    probe = " ".join(PROBE)
+    items = [item for item in _user_texts(prepared) if isinstance(item, UserTextItem)]
+    named = {item.parameter: probe for item in items if item.parameter is not None}
+    return replace(values, query=None if values.query is None else probe, given={**values.given, **named})
 
 
 def places_of_vectors(form: Form) -> list[int]:
@@ -198,20 +233,30 @@ def _is_plain(prepared: PreparedQuery) -> bool:
     shows_more = presentation.format not in _JSON_FORMATS or presentation.callback or presentation.timing
     notes_more = parameters.trace.level or parameters.list_features
     asks_more = parameters.collapse.fields or prepared.failure
-    merges = answering.rules or answering.without_summary or answering.is_merged or len(prepared.clusters) != 1
-    tree = prepared.tree
-    if shows_more or notes_more or asks_more or merges or tree is None or tree.says_language:
-        return False
-    if tree.text is not None and not _is_plain_text(tree.text):
+    merges = answering.rules or answering.without_summary or len(prepared.clusters) != 1
+    if shows_more or notes_more or asks_more or merges or not _has_plain_texts(prepared):
         return False
     cluster = prepared.clusters[0]
     has_own_steps = len(prepared.rewrites) > 1 or len(prepared.checks) > 1
-    return not (has_own_steps or cluster.errors or cluster.ranking or cluster.limits != NO_QUERY_LIMITS)
+    is_merged = answering.is_merged and not (cluster.ranking is not None and prepared.ranks_on_node)
+    return not (has_own_steps or cluster.errors or is_merged or cluster.limits != NO_QUERY_LIMITS)
 
 
-def _is_plain_text(text: UserText) -> bool:
+def _has_plain_texts(prepared: PreparedQuery) -> bool:
+    """Whether the core may read the text of the statement, if it has one, and may detect its language."""
+    tree = prepared.tree
+    if tree is None or any(isinstance(item, TermItem) and item.annotations.language for item in tree.statement.walk()):
+        return False
+    return tree.text is None or all(_is_plain_text(item, tree.text) for item in _user_texts(prepared))
+
+
+def _is_plain_text(item: UserQueryItem | UserTextItem, text: UserText) -> bool:
     """Whether words of a text are read one by one, each for itself: only then may the core split it."""
-    reading = text.indexes.reading(DEFAULT_INDEX if text.default_index is None else text.default_index)
-    kind = type_of(text.type)
+    default_index, kind = text.default_index, type_of(text.type)
+    if isinstance(item, UserTextItem):
+        if item.parameter is None or item.nfkc or not item.fields_allowed or item.grammar.name in NOT_PARSED:
+            return False
+        default_index, kind = item.default_index, type_of_text(item, text)
+    reading = text.indexes.reading(DEFAULT_INDEX if default_index is None else default_index)
     is_read_so = kind.syntax == "simple" or kind.composite == "phrase"
     return is_read_so and kind.tokenization == "internal" and not kind.profile and reading == TEXT and not text.filter

@@ -30,10 +30,12 @@ from paperwasp.search.query import Query
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
 from paperwasp.tensor.value import Tensor
 from paperwasp.yql.lifting import template_of, value_of
-from paperwasp.yql.user_items import UserQueryItem
+from paperwasp.yql.user_items import UserQueryItem, UserTextItem
 
 PROBE: Final = ("pwprobea", "pwprobeb")
 """Words that no rewrite of a tree knows."""
+USER_TEXTS: Final = (UserQueryItem, UserTextItem)
+"""Where the text of a user stands in a statement."""
 _FILTERS: Final = (RangeItem, WordItem, InItem)
 _NAMES: Final[Mapping[type[Item], str]] = {AndItem: "and", OrItem: "or", WeakAndItem: "weakAnd", WordItem: "or"}
 """How the words of a statement belong together."""
@@ -91,10 +93,10 @@ def _has_vector(query: Query, near: NearestNeighborItem | None) -> bool:
 
 def _joined(main: Item, text: Item) -> Item:
     """The text in its place beside what is near."""
-    if isinstance(main, UserQueryItem):
+    if isinstance(main, USER_TEXTS):
         return text
     own = text.children if isinstance(main, OrItem) and isinstance(text, OrItem) else (text,)
-    children = [own if isinstance(child, UserQueryItem) else (child,) for child in main.children_of()]
+    children = [own if isinstance(child, USER_TEXTS) else (child,) for child in main.children_of()]
     return replace(main, children=tuple(chain.from_iterable(children)))  # type: ignore[call-arg]
 
 
@@ -190,11 +192,12 @@ def _parts_of(statement: Item, names_count: int) -> tuple[Item, tuple[ItemTempla
 
 def _has_text(item: Item) -> bool:
     """Whether it is the user's text, or that and what is near: the latter first, where the text only ranks."""
-    kinds = [type(child) for child in item.children_of()]
+    children = item.children_of()
+    texts, nears = [[type(child) in kinds for child in children] for kinds in (USER_TEXTS, (NearestNeighborItem,))]
     if isinstance(item, RankItem):
-        return kinds == [NearestNeighborItem, UserQueryItem]
-    either = {NearestNeighborItem, UserQueryItem}
-    return isinstance(item, UserQueryItem) or (isinstance(item, OrItem) and len(kinds) == 2 and set(kinds) == either)
+        return nears == [True, False] and texts == [False, True]
+    is_either = isinstance(item, OrItem) and len(children) == 2 and any(texts) and any(nears)
+    return isinstance(item, USER_TEXTS) or is_either
 
 
 def _item_template(item: Item, names_count: int) -> ItemTemplate:
