@@ -30,10 +30,10 @@ from paperwasp.container.search.text_templates import (
     text_template,
     words_template,
 )
+from paperwasp.container.search.tree import terms_say_language
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
 from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.operators.item import TermItem
 from paperwasp.search.text_query import FacetRoot, TextAnswer, TextTemplate
 from paperwasp.yql.indexes import TEXT
 from paperwasp.yql.query_type import type_of
@@ -245,7 +245,7 @@ def _is_plain(prepared: PreparedQuery) -> bool:
 def _has_plain_texts(prepared: PreparedQuery) -> bool:
     """Whether the core may read the text of the statement, if it has one, and may detect its language."""
     tree = prepared.tree
-    if tree is None or any(isinstance(item, TermItem) and item.annotations.language for item in tree.statement.walk()):
+    if tree is None or terms_say_language(tree.statement):
         return False
     return tree.text is None or all(_is_plain_text(item, tree.text) for item in _user_texts(prepared))
 

@@ -60,10 +60,12 @@ def language_of(said: str, values: RequestValues, tree: Item | None) -> str:
 
 def says_language(tree: Item) -> bool:
     """Whether a statement may say, or have texts that say, which language it is in."""
-    return any(
-        isinstance(item, UserTextItem) or (isinstance(item, TermItem) and bool(item.annotations.language))
-        for item in tree.walk()
-    )
+    return terms_say_language(tree) or any(isinstance(item, UserTextItem) for item in tree.walk())
+
+
+def terms_say_language(tree: Item) -> bool:
+    """Whether a term of a statement says which language it is in."""
+    return any(isinstance(item, TermItem) and bool(item.annotations.language) for item in tree.walk())
 
 
 def _foreign(text: str) -> str:
