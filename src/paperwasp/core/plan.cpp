@@ -387,7 +387,8 @@ bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
 void PlanRun::keep_best(std::vector<Scored>& hits) const {
     const uint64_t wanted = std::max<uint64_t>(uint64_t{offset_} + hits_, plan_.global ? plan_.global->rerank_count : 0);
     const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(wanted, hits.size()));
-    std::partial_sort(hits.begin(), end, hits.end());
+    std::nth_element(hits.begin(), end, hits.end());  // a heap of hundreds takes three times as long
+    std::sort(hits.begin(), end);
     hits.erase(end, hits.end());
 }
 
