@@ -64,6 +64,15 @@ def test_random_texts_that_the_statement_names_have_the_same_answers_either_way(
     assert shared.answered - before > QUERIES // 40, "plans have answered too few texts to say anything"
 
 
+@pytest.mark.parametrize("order", ["{0} and {1}", "{1} and {0}"])
+def test_a_parameter_that_is_a_text_and_a_filter_has_the_same_answers_either_way(shared: Peers, order: str) -> None:
+    """Vespa: yql.html, parameter substitution. Of such a request more than the text depends on the parameter."""
+    text_, filter_ = "({defaultIndex: 'body', grammar: 'any'}userInput(@words))", "title contains @words"
+    yql = f"select * from music where {order.format(text_, filter_)}"
+    for words in ("cats", "blue", "of", "cats"):
+        shared.compare(yql=yql, words=words, ranking="body")
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_expressions_and_attributes_have_the_same_answers_either_way(shared: Peers, seed: int) -> None:
     choice = random.Random(seed)
