@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search.known_requests import cut_request
 from paperwasp.container.search.text_requests import TextRequests
 from paperwasp.http.messages import Request, Response
-from paperwasp.search.compiled import ReadyRun
+from paperwasp.search.plans import ReadyRun
 from paperwasp.search.text_query import TextAnswer
 from paperwasp.service.plan_runs import _Pool
 from tests.container.search_nodes import put
@@ -109,7 +109,7 @@ def test_what_takes_long_to_plan_is_planned_elsewhere(shared: Peers, values: int
 
 def test_a_plan_is_for_the_schema_that_it_was_made_for(shared: Peers) -> None:
     shared.compare(**FIXED, query="the of")
-    known = shared.service._compiled._known
+    known = shared.service._plans._known
     before = dict(known)
     for number, compiled in before.items():
         known[number] = compiled and compiled._replace(schema=None)  # type: ignore[arg-type]

@@ -21,8 +21,8 @@ from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.item import plan
 from paperwasp.operators.operator import KnownWords, NearSearch, SearchSpace, TermOperator
 from paperwasp.operators.term import AttributeMatch
-from paperwasp.search.compiled_near import near_search
-from paperwasp.search.compiled_plan import CompiledPlan, is_planned_soon
+from paperwasp.search.plan_compiler import CompiledPlan, is_planned_soon
+from paperwasp.search.plan_near import near_search
 from paperwasp.search.text_query import RouteQuery, TextQuery
 
 KEPT_CHARACTERS: Final = 256

@@ -26,7 +26,7 @@ from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.weak_and import score_of
 from paperwasp.operators.word import WordItem, fields_of
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.compiled_plan import CompiledPlan
+from paperwasp.search.plan_compiler import CompiledPlan
 from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
 

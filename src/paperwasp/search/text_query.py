@@ -1,7 +1,7 @@
 """Queries as messages for words, of a user's text or of a statement, and for what is near to a vector: what is the same
 for all of a kind, and the values of each.
 
-They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.compiled`). What
+They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.plans`). What
 has none is answered by None, and the query is asked the general way, whose answer is the same.
 """
 

@@ -41,14 +41,14 @@ from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.visiting import visit
 from paperwasp.errors import InternalError, Overload, PaperwaspError
-from paperwasp.search.compiled import CompiledQueries
 from paperwasp.search.mutations import mutate
+from paperwasp.search.plans import Plans
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.service.content_figures import content_figures
-from paperwasp.service.plan_runs import PlanRuns, RoutedTexts
+from paperwasp.service.plan_runs import ClusterRoute, PlanRuns
 from paperwasp.yielding import switching_soon
 
 _OPERATIONS: Final = (ApplyRequest, ApplyChanges)
@@ -67,7 +67,7 @@ class ContentService:
         self._inline_lock = Lock()
         self._gate = gate or FeedGate("content")
         self._queries = 0
-        self._compiled = CompiledQueries(served)
+        self._plans = Plans(served)
         self._runs = PlanRuns(limits.QUERY_THREADS, self._inline_lock)
 
     def serve(self, messenger: Messenger, application_name: str, cluster_id: str) -> None:
@@ -176,7 +176,7 @@ class ContentService:
         ready = None
         if self._inline_lock.acquire(blocking=False):
             try:
-                ready = self._compiled.run_of(self._node.reader.view(), query, time.monotonic_ns())
+                ready = self._plans.run_of(self._node.reader.view(), query, time.monotonic_ns())
             finally:
                 self._inline_lock.release()
         if ready is None:
@@ -184,15 +184,15 @@ class ContentService:
         else:
             self._runs.start(ready, reply)
 
-    def _route(self, query: RouteQuery) -> RoutedTexts | None:
+    def _route(self, query: RouteQuery) -> ClusterRoute | None:
         pool = self._runs.threads_for_routes()
         if pool is None or not self._inline_lock.acquire(blocking=False):
             return None
         try:
-            planned = self._compiled.route_of(self._node.reader.view(), query, pool.threads)
+            planned = self._plans.route_of(self._node.reader.view(), query, pool.threads)
         finally:
             self._inline_lock.release()
-        return None if planned is None else RoutedTexts(planned, self._runs, pool)
+        return None if planned is None else ClusterRoute(planned, self._runs, pool)
 
     def _answer_query(self, query: Query) -> SearchResponse:
         return search(self._node.reader.view(), query, self._served)

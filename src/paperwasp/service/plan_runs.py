@@ -34,7 +34,7 @@ from paperwasp import limits
 from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.core import _core
 from paperwasp.http.loop_work import has_more_to_do
-from paperwasp.search.compiled import PlannedRoute, ReadyRun
+from paperwasp.search.plans import PlannedRoute, ReadyRun
 from paperwasp.search.text_query import TextAnswer
 
 _LOG: Final = logging.getLogger("paperwasp.search")
@@ -146,7 +146,7 @@ class PlanRuns:
             return self._pool
 
 
-class RoutedTexts(NamedTuple):
+class ClusterRoute(NamedTuple):
     """The route of requests, and what a content cluster does for them beside what the core does."""
 
     planned: PlannedRoute

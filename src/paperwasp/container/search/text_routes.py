@@ -23,8 +23,8 @@ from paperwasp.search.text_query import RouteQuery, TextAnswer
 _SHOWN: Final = Response(200, b"", JSON_TYPE)
 
 
-class RoutedTexts(Protocol):
-    """What a content cluster has for the requests of a route: `service.plan_runs.RoutedTexts`."""
+class ClusterRoute(Protocol):
+    """What a content cluster has for the requests of a route: `service.plan_runs.ClusterRoute`."""
 
     @property
     def route(self) -> _core.TextRoute: ...
@@ -52,7 +52,7 @@ class RouteAnswers:
     config: object
     generally: Callable[[Request, int], GeneralWay]
     """(a request, when it began) → the general way of it."""
-    routed: RoutedTexts | None = None
+    cluster_route: ClusterRoute | None = None
     """Of the content cluster; None until that has answered."""
     documents: int = 0
     """Those that are searched."""
@@ -62,8 +62,8 @@ class RouteAnswers:
 
     def note_sent(self, count: int) -> None:
         """So many answers were written."""
-        assert self.routed is not None
-        self.routed.note_sent(count)
+        assert self.cluster_route is not None
+        self.cluster_route.note_sent(count)
         self.cache.lookups += self.known.reads_cache * count
 
     def about(self, routed: _core.RoutedText) -> object:
@@ -79,8 +79,8 @@ class RouteAnswers:
             if routed.takes_long and known.reads_cache and self.cache.may_have(known.key(values), self.config):
                 return generally()
             return self.texts.begin(known, values, began_ns, self.config, generally, counts=True)
-        assert self.routed is not None
-        found = self.routed.answer(run)
+        assert self.cluster_route is not None
+        found = self.cluster_route.answer(run)
         if found is None:
             return generally()
         return self.texts.response_of(known, values, found, self.config, counts=True)
@@ -96,6 +96,7 @@ def find_route(messenger: Messenger, answers: RouteAnswers) -> _core.TextRoute |
     messenger.hand(known.address, query, found.append)
     if not found or found[0] is None or isinstance(found[0], Exception):
         return None
-    routed: RoutedTexts = found[0]
-    answers.routed, answers.documents, answers.note_waiting = routed, routed.documents, routed.note_waiting
-    return routed.route
+    cluster_route: ClusterRoute = found[0]
+    answers.cluster_route = cluster_route
+    answers.documents, answers.note_waiting = cluster_route.documents, cluster_route.note_waiting
+    return cluster_route.route

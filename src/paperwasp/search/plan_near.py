@@ -1,4 +1,4 @@
-"""nearestNeighbor in compiled plans (`search.compiled`): what a template says of it, and how a view is searched for it.
+"""nearestNeighbor in compiled plans (`search.plans`): what a template says of it, and how a view is searched for it.
 
     item + rank profile → NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 

@@ -3,7 +3,7 @@
     TextTemplate → its query, planned the general way for one view → CompiledPlan
 
 A template has a plan if the general steps would go one way with every text: words, any, all or the best of which match,
-and what is near (`compiled_near`); ranked as `compiled_rank` says; and shown as documents are stored, or attributes
+and what is near (`plan_near`); ranked as `plan_rank` says; and shown as documents are stored, or attributes
 alone.
 """
 
@@ -27,10 +27,10 @@ from paperwasp.operators.word import fields_of
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.compiled_near import NearForm, is_tuned_otherwise, near_form
-from paperwasp.search.compiled_rank import PlanRanking, ranking_of
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.page import PageStep, row_step
+from paperwasp.search.plan_near import NearForm, is_tuned_otherwise, near_form
+from paperwasp.search.plan_rank import PlanRanking, ranking_of
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.search import BoundSearch

@@ -4,7 +4,7 @@
     first query of a template → planned the general way → _core.Plan, kept
     Plan + Snapshot + values of a request → ReadyRun → (service.plan_runs) → answer
 
-The core runs each in one call. Which templates have a plan, `compiled_plan` says. What a word is in a view is found by
+The core runs each in one call. Which templates have a plan, `plan_compiler` says. What a word is in a view is found by
 the general planning (`plan_words`), and so are the documents that filters leave (`plan_filters`). A text in which
 another language is detected has a plan of that language. The general steps are the specification: the answers are the
 same bytes.
@@ -25,9 +25,9 @@ from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.linguistics.detection import FOREIGN, detect_all
 from paperwasp.search.bind import bind_to_write, known_words, space_of
-from paperwasp.search.compiled_plan import CompiledPlan, compiled_plan
 from paperwasp.search.fill import hits_of
 from paperwasp.search.page import attribute_hits
+from paperwasp.search.plan_compiler import CompiledPlan, compiled_plan
 from paperwasp.search.plan_filters import accepted_documents
 from paperwasp.search.plan_words import describe, known_snapshot
 from paperwasp.search.query import Hit
@@ -40,7 +40,7 @@ _MOST_LOOKUPS: Final = 2
 """How often words are asked for that a snapshot does not know: describing one may evict another."""
 
 
-class CompiledQueries:
+class Plans:
     """The plans of one content cluster, by template. One thread at a time."""
 
     def __init__(self, served: ServedSchemas) -> None:
