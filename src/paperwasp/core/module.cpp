@@ -65,6 +65,7 @@ void bind_answer_socket(nb::module_& m);
 void bind_loop_socket(nb::module_& m);
 void bind_text_route(nb::module_& m);
 void bind_text_routes(nb::module_& m);
+void bind_watched_sockets(nb::module_& m);
 void bind_vocabulary(nb::module_& m);
 void bind_query_parts(nb::module_& m);
 void bind_request_text(nb::module_& m);
@@ -142,6 +143,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_loop_socket(m);
     paperwasp::bind_text_route(m);
     paperwasp::bind_text_routes(m);
+    paperwasp::bind_watched_sockets(m);
     paperwasp::bind_vocabulary(m);
     paperwasp::bind_query_parts(m);
     paperwasp::bind_request_text(m);

@@ -46,7 +46,7 @@ TextRoutes::~TextRoutes() {
 nb::object TextRoutes::take(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
     std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
     if (!text) return nb::none();
-    nb::object route, head;
+    Known found;
     Table dropped;  // freed without the lock
     {
         const std::lock_guard lock(mutex_);
@@ -56,15 +56,34 @@ nb::object TextRoutes::take(nb::bytes request, const nb::object& socket, nb::obj
             if (!is_asked_for(++known.missed)) return nb::none();
             return nb::bytes(rest_.data(), rest_.size());
         }
-        route = known.route;
-        head = known.head;
+        found = known;
     }
-    const TextRoute& found = nb::cast<const TextRoute&>(route);
+    nb::object begun = begin(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
+    return begun.is_valid() ? begun : nb::none();
+}
+
+nb::object TextRoutes::take_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
+    std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
+    if (!text) return {};
+    Known found;
+    {
+        const std::lock_guard lock(mutex_);
+        const auto known = known_.find(rest_);
+        if (known == known_.end() || !known->second.route.is_valid()) return {};
+        found = known->second;
+    }
+    return begin(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
+}
+
+// Begins to answer a request of that route. A null object: too much waits for the threads.
+nb::object TextRoutes::begin(const Known& known, std::string text, nb::bytes request, const nb::object& socket, nb::object asker,
+                             bool alone) {
+    const TextRoute& found = nb::cast<const TextRoute&>(known.route);
     PlanPool& pool = *found.pool;
     const size_t busy = pool.busy();
-    if (busy >= found.most_waiting) return nb::none();
-    auto made =
-        std::make_unique<RoutedText>(route, std::move(*text), socket, nb::borrow<nb::bytes>(head), std::move(request), std::move(asker));
+    if (busy >= found.most_waiting) return {};
+    auto made = std::make_unique<RoutedText>(known.route, std::move(text), socket, nb::borrow<nb::bytes>(known.head), std::move(request),
+                                             std::move(asker));
     RoutedText* const routed = made.get();
     nb::object object = nb::cast(made.release(), nb::rv_policy::take_ownership);
     if (alone && busy == 0) {

@@ -29,6 +29,9 @@ class TextRoutes {
     // RoutedText. Bytes: its route is not known; `put` it by them. None: it has no plain text, or goes the general way.
     nb::object take(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
+    // The same of a request whose route is known. A null object: it is not, or the request goes the general way.
+    nb::object take_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+
     // Keeps a route, unless something has changed since `changes` was as it is given here. head: the first lines of all answers.
     void put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes);
 
@@ -44,6 +47,8 @@ class TextRoutes {
     size_t size() const;
 
   private:
+    nb::object begin(const Known& known, std::string text, nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+
     const size_t most_;
     std::string rest_;
     mutable std::mutex mutex_;

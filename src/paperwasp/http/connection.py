@@ -22,8 +22,9 @@ import logging
 import socket
 import ssl
 import struct
+from collections.abc import Callable
 from time import monotonic
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol, TypeVar, cast
 
 from paperwasp import limits
 from paperwasp.core import _core
@@ -38,6 +39,7 @@ _HTTP2_METHOD: Final = b"PRI "
 _LOG: Final = logging.getLogger("paperwasp.http")
 _RESET: Final = struct.pack("ii", 1, 0)
 _OWN_METHOD: Final = "_read_ready_cb"
+_Came = TypeVar("_Came")
 _NOT_SENT_LOW_WATER: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
 
@@ -116,6 +118,7 @@ class Connection(asyncio.BufferedProtocol):
         "port",
         "routed",
         "since",
+        "socket_number",
         "transport",
         "unread_since",
     )
@@ -156,6 +159,8 @@ class Connection(asyncio.BufferedProtocol):
         self.certificate: ClientCertificate | None = None
         self.answer_socket: _core.AnswerSocket | None = None
         """By which threads of the core write; None: they do not, since there is TLS, or no socket."""
+        self.socket_number = -1
+        """Of what the answer socket writes to."""
         self._is_flushing = False
         self._progress = 0
         """How much was unread when it was looked at last."""
@@ -176,7 +181,8 @@ class Connection(asyncio.BufferedProtocol):
             if tls.selected_alpn_protocol() == "h2":
                 self._speak(is_http2=True)
         elif plain is not None:
-            self.answer_socket = _core.AnswerSocket(plain.fileno())
+            self.socket_number = plain.fileno()
+            self.answer_socket = _core.AnswerSocket(self.socket_number)
         if self.is_draining:
             self.close()
 
@@ -191,12 +197,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._begin:
             data, self._begin = self._begin + data, b""
-        self._is_flushing = True
-        try:
-            line.receive(data)
-            self.flush()
-        except Exception as error:
-            self._fail(error)
+        self.take(line.receive, data)
 
     def eof_received(self) -> bool:
         if self.line is None:
@@ -235,6 +236,15 @@ class Connection(asyncio.BufferedProtocol):
         self.line = None
 
     # For the line
+
+    def take(self, receive: Callable[[_Came], None], came: _Came) -> None:
+        """Has the line receive what has come, and writes what it has to send. A defect ends the connection."""
+        self._is_flushing = True
+        try:
+            receive(came)
+            self.flush()
+        except Exception as error:
+            self._fail(error)
 
     @property
     def sends_no_more(self) -> bool:

@@ -9,17 +9,15 @@
 
 What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out.
 
-A request that is known but for a user's text is answered by the core, which writes to the socket meanwhile
-(`http.routed_requests`); one that the core has left is read, and answered, as all others.
+A request that is known but for a user's text is answered by the core (`http.routed_requests`), which reads the next one
+from the socket (`http.watch`); one that the core has left is read, and answered, as all others.
 
 Everything here runs on the event loop.
 """
 
 from __future__ import annotations
 
-from copy import copy
 from enum import Enum, auto
-from functools import partial
 from time import monotonic
 from typing import ClassVar, Final
 
@@ -28,11 +26,12 @@ from paperwasp.core import _core
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
-from paperwasp.http.exchange import Exchange, PortContext
+from paperwasp.http.exchange import Exchange
 from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, Reader
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
-from paperwasp.http.routed_requests import begin_again
+from paperwasp.http.routed_requests import context_again
+from paperwasp.http.watch import Watch
 
 _ONLY_NUMBER: Final = 1
 """Of the exchange of an HTTP/1.1 connection; also the stream of the first request after an upgrade."""
@@ -74,6 +73,7 @@ class Http1Line:
         "_routed",
         "_since",
         "_state",
+        "_watch",
     )
 
     def __init__(self, connection: Connection) -> None:
@@ -103,6 +103,7 @@ class Http1Line:
         self._is_broken = False
         """Whether what the client has sent last is no request."""
         self._is_paused = False
+        self._watch = Watch(connection)
         self._rests = False
         """Whether other connections have their turn before its next request."""
         self._since = 0.0
@@ -168,12 +169,14 @@ class Http1Line:
 
     def drain(self) -> None:
         self._may_route = False
+        self._watch.end()
         if self._state is State.HEAD or self._state is State.DISCARD:
             self._ends = True
         if self._connection.answer_socket is not None:
             self._connection.answer_socket.end_soon()
 
     def lose(self) -> None:
+        self._watch.end()
         if self._exchange is not None:
             self._exchange.lose()
 
@@ -216,19 +219,23 @@ class Http1Line:
         """Has the core answer a request that is known but for its text. False: it is to be read."""
         connection = self._connection
         assert connection.routed is not None and connection.answer_socket is not None
-        routed = connection.routed.take(data, connection.answer_socket, self._take_back, connection)
-        if routed is None:
-            return False
-        connection.has_asked, self._may_route = True, False
-        self._head, self._closes, self._state, self._routed = None, False, State.ANSWER, routed
-        if routed.is_here:
-            self._take_back(routed)
-        return True
+        routed = connection.routed.take(data, connection.answer_socket, self.take_back, connection)
+        if routed is not None:
+            self.wait_for(routed)
+            if routed.is_here:
+                self.take_back(routed)
+        return routed is not None
 
-    def _take_back(self, routed: _core.RoutedText) -> None:
+    def wait_for(self, routed: _core.RoutedText) -> None:
+        """The core is answering a request."""
+        self._connection.has_asked, self._may_route = True, False
+        self._head, self._closes, self._state, self._routed = None, False, State.ANSWER, routed
+
+    def take_back(self, routed: _core.RoutedText) -> None:
         """The core has answered a request, or left it."""
         connection, self._routed = self._connection, None
         if not routed.is_sent or connection.routed is None:
+            self._watch.expect_bytes()
             self._read_left(routed)
             return
         connection.routed.note_sent(routed, self, connection)
@@ -236,7 +243,10 @@ class Http1Line:
             self._out.append(routed.unsent)
         elif not (self._reader.waiting_bytes or self._is_ended or connection.is_draining or connection.is_closing):
             connection.since, self._state, self._may_route = monotonic(), State.HEAD, True
+            if not self._is_paused:
+                self._watch.expect_request(self)
             return
+        self._watch.expect_bytes()
         self._go_on()
 
     def _read_left(self, routed: _core.RoutedText) -> None:
@@ -247,16 +257,6 @@ class Http1Line:
             self.advance()
         else:
             self._connection.advance_soon()
-
-    def _context_of_request(self) -> tuple[PortContext, int]:
-        """What answers the next request, and since when it waits; 0: it comes now."""
-        context, left = self._connection.context, self._left
-        if left is None:
-            return context, 0
-        self._left = None
-        again = copy(context)
-        again.handler = partial(begin_again, routed=left)
-        return again, left.begun_ns
 
     # Requests
 
@@ -294,11 +294,12 @@ class Http1Line:
         fields = head.fields
         self._head, self._closes = head, head.closes
         scheme = "https" if connection.is_tls else "http"
-        context, since_ns = self._context_of_request()
+        left, self._left = self._left, None
+        context = connection.context if left is None else context_again(connection.context, left)
         exchange = self._exchange = Exchange(
             context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
         )
-        exchange.since_ns = since_ns or exchange.since_ns
+        exchange.since_ns = exchange.since_ns if left is None else left.begun_ns
         self._state = State.ANSWER
         if fields.host_problem is not None and not head.is_old:
             self._refuse(InvalidInput(fields.host_problem))
@@ -388,6 +389,7 @@ class Http1Line:
             self._refuse(InvalidInput("HTTP2-Settings are broken"), closes=True)
             return
         self._exchange = None
+        self._watch.end()
         self._connection.line = line
         self._ends = False
         exchange.begin()
@@ -492,5 +494,6 @@ class Http1Line:
 
     def _hold_reading(self, holds: bool) -> None:
         if holds != self._is_paused:
+            self._watch.end()
             self._is_paused = holds
             self._connection.hold_reading(holds)

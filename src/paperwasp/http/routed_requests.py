@@ -3,6 +3,9 @@
     bytes → TextRoutes.take → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
     bytes without a route → the connection reads them as usual; its route is kept if it has one
 
+A connection that was answered so gives its socket to the core (`watch`), which reads all sockets that have something by
+one call, and begins to answer the requests whose routes it knows (`core/watched_sockets.cpp`).
+
 What a route is stands in `core/text_route.hpp`; who finds one, and answers what the core has not, is behind `Routing`.
 
 Everything here runs on the event loop.
@@ -12,13 +15,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple, Protocol, cast
 
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.compression import takes_gzip
+from paperwasp.http.exchange import PortContext
 from paperwasp.http.http1 import SERVER, Reader, start_of_head
 from paperwasp.http.loop_work import has_more_to_do
 from paperwasp.http.messages import Request, Response
@@ -59,6 +65,14 @@ class Routing(Protocol):
 
     def observe_sent(self, sent: Sequence[SentAnswer]) -> None:
         """Answers were sent. It must not raise."""
+
+
+class WatchedLine(Protocol):
+    """HTTP/1.1 on a connection whose socket the core reads."""
+
+    def take_watched(self, came: bytes | _core.RoutedText | None) -> None:
+        """What has come: bytes, or a request that is being answered; None: the socket is watched no more, and says why
+        to whoever reads it. It must not raise."""
 
 
 class SentAnswer(NamedTuple):
@@ -106,6 +120,13 @@ class RoutedRequests:
         """Those that are not counted yet."""
         self._loop = loop
         self._routes = _core.TextRoutes(limits.REQUEST_FORMS)
+        self._sockets: _core.WatchedSockets[WatchedLine] = _core.WatchedSockets(self._routes, limits.HTTP_RECEIVE_BYTES)
+        loop.add_reader(self._sockets.fd, self._receive)
+
+    def close(self) -> None:
+        """The port has no connections any more."""
+        self._loop.remove_reader(self._sockets.fd)
+        self._sockets.close()
 
     def __len__(self) -> int:
         return len(self._routes)
@@ -123,9 +144,40 @@ class RoutedRequests:
             routed = self._routes.take(data, socket, asker, False) if self._learn(data, routed, peer) else None
         if routed is None or isinstance(routed, bytes):
             return None
-        if not routed.is_here:
-            cast(Answers, routed.route.answers).note_waiting(routed.is_worth_help)
+        _note_waiting(routed)
         return routed
+
+    def watch(
+        self, socket: int, answers: _core.AnswerSocket, line: WatchedLine, asker: Callable[[_core.RoutedText], None]
+    ) -> bool:
+        """Has the core read a socket from now on, and begin to answer what comes next if it can. False: it cannot."""
+        try:
+            self._sockets.watch(socket, answers, line, asker)
+        except OSError:  # the system watches no more, or the port has closed
+            return False
+        return True
+
+    def expect(self, socket: int, *, request: bool) -> None:
+        """Goes on reading a socket that is watched, whose last request is answered, or left. request: whether the core
+        may answer what comes next."""
+        self._sockets.expect(socket, request)
+
+    def unwatch(self, socket: int) -> None:
+        """Has the core read it no more."""
+        self._sockets.unwatch(socket)
+
+    @property
+    def watched(self) -> int:
+        """How many sockets the core reads."""
+        return len(self._sockets)
+
+    def _receive(self) -> None:
+        came, size_bytes = self._sockets.receive(not has_more_to_do(self._loop))
+        self._traffic.received_bytes += size_bytes
+        for line, each in came:
+            if isinstance(each, _core.RoutedText):
+                _note_waiting(each)
+            line.take_watched(each)
 
     def _learn(self, data: bytes, rest: bytes, peer: Peer) -> bool:
         """Keeps the route of a request. False: it has none."""
@@ -160,9 +212,16 @@ class RoutedRequests:
         self._routing.observe_sent(sent)
 
 
-def begin_again(request: Request, routed: _core.RoutedText) -> Begun:
-    """Begins to answer a request that the core has not answered, in the time that it has left."""
-    return cast(Answers, routed.route.answers).begin(request, routed)
+def _note_waiting(routed: _core.RoutedText) -> None:
+    if not routed.is_here:
+        cast(Answers, routed.route.answers).note_waiting(routed.is_worth_help)
+
+
+def context_again(context: PortContext, routed: _core.RoutedText) -> PortContext:
+    """The context of a port that answers a request that the core has left, in the time that it has left."""
+    again = copy(context)
+    again.handler = partial(cast(Answers, routed.route.answers).begin, routed=routed)
+    return again
 
 
 def _plain_request(data: bytes, peer: Peer) -> Request | None:

@@ -188,6 +188,8 @@ class _OpenPort:
             cutting.cancel()
             if self._looking is not None:
                 self._looking.cancel()
+            if self._routed is not None:
+                self._routed.close()
 
     def _cut(self) -> None:
         """Ends what is not a handler."""
