@@ -21,7 +21,7 @@ from paperwasp.http import http1
 from tests.chance import SEED
 from tests.container.routed_port import RoutedPort, connected, get, post, read_answer, run, turn
 from tests.container.search_nodes import put
-from tests.container.text_peers import FILTERS, PLAIN, Peers, document, peers, query, text
+from tests.container.text_peers import FILTERS, PLAIN, Peers, document, filled_peers, query, text
 
 ASKED: Final = int(os.environ.get("PAPERWASP_ROUTED_QUERIES", "400"))
 ALL: Final = "select * from music where userQuery()"
@@ -32,10 +32,7 @@ _DATE: Final = re.compile(rb"date: [^\r]*\r\n")
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Peers]:
-    with peers() as found:
-        choice = random.Random(7)
-        found.compiled.apply(*(document(choice, number) for number in range(DOCUMENTS)))
-        found.fill_rows()
+    with filled_peers(DOCUMENTS, seed=7) as found:
         yield found
 
 

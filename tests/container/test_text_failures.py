@@ -18,7 +18,7 @@ from paperwasp.search.plans import ReadyRun
 from paperwasp.search.text_query import TextAnswer
 from paperwasp.service.plan_runs import _Pool
 from tests.container.search_nodes import put
-from tests.container.text_peers import Peers, at_once, document, peers, text
+from tests.container.text_peers import Peers, at_once, filled_peers, peers, text
 
 ALL: Final = "select * from music where userQuery()"
 FIXED: Final = {"yql": ALL, "type": "any", "ranking": "body", "default-index": "body", "nocache": "true"}
@@ -26,10 +26,7 @@ FIXED: Final = {"yql": ALL, "type": "any", "ranking": "body", "default-index": "
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Peers]:
-    with peers() as found:
-        choice = random.Random(3)
-        found.compiled.apply(*(document(choice, number) for number in range(200)))
-        found.fill_rows()
+    with filled_peers(200, seed=3) as found:
         yield found
 
 

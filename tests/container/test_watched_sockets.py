@@ -7,7 +7,8 @@ import random
 import select
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -15,7 +16,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from tests.container.routed_port import RoutedPort, connected, get, read_answer, run, turn
 from tests.container.test_routes import DOCUMENTS, FIXED, wanted
-from tests.container.text_peers import Peers, document, peers
+from tests.container.text_peers import Peers, filled_peers
 
 _TEXTS = ("the of", "a", "blue", "cats the")
 _RESET = struct.pack("ii", 1, 0)
@@ -23,19 +24,19 @@ _RESET = struct.pack("ii", 1, 0)
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Peers]:
-    with peers() as found:
-        choice = random.Random(7)
-        found.compiled.apply(*(document(choice, number) for number in range(DOCUMENTS)))
-        found.fill_rows()
+    with filled_peers(DOCUMENTS, seed=7) as found:
         yield found
 
 
-async def watched(port: RoutedPort, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Asks until the core reads the socket: the route is found first, then an answer goes by it."""
-    for _ in range(6):
-        writer.write(get(**FIXED, query="the of"))
-        await read_answer(reader)
-    await until(port, 1)
+@asynccontextmanager
+async def watched(port: RoutedPort) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection whose socket the core reads: the route is found first, then an answer goes by it."""
+    async with connected(port.server.port) as (reader, writer):
+        for _ in range(6):
+            writer.write(get(**FIXED, query="the of"))
+            await read_answer(reader)
+        await until(port, 1)
+        yield reader, writer
 
 
 async def until(port: RoutedPort, sockets: int) -> None:
@@ -52,8 +53,7 @@ def test_what_comes_next_has_the_general_answers(shared: Peers) -> None:
     bodies = {each: (wanted(shared, **FIXED, query=each), wanted(shared, **other, query=each)) for each in _TEXTS}
 
     async def ask(port: RoutedPort) -> None:
-        async with connected(port.server.port) as (reader, writer):
-            await watched(port, reader, writer)
+        async with watched(port) as (reader, writer):
             for each in _TEXTS * 3:
                 for parameters, body in zip((fixed, other), bodies[each], strict=True):
                     request = get(**parameters, query=each)
@@ -73,8 +73,7 @@ def test_what_is_sent_ahead_is_answered_in_order(shared: Peers) -> None:
     bodies = [wanted(shared, **FIXED, query=each) for each in texts]
 
     async def ask(port: RoutedPort) -> None:
-        async with connected(port.server.port) as (reader, writer):
-            await watched(port, reader, writer)
+        async with watched(port) as (reader, writer):
             for _ in range(3):
                 for each in texts:
                     writer.write(get(**FIXED, query=each))
@@ -86,8 +85,7 @@ def test_what_is_sent_ahead_is_answered_in_order(shared: Peers) -> None:
 
 def test_what_is_no_request_is_refused(shared: Peers) -> None:
     async def ask(port: RoutedPort) -> None:
-        async with connected(port.server.port) as (reader, writer):
-            await watched(port, reader, writer)
+        async with watched(port) as (reader, writer):
             writer.write(b"no request\r\n\r\n")
             head, _ = await read_answer(reader)
             assert head.startswith(b"HTTP/1.1 400 ")
@@ -101,8 +99,7 @@ def test_who_sends_no_more_has_the_answer(shared: Peers) -> None:
     body = wanted(shared, **FIXED, query="blue")
 
     async def ask(port: RoutedPort) -> None:
-        async with connected(port.server.port) as (reader, writer):
-            await watched(port, reader, writer)
+        async with watched(port) as (reader, writer):
             writer.write(get(**FIXED, query="blue"))
             writer.write_eof()
             assert (await read_answer(reader))[1] == body
@@ -115,8 +112,7 @@ def test_who_sends_no_more_has_the_answer(shared: Peers) -> None:
 def test_who_breaks_the_connection_off_is_no_longer_watched(shared: Peers) -> None:
     async def ask(port: RoutedPort) -> None:
         for request in (b"", get(**FIXED, query="blue")):
-            async with connected(port.server.port) as (reader, writer):
-                await watched(port, reader, writer)
+            async with watched(port) as (_, writer):
                 writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 writer.write(request)
                 writer.transport.abort()
@@ -129,8 +125,7 @@ def test_a_server_that_stops_ends_those_that_wait(shared: Peers) -> None:
     body = wanted(shared, **FIXED, query="blue")
 
     async def ask(port: RoutedPort) -> None:
-        async with connected(port.server.port) as (reader, writer):
-            await watched(port, reader, writer)
+        async with watched(port) as (reader, _):
             before = port.known
             await port.server.restart()
             assert await reader.read() == b""
@@ -142,8 +137,7 @@ def test_a_server_that_stops_ends_those_that_wait(shared: Peers) -> None:
 
 def test_all_bytes_are_counted(shared: Peers) -> None:
     async def ask(port: RoutedPort) -> None:
-        async with connected(port.server.port) as (reader, writer):
-            await watched(port, reader, writer)
+        async with watched(port) as (reader, writer):
             before = port.server.traffic.received_bytes
             request = get(**FIXED, query="blue")
             for _ in range(5):

@@ -220,6 +220,16 @@ def peers(source: str = SCHEMA) -> Iterator[Peers]:
         yield Peers(compiled, general, messenger, service)
 
 
+@contextmanager
+def filled_peers(documents: int, seed: int) -> Iterator[Peers]:
+    """Peers with random documents."""
+    with peers() as found:
+        choice = random.Random(seed)
+        found.compiled.apply(*(document(choice, number) for number in range(documents)))
+        found.fill_rows()
+        yield found
+
+
 async def _nothing() -> None:
     """A turn of the loop."""
 

@@ -1,13 +1,16 @@
-// WatchedSockets: sockets of HTTP/1.1 of which one call reads all that have something, and has the requests answered whose routes are
-// known.
+// WatchedSockets: an epoll over HTTP/1.1 connections. One call reads every socket that is ready, and begins to answer the requests whose
+// routes are known.
 //
-//     event loop: "the epoll is ready" → receive → what has come on each socket: a request that is being answered, or bytes
+//     event loop: the epoll is ready → receive → for each ready socket: a request that is being answered, or bytes
 //
-// An event loop that reads each socket by itself takes a dozen steps of Python for each. So a connection whose requests go by routes gives
-// its socket to this epoll, and the loop watches that alone. Whatever is not plainly bytes, as the end of the connection, an error, or
-// both, ends the watch, and is left unread for the loop to find on the socket itself. Of a connection whose request is being answered
-// nothing is read: a client that has its answer may send the next request before the loop knows that the answer was sent. An epoll tells of
-// sockets in turn, and what does not fit into a call is told of by the next: no connection waits for another that sends without end.
+// A read of one socket by the event loop costs a dozen Python calls. A connection whose requests have routes therefore moves its socket
+// into this epoll, and the event loop watches only the epoll.
+//
+// - The end of the stream and errors are not read here: the socket leaves the epoll, and the event loop, which reads it again, finds them.
+// - While a request is being answered, its socket is not read: the client may have the answer, and have sent its next request, before the
+//   event loop has noted that the answer is out.
+// - One call reads each ready socket once and at most MOST_SOCKETS of them; epoll returns the others first the next time, so a client that
+//   never stops sending holds up nobody.
 //
 // Threads: one event loop's, with the interpreter's lock. Threads of the core write to the same sockets (answer_socket.hpp), and know
 // nothing of this.
@@ -31,7 +34,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr size_t MOST_SOCKETS = 64;  // that are read by one call
+constexpr size_t MOST_SOCKETS = 64;  // of one call: a bound on its time, not on the connections
 constexpr uint32_t LOOKED_FOR = EPOLLIN | EPOLLRDHUP;
 
 [[noreturn]] void raise_system_error() {
