@@ -336,7 +336,7 @@ class Snapshot:
         strings: list[str] | None,
     ) -> None: ...
 
-# plan.cpp
+# plan_module.cpp
 _PlanExpression = tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], _F64, int, int]
 
 class Plan:

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "clock.hpp"
-#include "plan_finds.hpp"
 #include "reader.hpp"
 #include "term_lists.hpp"
+#include "word_finder.hpp"
 
 namespace paperwasp {
 

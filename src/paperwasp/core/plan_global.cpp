@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "plan.hpp"
+#include "plan_run.hpp"
 
 namespace paperwasp {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "clock.hpp"
-#include "plan.hpp"
+#include "plan_run.hpp"
 
 namespace paperwasp {
 namespace {
@@ -15,8 +15,8 @@ constexpr uint64_t FACET_STEPS = 10;  // about how many nanoseconds a match take
 
 }  // namespace
 
-// Takes the columns of the facets. False: the snapshot does not know them all.
-bool PlanRun::take_columns() {
+// Finds the columns of the facets. False: the snapshot does not know them all.
+bool PlanRun::find_columns() {
     for (const FacetRoot& root : plan_.facets)
         for (const FacetList& list : root.lists) {
             columns_.push_back(snapshot_.column(list.attribute));
@@ -39,13 +39,13 @@ uint64_t PlanRun::expected_facets_ns() const {
 }
 
 // Finds the groups of all matches, none of which scores more than the best hit, if there is one. False: it is not done.
-bool PlanRun::find_groups(PlanFinds& finds, const std::vector<Scored>& hits) {
+bool PlanRun::find_groups(WordFinder& finder, const std::vector<Scored>& hits) {
     const Reader& reader = *snapshot_.reader;
     Clock clock;
     std::vector<NativeFound> given;
-    const std::vector<const NativeFound*> found = native_ ? native_found(finds, given) : std::vector<const NativeFound*>();
+    const std::vector<const NativeFound*> found = native_ ? native_found(finder, given) : std::vector<const NativeFound*>();
     std::vector<ScoredTerm> terms;
-    for (const Term& term : terms_) terms.push_back({term.term, term.match == nullptr ? nullptr : &finds.term(*term.match, term.whole)});
+    for (const Term& term : terms_) terms.push_back({term.term, term.match == nullptr ? nullptr : &finder.term(*term.match, term.whole)});
     const ScoreLids score = [&](const std::vector<uint32_t>& some, std::vector<double>& scores) {
         if (native_)
             score_by_native_rank(reader, *native_, found, some, scores, clock);

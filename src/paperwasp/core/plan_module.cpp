@@ -1,4 +1,4 @@
-// Compiled queries as Python knows them: see plan.hpp.
+// Compiled queries as Python knows them: see plan.hpp and plan_run.hpp.
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +16,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
-#include "plan.hpp"
+#include "plan_run.hpp"
 #include "plan_text.hpp"
 
 namespace paperwasp {
@@ -190,12 +190,12 @@ std::vector<TextTerm> terms_of(const Plan& plan, const TextOrWords& text) {
 // limit, count, explore, whether it is searched with the filter, and by the filter first, exploration, slack
 using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
 
-// Takes the terms of a request, and its vector.
-PlanRun::Taken take_values(PlanRun& run, const std::vector<TextTerm>& terms, const nb::bytes& vector,
+// Fills the slots of words and of the vector.
+PlanRun::Filled fill_slots(PlanRun& run, const std::vector<TextTerm>& terms, const nb::bytes& vector,
                            const std::optional<SearchTuple>& near, std::vector<UnknownWord>& unknown) {
-    if (const PlanRun::Taken taken = run.take_terms(terms, unknown); taken != PlanRun::Taken::READY || !near) return taken;
+    if (const PlanRun::Filled filled = run.fill_terms(terms, unknown); filled != PlanRun::Filled::READY || !near) return filled;
     const auto [limit, count, explore, uses_filter, filter_first, exploration, slack] = *near;
-    return run.take_vector({vector.c_str(), vector.size()}, {limit, count, explore, uses_filter, filter_first, exploration, slack});
+    return run.fill_vector({vector.c_str(), vector.size()}, {limit, count, explore, uses_filter, filter_first, exploration, slack});
 }
 
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.
@@ -217,12 +217,12 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
         run->look_within(*accept, attribute);
     }
     std::vector<UnknownWord> unknown;
-    switch (take_values(*run, terms, vector, near, unknown)) {
-        case PlanRun::Taken::UNKNOWN:
+    switch (fill_slots(*run, terms, vector, near, unknown)) {
+        case PlanRun::Filled::UNKNOWN:
             return nb::cast(unknown);
-        case PlanRun::Taken::GENERAL_WAY:
+        case PlanRun::Filled::GENERAL_WAY:
             return nb::none();
-        case PlanRun::Taken::READY:
+        case PlanRun::Filled::READY:
             break;
     }
     for (const nb::handle owner : {plan_object, snapshot_object, rows_object}) run->owners.push_back(nb::borrow(owner));

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "core.hpp"
-#include "plan.hpp"
+#include "plan_run.hpp"
 
 namespace paperwasp {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "bm25.hpp"
-#include "plan.hpp"
+#include "plan_run.hpp"
 
 namespace paperwasp {
 namespace {
@@ -89,9 +89,9 @@ bool PlanRun::read_features(const std::vector<PlanFeature>& features, const std:
 }
 
 // All matches, scored by the expression; the best of them. False: it is not done.
-bool PlanRun::find_expressed_hits(PlanFinds& finds, std::vector<Scored>& hits) {
+bool PlanRun::find_expressed_hits(WordFinder& finder, std::vector<Scored>& hits) {
     word_matches_.assign(accepted().size(), 0);
-    if (!words_.empty()) find_matches(finds, word_matches_.data());
+    if (!words_.empty()) find_matches(finder, word_matches_.data());
     std::vector<uint64_t> matches(word_matches_.size(), 0);
     if (!plan_.near_alone_matches) matches = word_matches_;
     if (near_) {

@@ -1,4 +1,4 @@
-// Snapshot: the documents of one type in one published view, as plans read them (plan.hpp).
+// Snapshot: the documents of one type in one published view, as plans read them (plan_run.hpp).
 //
 // It holds counted references to all that it points into, so a plan that runs needs no object of Python. What words stand for is found by
 // the general steps, the first time that a query of the view has them, and kept here.

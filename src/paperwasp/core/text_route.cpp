@@ -81,7 +81,7 @@ bool RoutedText::prepare_run() {
     run_->end_at(begun_ns_ + search_ns, begun_ns_ + route_.timeout_ns);
     if (route_.accept) run_->look_within(*route_.accept, route_.attribute);
     std::vector<UnknownWord> unknown;
-    if (run_->take_terms(terms, unknown) != PlanRun::Taken::READY) return false;
+    if (run_->fill_terms(terms, unknown) != PlanRun::Filled::READY) return false;
     takes_long_ = route_.keeps_long && run_->expected_ns() > route_.pool->long_ns();
     return !takes_long_;
 }

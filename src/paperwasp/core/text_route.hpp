@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "answer_socket.hpp"
-#include "plan.hpp"
 #include "plan_pool.hpp"
+#include "plan_run.hpp"
 #include "word_set.hpp"
 
 namespace paperwasp {

@@ -1,5 +1,5 @@
-// What words that are more than a term are found in: see plan_finds.hpp.
-#include "plan_finds.hpp"
+// The documents of words that are more than a term: see word_finder.hpp.
+#include "word_finder.hpp"
 
 #include "clock.hpp"
 #include "phrase.hpp"
@@ -23,7 +23,7 @@ TermDocuments documents_among(const Reader& reader, const WordMatch& match, cons
 
 }  // namespace
 
-const std::vector<uint32_t>& PlanFinds::whole(const Word& word) {
+const std::vector<uint32_t>& WordFinder::whole(const Word& word) {
     const auto [known, is_new] = wholes_.try_emplace(&word);
     if (!is_new) return known->second;
     std::vector<WeakChild> parts;
@@ -43,7 +43,7 @@ const std::vector<uint32_t>& PlanFinds::whole(const Word& word) {
     return known->second;
 }
 
-const TermDocuments& PlanFinds::term(const WordMatch& match, const Word* whole) {
+const TermDocuments& WordFinder::term(const WordMatch& match, const Word* whole) {
     const auto [known, is_new] = terms_.try_emplace({&match, whole});
     TermDocuments& found = known->second;
     if (is_new && whole != nullptr)
@@ -54,7 +54,7 @@ const TermDocuments& PlanFinds::term(const WordMatch& match, const Word* whole) 
     return found;
 }
 
-const uint64_t* PlanFinds::bitmap_of(const std::vector<uint32_t>& lids) {
+const uint64_t* WordFinder::bitmap_of(const std::vector<uint32_t>& lids) {
     Clock().spend(static_cast<int64_t>(snapshot_.live->size() + lids.size()));
     std::vector<uint64_t>& bitmap = bitmaps_.emplace_back(snapshot_.live->size(), 0);
     for (const uint32_t lid : lids) bitmap[lid >> 6] |= uint64_t{1} << (lid & 63);

@@ -1,21 +1,14 @@
-// Compiled queries: see plan.hpp.
-#include "plan.hpp"
-
+// The values of a request in a run of a plan: its words become terms of the index, and its vector a search. See plan_run.hpp.
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "clock.hpp"
-#include "json_number.hpp"
+#include "plan_run.hpp"
 
 namespace paperwasp {
 namespace {
-
-constexpr uint64_t ROOM_OF_HIT = 1024;  // bytes, about
 
 constexpr size_t MOST_PHRASE_WORDS = 5;    // in longer ones, words that repeat are looked at
 constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
@@ -23,8 +16,6 @@ constexpr uint32_t NOWHERE = 0xFFFFFFFEu;  // a term that no segment has
 constexpr double WEAK_SCORE_OF_IDF = 1e8;  // in millionths, for a weight of 100
 
 constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
-
-constexpr double RELEVANCE_OF_GROUPS = 1.0;  // among the hits; hits with as much come first
 
 // About how many nanoseconds a posting takes that is ranked by nativeRank.
 constexpr uint64_t NATIVE_STEPS = 6;
@@ -57,29 +48,14 @@ bool has_phrase_in_part(const Word& word) {
            });
 }
 
-// Bounds the work of a thread while one query is answered.
-class Until {
-  public:
-    explicit Until(int64_t end_ns) { set(end_ns); }
-    ~Until() { set(0); }
-    Until(const Until&) = delete;
-    Until& operator=(const Until&) = delete;
-
-    static void set(int64_t end_ns) { time_of_thread() = {end_ns, LOOK_STEPS}; }
-};
-
-void append_count(const char* form, uint64_t count, std::string& to) {
-    char written[160];
-    to.append(written, static_cast<size_t>(std::snprintf(written, sizeof written, form, static_cast<unsigned long long>(count))));
-}
-
 }  // namespace
 
-PlanRun::Taken PlanRun::take_terms(const std::vector<TextTerm>& terms, std::vector<UnknownWord>& unknown) {
+// Finds each word in the snapshot; then makes of all of them what the kernels take.
+PlanRun::Filled PlanRun::fill_terms(const std::vector<TextTerm>& terms, std::vector<UnknownWord>& unknown) {
     std::shared_ptr<const Words> known;
     for (size_t i = 0; i < terms.size(); ++i) {
         for (const std::string_view word : terms[i])
-            if (word.size() > plan_.most_characters) return Taken::GENERAL_WAY;
+            if (word.size() > plan_.most_characters) return Filled::GENERAL_WAY;
         const size_t index = plan_.indexes.size() > 1 ? i : 0;
         std::shared_ptr<const Word> word;
         if (terms[i].size() > 1) {
@@ -89,24 +65,24 @@ PlanRun::Taken PlanRun::take_terms(const std::vector<TextTerm>& terms, std::vect
             word = known->find(terms[i][0]);
             if (!word) unknown.emplace_back(index, false, terms[i][0]);
         }
-        if (word && (word->parts.empty() || has_phrase_in_part(*word))) return Taken::GENERAL_WAY;
+        if (word && (word->parts.empty() || has_phrase_in_part(*word))) return Filled::GENERAL_WAY;
         if (word) words_.push_back(std::move(word));
     }
-    if (!unknown.empty() || !has_fields() || !take_columns()) return Taken::UNKNOWN;
+    if (!unknown.empty() || !has_fields() || !find_columns()) return Filled::UNKNOWN;
     all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : !words_.empty() && words_[0]->parts.size() > 1;
-    if (plan_.composite == Plan::Composite::NEAR && !plan_.expression) return Taken::READY;
+    if (plan_.composite == Plan::Composite::NEAR && !plan_.expression) return Filled::READY;
     const bool is_ready = plan_.order ? add_order() : plan_.expression ? add_expression() : plan_.native ? add_native() : add_terms();
     if (is_ready) expected_ns_ += expected_facets_ns();
-    return is_ready ? Taken::READY : Taken::GENERAL_WAY;
+    return is_ready ? Filled::READY : Filled::GENERAL_WAY;
 }
 
-PlanRun::Taken PlanRun::take_vector(std::string_view vector, const NearSearch& search) {
+PlanRun::Filled PlanRun::fill_vector(std::string_view vector, const NearSearch& search) {
     const NearVectors* const vectors = snapshot_.vectors(plan_.near->field);
-    if (vectors == nullptr) return Taken::GENERAL_WAY;
+    if (vectors == nullptr) return Filled::GENERAL_WAY;
     near_ = NearQuery::of(vector, *plan_.near, search, *vectors);
-    if (!near_) return Taken::GENERAL_WAY;
+    if (!near_) return Filled::GENERAL_WAY;
     expected_ns_ += near_->expected_ns() + static_cast<uint64_t>(HIT_STEPS) * hits_;
-    return Taken::READY;
+    return Filled::READY;
 }
 
 // One word of all that stand next to each other: in each field a match of all their terms. Its frequency is that of the rarest word.
@@ -274,190 +250,6 @@ bool PlanRun::counts_by_lists() const {
                 if (match.terms.size() > 1 && !is_ranked(match)) return false;
         }
     return true;
-}
-
-void PlanRun::run() noexcept {
-    const Until until(match_end_ns_);
-    try {
-        search();
-    } catch (...) {  // out of time or memory: search/search.py reports the error
-        is_answered_ = false;
-    }
-}
-
-// How many of the accepted documents match; their bits are set in `selected`, unless that is nullptr.
-uint64_t PlanRun::find_matches(PlanFinds& finds, uint64_t* selected) const {
-    const Reader& reader = *snapshot_.reader;
-    std::vector<WeakChild> children;
-    for (const Child& child : children_) {
-        WeakChild& to = children.emplace_back();
-        to.score = child.score;
-        if (child.whole != nullptr) to.bitmaps.push_back(finds.bitmap_of(finds.whole(*child.whole)));
-        for (const WordMatch* match : child.matches) {
-            if (match->terms.size() == 1)
-                to.words.emplace_back(match->field, match->terms[0]);
-            else
-                to.bitmaps.push_back(finds.bitmap_of(finds.term(*match, nullptr).lids));
-        }
-    }
-    Clock clock;
-    const bool skips =
-        plan_.composite == Plan::Composite::WEAK && !plan_.order && !all_ && children.size() > 1 && plan_.target_hits < snapshot_.documents;
-    const uint32_t target = skips ? std::min(plan_.target_hits, reader.limit() + 1) : reader.limit() + 1;
-    const int64_t least = all_ ? static_cast<int64_t>(children.size()) : 1;
-    return find_weakly(reader, children, accepted().data(), accepted().size(), target, least, selected, clock);
-}
-
-// The best by BM25, as `search.pruning.pruned_hits` finds them. False: it is not done.
-bool PlanRun::find_best_hits(PlanFinds& finds, std::vector<Scored>& hits) {
-    const Reader& reader = *snapshot_.reader;
-    std::vector<std::unique_ptr<Found>> found_terms;  // the query keeps pointers to them
-    Query query;
-    for (const Term& term : terms_) {
-        if (term.match != nullptr) {
-            const TermDocuments& documents = finds.term(*term.match, term.whole);
-            found_terms.push_back(std::make_unique<Found>(Found{documents.lids.data(), documents.offsets.data(), documents.lids.size()}));
-        }
-        query.add(term.term, term.match != nullptr ? found_terms.back().get() : nullptr);
-    }
-    Accepted accept;
-    if (accept_ || snapshot_.has_dead) accept = {accepted().data(), accepted().size()};
-    if (matches_first_) {
-        matches_.resize(accepted().size());
-        total_ = find_matches(finds, matches_.data());
-        accept = {matches_.data(), matches_.size()};
-    }
-    const uint32_t wanted = offset_ + hits_;
-    if (hits_ == 0) return true;
-    BestHits found = find_best(reader, query, wanted, all_in_lists_, counts_, accept);
-    if (found.searched < reader.limit()) return false;
-    if (!matches_first_) total_ = counts_ ? found.matches : find_matches(finds, nullptr);
-    if (found.hits.size() < std::min<uint64_t>(wanted, total_)) return false;  // documents that match but score nothing are hits too
-    hits = std::move(found.hits);
-    if (hits.size() > total_) hits.resize(total_);  // a weakAnd finds fewer than match
-    return true;
-}
-
-// What is given to the kernels of nativeRank in place of postings, by list; nullptr: nothing is.
-std::vector<const NativeFound*> PlanRun::native_found(PlanFinds& finds, std::vector<NativeFound>& given) {
-    std::vector<NativeList>& lists = native_->lists;
-    given.reserve(lists.size());
-    std::vector<const NativeFound*> given_of(lists.size(), nullptr);
-    for (size_t l = 0; l < lists.size(); ++l) {
-        if (native_given_[l].match == nullptr) continue;
-        const TermDocuments& term = finds.term(*native_given_[l].match, native_given_[l].whole);
-        given.push_back({term.lids.data(), term.offsets.data(), term.positions.data(), term.lids.size()});
-        given_of[l] = &given.back();
-        lists[l].offsets = term.offsets.data();
-        lists[l].positions = term.positions.data();
-    }
-    return given_of;
-}
-
-// The best by nativeRank, as `search.first_phase.exhaustive` finds them. False: it is not done.
-bool PlanRun::find_native_hits(PlanFinds& finds, std::vector<Scored>& hits) {
-    const Reader& reader = *snapshot_.reader;
-    const size_t words = accepted().size();
-    matches_.resize(words);
-    total_ = find_matches(finds, matches_.data());
-    const uint32_t wanted = offset_ + hits_;
-    if (hits_ == 0) return true;
-    std::vector<NativeFound> given;
-    const std::vector<const NativeFound*> found = native_found(finds, given);
-    Clock clock;
-    const std::optional<NativeHits> best = total_ <= wanted
-                                               ? all_by_native_rank(reader, *native_, found, matches_.data(), words, clock)
-                                               : best_by_native_rank(reader, *native_, found, matches_.data(), words, wanted, clock);
-    if (!best || best->searched < total_) return false;
-    for (size_t i = 0; i < best->lids.size(); ++i) hits.push_back({best->scores[i], best->lids[i]});
-    return true;
-}
-
-// The nearest by closeness, as `search.nearest.nearest` finds them. False: it is not done.
-bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
-    const std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
-    if (!found) return false;
-    total_ = found->size();
-    for (const NearDocument& document : *found) hits.push_back({std::max(near_->least(), document.closeness), document.lid});
-    keep_best(hits);
-    return true;
-}
-
-// Leaves the best of all hits, as many as are wanted, best first.
-void PlanRun::keep_best(std::vector<Scored>& hits) const {
-    const uint64_t wanted = std::max<uint64_t>(uint64_t{offset_} + hits_, plan_.global ? plan_.global->rerank_count : 0);
-    const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(wanted, hits.size()));
-    std::nth_element(hits.begin(), end, hits.end());  // a heap of hundreds takes three times as long
-    std::sort(hits.begin(), end);
-    hits.erase(end, hits.end());
-}
-
-// The first in the order of an attribute, as `search.rank.rank` finds them where nothing is ranked. Always true.
-bool PlanRun::find_ordered_hits(PlanFinds& finds, std::vector<Scored>& hits) {
-    std::vector<uint64_t> matches(accepted().size(), 0);
-    total_ = find_matches(finds, matches.data());
-    const SnapshotColumn& column = *snapshot_.column(plan_.order->field);
-    const size_t wanted = size_t{offset_} + hits_;
-    for (const uint32_t lid : first_in_order(column, plan_.order->descending, matches.data(), matches.size(), wanted))
-        hits.push_back({0.0, lid});
-    return true;
-}
-
-void PlanRun::search() {
-    std::vector<Scored> hits;
-    PlanFinds finds(snapshot_);
-    const bool is_done = plan_.order        ? find_ordered_hits(finds, hits)
-                         : plan_.expression ? find_expressed_hits(finds, hits)
-                         : near_            ? find_near_hits(hits)
-                         : native_          ? find_native_hits(finds, hits)
-                                            : find_best_hits(finds, hits);
-    if (!is_done || (plan_.global && !rank_globally(hits))) return;
-    if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
-    Until::set(end_ns_);
-    if (!plan_.facets.empty() && !find_groups(finds, hits)) return;
-    const int64_t begun_ns = monotonic_ns();
-    write(hits);
-    writing_ns_ = monotonic_ns() - begun_ns;
-    is_answered_ = true;
-}
-
-// Writes the answer as container/search/rendering.py does.
-void PlanRun::write(const std::vector<Scored>& hits) {
-    Clock clock;
-    const size_t end = std::min<size_t>(hits.size(), size_t{offset_} + hits_);
-    answer_.reserve(256 + (end > offset_ ? (end - offset_) * ROOM_OF_HIT : 0));
-    append_count("{\"root\":{\"id\":\"toplevel\",\"relevance\":1.0,\"fields\":{\"totalCount\":%llu}", total_, answer_);
-    append_count(",\"coverage\":{\"coverage\":100,\"documents\":%llu,\"full\":true,\"nodes\":1,\"results\":1,\"resultsFull\":1}",
-                 snapshot_.documents, answer_);
-    const bool has_groups = !plan_.facets.empty();
-    if (end > offset_ || has_groups) answer_ += ",\"children\":[";
-    bool is_first = true;
-    const auto begin_child = [&] {
-        if (!is_first) answer_ += ',';
-        is_first = false;
-    };
-    const auto leave_groups = [&] {
-        begin_child();
-        groups_place_ = answer_.size();
-    };
-    if (end > offset_) {
-        std::optional<Page> page;
-        if (plan_.form) page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
-        std::string relevance;
-        for (size_t hit = offset_; hit < end; ++hit) {
-            if (has_groups && groups_place_ == 0 && !(hits[hit].score >= RELEVANCE_OF_GROUPS)) leave_groups();
-            begin_child();
-            relevance.clear();
-            append_number(hits[hit].score, relevance);
-            const size_t place = answer_.size();
-            if (!page || !page->append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
-                left_.push_back({place, hits[hit].lid, hits[hit].score});
-        }
-        shown_ = static_cast<uint32_t>(end - offset_);
-    }
-    if (has_groups && groups_place_ == 0) leave_groups();
-    if (end > offset_ || has_groups) answer_ += ']';
-    answer_ += "}}";
 }
 
 }  // namespace paperwasp

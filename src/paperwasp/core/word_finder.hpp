@@ -1,4 +1,7 @@
-// What the words of a query that are more than a term are found in: looked for once in a run, whoever needs it.
+// WordFinder: the documents of those words of a query that are more than a term of the index. A run of a plan (plan_run.hpp) has one, which
+// looks for each once, whoever needs it.
+//
+// Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +19,9 @@ struct TermDocuments {
     std::vector<uint32_t> lids, offsets{0}, positions;
 };
 
-class PlanFinds {
+class WordFinder {
   public:
-    explicit PlanFinds(const Snapshot& snapshot) : snapshot_(snapshot) {}
+    explicit WordFinder(const Snapshot& snapshot) : snapshot_(snapshot) {}
 
     // The live documents that have all parts of a word, each of which is one term a field. Throws OutOfTime.
     const std::vector<uint32_t>& whole(const Word& word);

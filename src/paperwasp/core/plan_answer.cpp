@@ -1,0 +1,64 @@
+// The answer of a run of a plan: the JSON of its hits. plan_groups.cpp writes the groups into it. See plan_run.hpp.
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "clock.hpp"
+#include "json_number.hpp"
+#include "plan_run.hpp"
+
+namespace paperwasp {
+namespace {
+
+constexpr uint64_t ROOM_OF_HIT = 1024;  // bytes, about
+
+constexpr double RELEVANCE_OF_GROUPS = 1.0;  // among the hits; hits with as much come first
+
+void append_count(const char* form, uint64_t count, std::string& to) {
+    char written[160];
+    to.append(written, static_cast<size_t>(std::snprintf(written, sizeof written, form, static_cast<unsigned long long>(count))));
+}
+
+}  // namespace
+
+// Writes the answer as container/search/rendering.py does.
+void PlanRun::write_hits(const std::vector<Scored>& hits) {
+    Clock clock;
+    const size_t end = std::min<size_t>(hits.size(), size_t{offset_} + hits_);
+    answer_.reserve(256 + (end > offset_ ? (end - offset_) * ROOM_OF_HIT : 0));
+    append_count("{\"root\":{\"id\":\"toplevel\",\"relevance\":1.0,\"fields\":{\"totalCount\":%llu}", total_, answer_);
+    append_count(",\"coverage\":{\"coverage\":100,\"documents\":%llu,\"full\":true,\"nodes\":1,\"results\":1,\"resultsFull\":1}",
+                 snapshot_.documents, answer_);
+    const bool has_groups = !plan_.facets.empty();
+    if (end > offset_ || has_groups) answer_ += ",\"children\":[";
+    bool is_first = true;
+    const auto begin_child = [&] {
+        if (!is_first) answer_ += ',';
+        is_first = false;
+    };
+    const auto leave_groups = [&] {
+        begin_child();
+        groups_place_ = answer_.size();
+    };
+    if (end > offset_) {
+        std::optional<Page> page;
+        if (plan_.form) page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
+        std::string relevance;
+        for (size_t hit = offset_; hit < end; ++hit) {
+            if (has_groups && groups_place_ == 0 && !(hits[hit].score >= RELEVANCE_OF_GROUPS)) leave_groups();
+            begin_child();
+            relevance.clear();
+            append_number(hits[hit].score, relevance);
+            const size_t place = answer_.size();
+            if (!page || !page->append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
+                left_.push_back({place, hits[hit].lid, hits[hit].score});
+        }
+        shown_ = static_cast<uint32_t>(end - offset_);
+    }
+    if (has_groups && groups_place_ == 0) leave_groups();
+    if (end > offset_ || has_groups) answer_ += ']';
+    answer_ += "}}";
+}
+
+}  // namespace paperwasp
