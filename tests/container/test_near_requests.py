@@ -6,6 +6,7 @@ The peer asks the same content node, which has no plans for it: it answers all v
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 from collections.abc import Iterator
@@ -16,7 +17,9 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.document.arithmetic import half, single
 from paperwasp.http.messages import Request
+from paperwasp.search import plans
 from paperwasp.tensor.literal import parse_tensor
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import Tensor
@@ -44,6 +47,9 @@ GLOBAL: Final = ("fused", "fusion", "linear", "crossed", "years")
 INPUTS: Final = {"float": "q", "double": "d", "int8": "i", "bfloat16": "b"}
 
 
+NUMBERS: Final = ("byte", "int", "long", "float16", "float", "double", "bool")
+"""The types of attributes that are shown, each under its name."""
+
 GLOBAL_PROFILES: Final = """  rank-profile fused inherits hybrid { global-phase { rerank-count: 20
     expression: reciprocal_rank(bm25(body)) + reciprocal_rank(closeness(field, plain), 10) }
   }
@@ -65,6 +71,7 @@ def _schema() -> str:
       attribute {{ distance-metric: {metric} }} {"index { hnsw { max-links-per-node: 4 } }" if index else ""} }}"""
         for name, (kind, metric, index) in FIELDS.items()
     )
+    fields += "".join(f"field a_{kind} type {kind} {{ indexing: attribute }}\n" for kind in NUMBERS)
     inputs = "".join(f"query({name}) tensor<{cell}>(x[4])\n" for cell, name in INPUTS.items())
     profiles = "".join(
         f"""
@@ -97,6 +104,7 @@ schema music {{
   document-summary short {{ summary year {{}}
     summary name {{}} }}
   document-summary vectors {{ summary plain {{}} }}
+  document-summary numbers {{ {" ".join(f"summary a_{kind} {{}}" for kind in NUMBERS)} }}
 }}
 """
 
@@ -109,9 +117,20 @@ def _tensor(field: str, cells: object) -> Tensor:
     return parse_tensor(json.dumps(cells), TensorType.parse(FIELDS[field][0]))
 
 
+def _number(choice: random.Random, kind: str) -> object:
+    if kind == "bool":
+        return choice.random() < 0.5
+    if "o" not in kind or kind == "long":
+        bits = {"byte": 8, "int": 32, "long": 64}[kind] - 1
+        return choice.choice((0, -1, 2**bits - 1, -(2**bits), choice.randrange(-(2**bits), 2**bits)))
+    number = choice.choice((0.0, -0.0, 0.1, -2.5, 1e-5, 65504.0, math.inf, -math.inf, math.nan, choice.gauss(0, 100)))
+    return number if kind == "double" else half(number) if kind == "float16" else single(number)
+
+
 def _document(choice: random.Random, number: int) -> Any:
     values: dict[str, object] = {"year": choice.randrange(40), "name": f"n{choice.randrange(9)}", "title": "one two"}
     values["body"] = text(choice, 12)
+    values |= {f"a_{kind}": _number(choice, kind) for kind in NUMBERS if choice.random() < 0.8}
     for name, (kind, _, _) in FIELDS.items():
         if choice.random() < 0.1:
             continue
@@ -158,7 +177,7 @@ def _asked(choice: random.Random) -> tuple[dict[str, str], str, str]:
     others: dict[str, tuple[object, ...]] = {
         "hits": (0, 1, 30, 399),
         "offset": (1, 7, 60),
-        "presentation.summary": ("short", "vectors"),
+        "presentation.summary": ("short", "vectors", "numbers", "numbers", "numbers"),
     }
     others |= {"ranking.globalPhase.rerankCount": (0, 1, 4), "ranking.globalPhase.rankScoreDropLimit": (0.0, 0.02)}
     others |= {"input.query(n)": (3,), "nocache": ("true",)}
@@ -233,6 +252,22 @@ def test_random_vectors_beside_texts_have_the_same_answers_either_way(shared: Pe
 def _near(field: str, vector: str, **others: str) -> Request:
     yql = f"select * from music where {{targetHits: 5}}nearestNeighbor({field}, q)"
     return Request("GET", "/search/", urlencode({"yql": yql, "ranking": field, "input.query(q)": vector} | others))
+
+
+def test_numbers_of_attributes_are_shown_by_plans(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = {"yql": "select * from music where {targetHits: 400}nearestNeighbor(plain, q)", "ranking": "plain"}
+    asked |= {"presentation.summary": "numbers", "hits": "400", "timeout": "60s"}
+    requests = [
+        Request("GET", "/search/", urlencode(asked | {"input.query(q)": vector}))
+        for vector in ("[1,1,1,1]", "[9,8,7,6]")
+    ]
+    shared.compare_requests(*requests)
+    monkeypatch.setattr(plans, "attribute_hits", None)  # Python writes none of them
+    before = shared.answered
+    body = shared.compare_requests(*requests)
+    assert shared.answered == before + 2
+    for shown in (b'"a_float":"-Infinity"', b'"a_double":"Infinity"', b'"a_bool":false', b'"a_float16":65504.0'):
+        assert shown in body
 
 
 def test_vectors_that_are_fed_later_are_found() -> None:

@@ -50,6 +50,7 @@ def taken(text: str, composite: str = "or") -> Terms | None:
         None,
         None,
         _FORM,
+        [],
         100,
         1000,
         [],

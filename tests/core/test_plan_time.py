@@ -76,10 +76,11 @@ def plan(
     fields: tuple[str, ...] = ("first",),
     counted: tuple[str, ...] = (),
     order: tuple[str, bool] | None = None,
+    shown: tuple[str, ...] = (),
 ) -> _core.Plan:
     facets = [("{", [(name, -1, 20, 10, "[", "", ["n:"]) for name in counted])] if counted else []
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
-    form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
+    form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"index:c/0/" if shown else b"")
     return _core.Plan(
         [index],
         f"{index} in phrases",
@@ -93,6 +94,7 @@ def plan(
         None,
         order,
         form,
+        shown,
         TERMS,
         64,
         facets,
@@ -141,6 +143,13 @@ def test_writing_hits_ends_when_the_time_is_over(searched: Searched) -> None:
     assert run_of(searched, made, "w1", 40, NEVER_NS, PAST_NS).answer is None
 
 
+def test_writing_values_of_columns_ends_when_the_time_is_over(searched: Searched) -> None:
+    made = plan("first", "or", shown=("year",))
+    found = run_of(searched, made, "w1", DOCUMENTS, NEVER_NS, NEVER_NS)
+    assert found.answer is not None and found.answer.count(b'"fields":{"a":') == DOCUMENTS and not found.left
+    assert run_of(searched, made, "w1", DOCUMENTS, NEVER_NS, PAST_NS).answer is None
+
+
 @pytest.mark.parametrize("column", ["near", "far"])
 def test_counting_ends_when_the_time_is_over(searched: Searched, column: str) -> None:
     """All groups are equally large, so that all documents are scored."""
@@ -155,6 +164,28 @@ def test_a_column_that_is_too_short_is_not_counted(searched: Searched) -> None:
     assert run_of(searched, made, "w1", 0, NEVER_NS, NEVER_NS).answer is None
 
 
+def test_hits_that_a_column_lacks_are_left(searched: Searched) -> None:
+    searched.snapshot.add_column("three", np.arange(3, dtype=np.float32), None)
+    found = run_of(searched, plan("first", "or", shown=("three",)), "w1", 5, NEVER_NS, NEVER_NS)
+    assert found.answer is not None and found.answer.count(b'"fields":{"a":') == 3
+    assert [lid for _, lid, _ in found.left] == [3, 4]
+
+
+def test_columns_are_shown_one_for_each_key_of_a_form_with_a_prefix_of_ids() -> None:
+    for shown in (("year", "near"), ("year",)):
+        form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"" if len(shown) == 1 else b"i")
+        with pytest.raises(ValueError, match="a column for each key"):
+            _core.Plan(
+                ["first"], "", "or", 9, [], None, None, False, None, None, None, form, shown, 9, 9, list[Any](), 9
+            )
+
+
+def test_floats_are_not_counted(searched: Searched) -> None:
+    searched.snapshot.add_column("floats", np.zeros(DOCUMENTS), None)
+    made = plan("first", "or", counted=("floats",))
+    assert run_of(searched, made, "w1", 0, NEVER_NS, NEVER_NS).answer is None
+
+
 def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     with pytest.raises(ValueError, match="codes"):
         searched.snapshot.add_column("wrong", np.zeros(DOCUMENTS, np.int32), ["a"])
@@ -163,5 +194,5 @@ def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     with pytest.raises(ValueError, match="one group"):
         fields = [("first", 1.2, 0.75, 0.0)]
         _core.Plan(
-            ["first"], "", "or", 100, fields, None, None, False, None, None, None, form, 9, 64, [("{", [facet])], 9
+            ["first"], "", "or", 100, fields, None, None, False, None, None, None, form, [], 9, 64, [("{", [facet])], 9
         )

@@ -332,8 +332,14 @@ class Snapshot:
     def add_column(
         self,
         name: str,
-        values: _U32 | NDArray[np.int8] | NDArray[np.int32] | NDArray[np.int64],
+        values: _U32
+        | NDArray[np.int8]
+        | NDArray[np.int32]
+        | NDArray[np.int64]
+        | NDArray[np.float32]
+        | NDArray[np.float64],
         strings: list[str] | None,
+        are_truths: bool = False,
     ) -> None: ...
 
 # plan_module.cpp
@@ -357,6 +363,7 @@ class Plan:
         | None,
         order: tuple[str, bool] | None,
         form: PageForm | None,
+        shown: Sequence[str],
         most_words: int,
         most_characters: int,
         facets: Sequence[tuple[str, Sequence[tuple[str, int, int, int, str, str, Sequence[str]]]]],

@@ -25,11 +25,6 @@ bool may_leave_out(std::string_view object, const PageForm& form) {
            std::any_of(form.signs.begin(), form.signs.end(), [&](const std::string& sign) { return object.find(sign) != object.npos; });
 }
 
-void append_member(std::string_view member, size_t start, std::string& to) {
-    if (to.size() > start) to += ',';
-    to += member;
-}
-
 size_t place_of(std::string_view key, const PageForm& form) {
     return static_cast<size_t>(std::find(form.keys.begin(), form.keys.end(), key) - form.keys.begin());
 }
@@ -121,15 +116,6 @@ constexpr char OTHER_RELEVANCES[] = "a relevance for each hit is needed";
 
 std::string_view view_of(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
 
-// The beginning of a hit, up to its fields. `id` is escaped.
-void append_head(std::string_view id, std::string_view relevance, const PageForm& form, std::string& to) {
-    to += "{\"id\":\"";
-    to += id;
-    to += "\",\"relevance\":";
-    to += relevance;
-    to += form.source;
-}
-
 // The bytes of each hit that ends at these places; None where it ends where it starts.
 nb::list hits_of(const std::string& text, const std::vector<size_t>& ends) {
     nb::list hits;
@@ -143,6 +129,23 @@ nb::list hits_of(const std::string& text, const std::vector<size_t>& ends) {
 
 }  // namespace
 
+void append_head(std::string_view id, std::string_view relevance, const PageForm& form, std::string& to) {
+    to += "{\"id\":\"";
+    to += id;
+    to += "\",\"relevance\":";
+    to += relevance;
+    to += form.source;
+}
+
+void append_head(const uint8_t* gid, std::string_view relevance, const PageForm& form, std::string& to) {
+    to += "{\"id\":\"";
+    to += form.id_prefix;
+    append_hex(gid, to);
+    to += "\",\"relevance\":";
+    to += relevance;
+    to += form.source;
+}
+
 bool Page::append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to, Clock& clock) {
     clock.spend(HIT_STEPS);
     // The writer may set a byte of `changed` meanwhile: the row is shown as it was, or read from the columns.
@@ -151,36 +154,25 @@ bool Page::append_hit(uint32_t lid, std::string_view relevance, const uint8_t* g
     clock.spend(ROW_BYTE_STEPS * int64_t{row_.plain_bytes});
     if (!unpack_row(row_, json_)) return false;
     const size_t before = to.size();
-    id_.assign(form_.id_prefix);
-    if (id_.empty()) {
+    if (form_.id_prefix.empty()) {
+        id_.clear();
         append_escaped(row_.id, id_);
+        append_head(id_, relevance, form_, to);
     } else {
-        append_hex(gid, id_);
+        append_head(gid, relevance, form_, to);
     }
-    append_head(id_, relevance, form_, to);
-    if (append_fields(to)) return true;
+    if (append_fields(form_, to, [&](size_t start) { return append_members(start, to); })) return true;
     to.resize(before);
     return false;
 }
 
-bool Page::append_fields(std::string& to) {
-    const size_t before = to.size();
-    to += ",\"fields\":{";
-    const size_t start = to.size();
-    to += form_.type;
+bool Page::append_members(size_t start, std::string& to) {
     if (form_.id_prefix.empty()) {
         append_member("\"documentid\":\"", start, to);
         to += id_;
         to += '"';
     }
-    if (!(form_.as_stored ? append_all(json_, form_, start, to) : append_picked(json_, form_, found_, start, to))) return false;
-    if (to.size() > start) {
-        to += "}}";
-    } else {
-        to.resize(before);
-        to += '}';
-    }
-    return true;
+    return form_.as_stored ? append_all(json_, form_, start, to) : append_picked(json_, form_, found_, start, to);
 }
 
 namespace {
@@ -216,25 +208,20 @@ nb::list render_values(const nb::list& values, nb::bytes relevances, In<uint8_t>
         if (!nb::isinstance<nb::bytes>(array)) throw nb::value_error("no JSON array of values or numbers");
         columns.push_back(values_of(view_of(nb::borrow<nb::bytes>(array)), count, "a value for each hit is needed"));
     }
-    std::string text, id;
+    std::string text;
     std::vector<size_t> ends;
     for (size_t hit = 0; hit < count; ++hit) {
         if (scores[hit] != "null") {
-            id.assign(form.id_prefix);
-            append_hex(gids.data() + hit * GID_BYTES, id);
-            append_head(id, scores[hit], form, text);
-            const size_t before = text.size();
-            text += ",\"fields\":{";
-            const size_t start = text.size();
-            text += form.type;
-            for (size_t i = 0; i < columns.size(); ++i) {
-                const std::string_view value = columns[i][hit];
-                if (value == "null" || (is_empty_value(value) && (form.shows_empty >> i & 1) == 0)) continue;
-                append_member(form.keys[i], start, text);
-                text += value;
-            }
-            if (text.size() == start) text.resize(before);
-            text += text.size() == before ? "}" : "}}";
+            append_head(gids.data() + hit * GID_BYTES, scores[hit], form, text);
+            append_fields(form, text, [&](size_t start) {
+                for (size_t i = 0; i < columns.size(); ++i) {
+                    const std::string_view value = columns[i][hit];
+                    if (value == "null" || (is_empty_value(value) && (form.shows_empty >> i & 1) == 0)) continue;
+                    append_member(form.keys[i], start, text);
+                    text += value;
+                }
+                return true;
+            });
         }
         ends.push_back(text.size());
     }

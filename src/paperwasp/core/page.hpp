@@ -28,6 +28,30 @@ struct PageForm {
     std::string id_prefix;           // what comes before the gid in the id of a hit, escaped; empty: the document's id
 };
 
+// Appends the beginning of a hit, up to its fields. id: escaped.
+void append_head(std::string_view id, std::string_view relevance, const PageForm& form, std::string& to);
+
+// The same of a hit whose id is made of its gid.
+void append_head(const uint8_t* gid, std::string_view relevance, const PageForm& form, std::string& to);
+
+// Appends the fields of a hit, and its end. append_members: appends them behind `start`, with commas between them; false: it cannot.
+template <typename AppendMembers>
+bool append_fields(const PageForm& form, std::string& to, AppendMembers append_members) {
+    const size_t before = to.size();
+    to += ",\"fields\":{";
+    const size_t start = to.size();
+    to += form.type;
+    if (!append_members(start)) return false;
+    if (to.size() == start) to.resize(before);
+    to += to.size() == before ? "}" : "}}";
+    return true;
+}
+
+inline void append_member(std::string_view member, size_t start, std::string& to) {
+    if (to.size() > start) to += ',';
+    to += member;
+}
+
 // Renders hits from their rows, one after the other. Needs no lock of the interpreter.
 class Page {
   public:
@@ -40,7 +64,7 @@ class Page {
     bool append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to, Clock& clock);
 
   private:
-    bool append_fields(std::string& to);
+    bool append_members(size_t start, std::string& to);
 
     const RowFiles& rows_;
     const PageForm& form_;

@@ -50,10 +50,11 @@ struct Plan {
     std::optional<GlobalForm> global;          // ranks the best by the expression again
     std::optional<OrderForm> order;            // in place of ranking: all hits have relevance 0
     size_t most_words = 0;
-    size_t most_characters = 0;     // of a word
-    std::optional<PageForm> form;   // nothing: all hits are left
-    std::vector<FacetRoot> facets;  // of all matches, shown among the hits
-    size_t most_groups = 0;         // of a facet
+    size_t most_characters = 0;      // of a word
+    std::optional<PageForm> form;    // nothing: all hits are left
+    std::vector<std::string> shown;  // for each key of the form the column whose values are shown; none: they are in the rows
+    std::vector<FacetRoot> facets;   // of all matches, shown among the hits
+    size_t most_groups = 0;          // of a facet
 };
 
 }  // namespace paperwasp

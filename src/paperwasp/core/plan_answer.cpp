@@ -3,8 +3,10 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "clock.hpp"
+#include "column_page.hpp"
 #include "json_number.hpp"
 #include "plan_run.hpp"
 
@@ -43,7 +45,16 @@ void PlanRun::write_hits(const std::vector<Scored>& hits) {
     };
     if (end > offset_) {
         std::optional<Page> page;
-        if (plan_.form) page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
+        std::optional<ColumnPage> column_page;
+        if (!plan_.shown.empty())
+            column_page.emplace(*plan_.form, shown_columns_);
+        else if (plan_.form)
+            page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
+        const auto append_hit = [&](uint32_t lid, std::string_view relevance) {
+            const uint8_t* const gid = snapshot_.gids.data() + lid * GID_BYTES;
+            if (column_page) return column_page->append_hit(lid, relevance, gid, answer_, clock);
+            return page && page->append_hit(lid, relevance, gid, answer_, clock);
+        };
         std::string relevance;
         for (size_t hit = offset_; hit < end; ++hit) {
             if (has_groups && groups_place_ == 0 && !(hits[hit].score >= RELEVANCE_OF_GROUPS)) leave_groups();
@@ -51,8 +62,7 @@ void PlanRun::write_hits(const std::vector<Scored>& hits) {
             relevance.clear();
             append_number(hits[hit].score, relevance);
             const size_t place = answer_.size();
-            if (!page || !page->append_hit(hits[hit].lid, relevance, snapshot_.gids.data() + hits[hit].lid * GID_BYTES, answer_, clock))
-                left_.push_back({place, hits[hit].lid, hits[hit].score});
+            if (!append_hit(hits[hit].lid, relevance)) left_.push_back({place, hits[hit].lid, hits[hit].score});
         }
         shown_ = static_cast<uint32_t>(end - offset_);
     }

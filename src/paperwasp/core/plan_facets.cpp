@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -71,8 +72,13 @@ class FacetSearch {
     FacetSearch(const FacetList& list, Matches& matches, Clock& clock) : list_(list), matches_(matches), clock_(clock) {}
 
     bool run(const SnapshotColumn& column, FacetGroups& found) {
-        if (!std::visit([this](const auto& values) { return number_values(values, matches_.lids, clock_, numbered_); }, column.values))
-            return false;
+        const auto number = [this](const auto& values) {
+            if constexpr (std::is_floating_point_v<std::decay_t<decltype(values.data()[0])>>)
+                return false;
+            else
+                return number_values(values, matches_.lids, clock_, numbered_);
+        };
+        if (!std::visit(number, column.values)) return false;
         count();
         const size_t all = std::min(groups_.size(), list_.most);
         leave_first();

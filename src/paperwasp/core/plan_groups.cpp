@@ -15,13 +15,17 @@ constexpr uint64_t FACET_STEPS = 10;  // about how many nanoseconds a match take
 
 }  // namespace
 
-// Finds the columns of the facets. False: the snapshot does not know them all.
+// Finds the columns of the facets, and those that are shown. False: the snapshot does not know them all.
 bool PlanRun::find_columns() {
     for (const FacetRoot& root : plan_.facets)
         for (const FacetList& list : root.lists) {
             columns_.push_back(snapshot_.column(list.attribute));
             if (!columns_.back()) return false;
         }
+    for (const std::string& name : plan_.shown) {
+        shown_columns_.push_back(snapshot_.column(name));
+        if (!shown_columns_.back()) return false;
+    }
     return true;
 }
 

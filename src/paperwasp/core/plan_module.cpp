@@ -145,14 +145,16 @@ using OrderTuple = std::pair<std::string, bool>;  // field, whether the greatest
 void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_index, const std::string& composite, uint32_t target_hits,
                const std::vector<FieldTuple>& fields, const std::optional<NativeTuple>& native, const std::optional<NearTuple>& near,
                bool near_alone_matches, const std::optional<ExpressionTuple>& expression, const std::optional<GlobalTuple>& global,
-               const std::optional<OrderTuple>& order, const std::optional<PageForm>& form, size_t most_words, size_t most_characters,
-               const std::vector<FacetsTuple>& facets, size_t most_groups) {
+               const std::optional<OrderTuple>& order, const std::optional<PageForm>& form, std::vector<std::string> shown,
+               size_t most_words, size_t most_characters, const std::vector<FacetsTuple>& facets, size_t most_groups) {
     if (indexes.empty() != (composite == "near")) throw nb::value_error("words have an index");
     if (indexes.empty() && !near) throw nb::value_error("neither words nor a vector");
     if (near && !indexes.empty() && !expression) throw nb::value_error("words beside a vector are ranked by an expression");
     if (global && !expression) throw nb::value_error("the global phase ranks what an expression has ranked");
     if (order && (near || !facets.empty())) throw nb::value_error("words alone are found in the order of an attribute");
     if ((near || expression) && !facets.empty()) throw nb::value_error("facets are of words that are ranked otherwise");
+    if (!shown.empty() && (!form || shown.size() != form->keys.size() || form->id_prefix.empty()))
+        throw nb::value_error("a column for each key of a form that has a prefix of ids");
     new (self) Plan();
     self->indexes = std::move(indexes);
     self->phrase_index = std::move(phrase_index);
@@ -169,6 +171,7 @@ void make_plan(Plan* self, std::vector<std::string> indexes, std::string phrase_
     if (expression) self->expression = expression_of(*expression, *self);
     if (global) self->global = global_of(*global, *self);
     self->form = form;
+    self->shown = std::move(shown);
     self->most_words = most_words;
     self->most_characters = most_characters;
     self->facets = facets_of(facets);
@@ -249,7 +252,7 @@ void bind_plan(nb::module_& m) {
         .def("__init__", &make_plan, nb::arg("indexes"), nb::arg("phrase_index"), nb::arg("composite"), nb::arg("target_hits"),
              nb::arg("fields"), nb::arg("native").none(), nb::arg("near").none(), nb::arg("near_alone_matches"),
              nb::arg("expression").none(), nb::arg("global_phase").none(), nb::arg("order").none(), nb::arg("form").none(),
-             nb::arg("most_words"), nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
+             nb::arg("shown"), nb::arg("most_words"), nb::arg("most_characters"), nb::arg("facets"), nb::arg("most_groups"))
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

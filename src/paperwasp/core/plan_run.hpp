@@ -157,10 +157,11 @@ class PlanRun {
     std::optional<NativeQuery> native_;
     std::vector<NativeGiven> native_given_;       // by list
     std::vector<const SnapshotColumn*> columns_;  // of the facets
-    bool all_ = false;                            // whether documents must have all terms
-    bool all_in_lists_ = false;                   // whether those are the documents in all lists
-    bool matches_first_ = false;                  // whether matches are looked for before they are ranked
-    bool counts_ = true;                          // whether the kernel of BM25 counts them
+    std::vector<const SnapshotColumn*> shown_columns_;
+    bool all_ = false;            // whether documents must have all terms
+    bool all_in_lists_ = false;   // whether those are the documents in all lists
+    bool matches_first_ = false;  // whether matches are looked for before they are ranked
+    bool counts_ = true;          // whether the kernel of BM25 counts them
     uint64_t expected_ns_ = 0;
 
     // What was found

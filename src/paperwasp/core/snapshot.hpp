@@ -67,10 +67,11 @@ class Words {
     std::unordered_map<std::string_view, std::shared_ptr<const Word>> known_;  // keys are in the words
 };
 
-// A column with one string or integer for each lid.
+// A column with one string or number for each lid. The least integer, or NaN, stands for none.
 struct SnapshotColumn {
-    std::variant<In<uint32_t>, In<int8_t>, In<int32_t>, In<int64_t>> values;
-    std::optional<nb::list> strings;  // by code, where values are codes; nothing: they are integers
+    std::variant<In<uint32_t>, In<int8_t>, In<int32_t>, In<int64_t>, In<float>, In<double>> values;
+    std::optional<nb::list> strings;  // by code, where values are codes; nothing: they are numbers
+    bool are_truths = false;          // whether positive numbers stand for true, and all others for false
 };
 
 class Snapshot {
@@ -104,7 +105,7 @@ class Snapshot {
     // Vectors that are known stay as they are.
     void add_vectors(const std::string& name, NearVectors vectors);
 
-    // The same of a column whose values are counted.
+    // The same of a column whose values are counted, sorted by, or shown.
     const SnapshotColumn* column(const std::string& name) const;
     void add_column(const std::string& name, SnapshotColumn column);
 

@@ -9,11 +9,13 @@ alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from paperwasp import limits
+from paperwasp.attribute import ColumnView
+from paperwasp.attribute.numeric import NumericView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.features.native_query import NativeFeature
@@ -57,6 +59,8 @@ class CompiledPlan(NamedTuple):
     """What ranks in place of BM25."""
     counted: tuple[str, ...]
     """The attributes whose values are counted, and that hits are in the order of."""
+    shown: tuple[str, ...]
+    """The attributes whose values are shown, if the core reads these from columns."""
     soft_share: float
     """The share of a query's time in which documents are searched."""
     step: PageStep
@@ -91,17 +95,19 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
     columns = bound.setting.space.columns
     if not all(name in columns and plain_column(columns[name]) for name in counted):
         return None
+    shown = _shown_numbers(step, columns)
     return CompiledPlan(
         template,
         types[0],
         view.schemas[types[0]],
-        _plan(template, indexes, ranking, near, step),
+        _plan(template, indexes, ranking, near, step, shown),
         tuple(indexes),
         tuple([word for _, word in words]),
         filters,
         ranking.names,
         ranking.native,
         tuple(dict.fromkeys(counted)),
+        shown,
         deadline.soft_share if deadline.is_soft else HARD_FACTOR,
         step,
         bound.setting.space.tuning,
@@ -150,12 +156,19 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     return not (phases or narrows or notes or is_tuned_otherwise(space.tuning))
 
 
+def _shown_numbers(step: PageStep, columns: Mapping[str, ColumnView]) -> tuple[str, ...]:
+    """The attributes that are shown, one for each key of the page; none where others than single numbers are."""
+    names = tuple([attribute.name for attribute in step.attributes or ()])
+    return names if all(type(columns.get(name)) is NumericView for name in names) else ()
+
+
 def _plan(
     template: TextTemplate,
     indexes: Sequence[str],
     ranking: PlanRanking,
     near: NearForm | None,
     step: PageStep,
+    shown: Sequence[str],
 ) -> _core.Plan:
     return _core.Plan(
         indexes=[template.words_name(index) for index in indexes],
@@ -169,7 +182,8 @@ def _plan(
         expression=ranking.expression,
         global_phase=ranking.global_phase,
         order=ranking.order,
-        form=step.form if step.attributes is None else None,
+        form=step.form if step.attributes is None or shown else None,
+        shown=shown,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
         most_characters=limits.QUERY_TERM_CHARACTERS,
         facets=template.facets,

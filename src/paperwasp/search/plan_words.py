@@ -14,6 +14,7 @@ from paperwasp.attribute.numeric import NumericView
 from paperwasp.attribute.string import StringView
 from paperwasp.content.view import View
 from paperwasp.core import _core
+from paperwasp.document.types import BOOL
 from paperwasp.errors import PaperwaspError
 from paperwasp.features.bm25 import idf_of
 from paperwasp.features.query_terms import significance_of
@@ -63,13 +64,13 @@ def describe(
             number = space.index.number_of(key)
             lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
             snapshot.add_field(name, number, lengths[0])
-        for name in compiled.counted:
+        for name in dict.fromkeys((*compiled.counted, *compiled.shown)):
             column = space.columns[name]
             if isinstance(column, StringView):
                 snapshot.add_column(name, column.values, column.dictionary.by_code)
             else:
                 assert isinstance(column, NumericView)
-                snapshot.add_column(name, column.values, None)
+                snapshot.add_column(name, column.values, None, column.data_type == BOOL)
         for number, in_phrase, word in words:
             index = compiled.indexes[number]
             if in_phrase:
