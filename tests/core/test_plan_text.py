@@ -37,25 +37,8 @@ Terms = list[tuple[str, bool]]
 
 def taken(text: str, composite: str = "or") -> Terms | None:
     """The words that a plan asks the snapshot for, which knows none; None: it leaves the text to the general way."""
-    plan = _core.Plan(
-        ["words"],
-        "words in phrases",
-        composite,
-        1,
-        _FIELDS,
-        None,
-        None,
-        False,
-        None,
-        None,
-        None,
-        _FORM,
-        [],
-        100,
-        1000,
-        [],
-        0,
-    )
+    words = _core.PlanWords(["words"], "words in phrases", composite, 1, 100, 1000)
+    plan = _core.Plan(words, None, _core.PlanRanking(fields=_FIELDS), _core.PlanShown(_FORM, [], [], 0))
     found = plan.run_of(_SNAPSHOT, _ROWS, text, 1, 0, 0, 0, None, 0.0, b"", None)
     assert not isinstance(found, _core.PlanRun)
     return None if found is None else [(word, in_phrase) for _, in_phrase, word in found]

@@ -82,23 +82,10 @@ def plan(
     ranked = [] if native is not None else [(name, 1.2, 0.75, 0.0) for name in fields]
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"index:c/0/" if shown else b"")
     return _core.Plan(
-        [index],
-        f"{index} in phrases",
-        composite,
-        100,
-        ranked,
-        native,
+        _core.PlanWords([index], f"{index} in phrases", composite, 100, TERMS, 64),
         None,
-        False,
-        None,
-        None,
-        order,
-        form,
-        shown,
-        TERMS,
-        64,
-        facets,
-        100,
+        _core.PlanRanking(fields=ranked, native=native, order=order),
+        _core.PlanShown(form, shown, facets, 100),
     )
 
 
@@ -175,9 +162,7 @@ def test_columns_are_shown_one_for_each_key_of_a_form_with_a_prefix_of_ids() -> 
     for shown in (("year", "near"), ("year",)):
         form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"" if len(shown) == 1 else b"i")
         with pytest.raises(ValueError, match="a column for each key"):
-            _core.Plan(
-                ["first"], "", "or", 9, [], None, None, False, None, None, None, form, shown, 9, 9, list[Any](), 9
-            )
+            _core.PlanShown(form, shown, [], 9)
 
 
 def test_floats_are_not_counted(searched: Searched) -> None:
@@ -192,7 +177,4 @@ def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
     facet = ("near", -1, 0, 10, "[", "", list[str]())
     with pytest.raises(ValueError, match="one group"):
-        fields = [("first", 1.2, 0.75, 0.0)]
-        _core.Plan(
-            ["first"], "", "or", 100, fields, None, None, False, None, None, None, form, [], 9, 64, [("{", [facet])], 9
-        )
+        _core.PlanShown(form, [], [("{", [facet])], 9)

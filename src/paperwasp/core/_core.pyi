@@ -343,32 +343,8 @@ class Snapshot:
     ) -> None: ...
 
 # plan_module.cpp
-_PlanExpression = tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], _F64, int, int]
-
 class Plan:
-    def __init__(
-        self,
-        indexes: Sequence[str],
-        phrase_index: str,
-        composite: str,
-        target_hits: int,
-        fields: Sequence[tuple[str, float, float, float]],
-        native: tuple[Sequence[str], _F64, list[_F64], Sequence[bool], int, tuple[float, float, float, float]] | None,
-        near: tuple[str, int, str, float] | None,
-        near_alone_matches: bool,
-        expression: _PlanExpression | None,
-        global_phase: tuple[
-            int, float | None, Sequence[tuple[str, float, _PlanExpression]], NDArray[np.int32], _F64, int, int
-        ]
-        | None,
-        order: tuple[str, bool] | None,
-        form: PageForm | None,
-        shown: Sequence[str],
-        most_words: int,
-        most_characters: int,
-        facets: Sequence[tuple[str, Sequence[tuple[str, int, int, int, str, str, Sequence[str]]]]],
-        most_groups: int,
-    ) -> None: ...
+    def __init__(self, words: PlanWords, near: NearForm | None, ranking: PlanRanking, shown: PlanShown) -> None: ...
     def run_of(
         self,
         snapshot: Snapshot,
@@ -398,6 +374,56 @@ class PlanRun:
     def shown(self) -> int: ...
     @property
     def writing_ns(self) -> int: ...
+
+# plan_records.cpp
+class PlanWords:
+    def __init__(
+        self,
+        indexes: Sequence[str],
+        phrase_index: str,
+        composite: str,
+        target_hits: int,
+        most_words: int,
+        most_characters: int,
+    ) -> None: ...
+
+class NearForm:
+    def __init__(self, field: str, cell: int, metric: str, threshold: float, alone_matches: bool) -> None: ...
+
+_Program = tuple[NDArray[np.int32], _F64, int, int]
+
+class PlanExpression:
+    def __init__(self, features: Sequence[tuple[str, int, float]], program: _Program) -> None: ...
+
+class GlobalForm:
+    def __init__(
+        self,
+        rerank_count: int,
+        drop_limit: float | None,
+        features: Sequence[tuple[str, float, PlanExpression]],
+        program: _Program,
+    ) -> None: ...
+
+class PlanRanking:
+    def __init__(
+        self,
+        *,
+        fields: Sequence[tuple[str, float, float, float]] = ...,
+        native: tuple[Sequence[str], _F64, list[_F64], Sequence[bool], int, tuple[float, float, float, float]]
+        | None = None,
+        expression: PlanExpression | None = None,
+        global_phase: GlobalForm | None = None,
+        order: tuple[str, bool] | None = None,
+    ) -> None: ...
+
+class PlanShown:
+    def __init__(
+        self,
+        form: PageForm | None,
+        columns: Sequence[str],
+        facets: Sequence[tuple[str, Sequence[tuple[str, int, int, int, str, str, Sequence[str]]]]],
+        most_groups: int,
+    ) -> None: ...
 
 # http1_line.cpp
 def read_request_line(data: bytes, at: int) -> tuple[str, str, str, int] | None: ...

@@ -61,6 +61,7 @@ void bind_page(nb::module_& m);
 void bind_snapshot(nb::module_& m);
 void bind_plan(nb::module_& m);
 void bind_plan_pool(nb::module_& m);
+void bind_plan_records(nb::module_& m);
 void bind_answer_socket(nb::module_& m);
 void bind_loop_socket(nb::module_& m);
 void bind_text_route(nb::module_& m);
@@ -137,6 +138,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_row_files(m);
     paperwasp::bind_page(m);
     paperwasp::bind_snapshot(m);
+    paperwasp::bind_plan_records(m);
     paperwasp::bind_plan(m);
     paperwasp::bind_plan_pool(m);
     paperwasp::bind_answer_socket(m);

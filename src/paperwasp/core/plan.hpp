@@ -10,7 +10,10 @@
 // not of this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py
 // is the specification.
 //
-// Threads: a plan never changes.
+// Its four records are made by search/plan_compiler.py (words, what is shown), search/plan_near.py and search/plan_rank.py, which hand
+// them over by plan_records.cpp.
+//
+// Threads: a plan and its records never change.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +31,18 @@
 
 namespace paperwasp {
 
+// The words that are looked for.
+struct PlanWords {
+    enum class Composite { ANY, ALL, WEAK, PHRASE, NEAR };
+
+    std::vector<std::string> indexes;  // of each word, with its language; one: of all words; none: there are no words
+    std::string phrase_index;          // of words next to each other
+    Composite composite = Composite::ANY;
+    uint32_t target_hits = 0;  // of a weakAnd
+    size_t most_words = 0;
+    size_t most_characters = 0;  // of a word
+};
+
 // A field that is ranked by.
 struct PlanField {
     std::string name;
@@ -35,26 +50,28 @@ struct PlanField {
     double average_length;  // 0: the snapshot's
 };
 
-struct Plan {
-    enum class Composite { ANY, ALL, WEAK, PHRASE, NEAR };
-
-    std::vector<std::string> indexes;  // of each word, with its language; one: of all words
-    std::string phrase_index;          // of words next to each other
-    Composite composite = Composite::ANY;
-    uint32_t target_hits = 0;  // of a weakAnd
+// What hits are ranked by: a sum of bm25 of the fields, unless one of the others is there; what is near alone, by closeness.
+struct PlanRanking {
     std::vector<PlanField> fields;
-    std::optional<NativeRank> native;          // in place of BM25
-    std::optional<NearForm> near;              // of NEAR, which has no words, or beside words
-    bool near_alone_matches = false;           // whether words beside it only rank; else they match as well
-    std::optional<PlanExpression> expression;  // in place of all these
+    std::optional<NativeRank> native;
+    std::optional<PlanExpression> expression;  // of bm25 of the fields, and of closeness
     std::optional<GlobalForm> global;          // ranks the best by the expression again
-    std::optional<OrderForm> order;            // in place of ranking: all hits have relevance 0
-    size_t most_words = 0;
-    size_t most_characters = 0;      // of a word
-    std::optional<PageForm> form;    // nothing: all hits are left
-    std::vector<std::string> shown;  // for each key of the form the column whose values are shown; none: they are in the rows
-    std::vector<FacetRoot> facets;   // of all matches, shown among the hits
-    size_t most_groups = 0;          // of a facet
+    std::optional<OrderForm> order;            // all hits have relevance 0
+};
+
+// What is shown of hits, and counted among all matches.
+struct PlanShown {
+    std::optional<PageForm> form;      // nothing: all hits are left
+    std::vector<std::string> columns;  // for each key of the form that whose values are shown; none: they are in the rows
+    std::vector<FacetRoot> facets;
+    size_t most_groups = 0;  // of a facet
+};
+
+struct Plan {
+    PlanWords words;
+    std::optional<NearForm> near;  // in place of words, or beside them
+    PlanRanking ranking;
+    PlanShown shown;
 };
 
 }  // namespace paperwasp

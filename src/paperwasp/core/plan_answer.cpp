@@ -32,7 +32,7 @@ void PlanRun::write_hits(const std::vector<Scored>& hits) {
     append_count("{\"root\":{\"id\":\"toplevel\",\"relevance\":1.0,\"fields\":{\"totalCount\":%llu}", total_, answer_);
     append_count(",\"coverage\":{\"coverage\":100,\"documents\":%llu,\"full\":true,\"nodes\":1,\"results\":1,\"resultsFull\":1}",
                  snapshot_.documents, answer_);
-    const bool has_groups = !plan_.facets.empty();
+    const bool has_groups = !plan_.shown.facets.empty();
     if (end > offset_ || has_groups) answer_ += ",\"children\":[";
     bool is_first = true;
     const auto begin_child = [&] {
@@ -46,10 +46,10 @@ void PlanRun::write_hits(const std::vector<Scored>& hits) {
     if (end > offset_) {
         std::optional<Page> page;
         std::optional<ColumnPage> column_page;
-        if (!plan_.shown.empty())
-            column_page.emplace(*plan_.form, shown_columns_);
-        else if (plan_.form)
-            page.emplace(rows_, *plan_.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
+        if (!plan_.shown.columns.empty())
+            column_page.emplace(*plan_.shown.form, shown_columns_);
+        else if (plan_.shown.form)
+            page.emplace(rows_, *plan_.shown.form, snapshot_.changed.data(), snapshot_.changed.size(), snapshot_.first_lid);
         const auto append_hit = [&](uint32_t lid, std::string_view relevance) {
             const uint8_t* const gid = snapshot_.gids.data() + lid * GID_BYTES;
             if (column_page) return column_page->append_hit(lid, relevance, gid, answer_, clock);

@@ -61,7 +61,7 @@ void add_scores_below(const std::vector<double>& before, std::vector<double>& sc
 
 // The first hits by the global phase, of the best by what is before it. False: it is not done.
 bool PlanRun::rank_globally(std::vector<Scored>& hits) {
-    const GlobalForm& form = *plan_.global;
+    const GlobalForm& form = *plan_.ranking.global;
     const size_t count = std::min(form.rerank_count, hits.size());
     if (count == 0) return true;
     std::vector<size_t> by_lid(count);

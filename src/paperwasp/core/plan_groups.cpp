@@ -15,20 +15,6 @@ constexpr uint64_t FACET_STEPS = 10;  // about how many nanoseconds a match take
 
 }  // namespace
 
-// Finds the columns of the facets, and those that are shown. False: the snapshot does not know them all.
-bool PlanRun::find_columns() {
-    for (const FacetRoot& root : plan_.facets)
-        for (const FacetList& list : root.lists) {
-            columns_.push_back(snapshot_.column(list.attribute));
-            if (!columns_.back()) return false;
-        }
-    for (const std::string& name : plan_.shown) {
-        shown_columns_.push_back(snapshot_.column(name));
-        if (!shown_columns_.back()) return false;
-    }
-    return true;
-}
-
 // Of all matches, as many as there are where words are independent of each other.
 uint64_t PlanRun::expected_facets_ns() const {
     const Reader& reader = *snapshot_.reader;
@@ -59,11 +45,11 @@ bool PlanRun::find_groups(WordFinder& finder, const std::vector<Scored>& hits) {
     const double highest = hits.empty() ? std::numeric_limits<double>::infinity() : hits.front().score;
     Matches matches(lids_of(matches_.data(), matches_.size()), highest, score);
     auto column = columns_.begin();
-    for (const FacetRoot& root : plan_.facets)
+    for (const FacetRoot& root : plan_.shown.facets)
         for (const FacetList& list : root.lists) {
             FacetGroups& groups = groups_.emplace_back();
             if (!find_facet(list, **column++, matches, clock, groups)) return false;
-            if (groups.first.size() > plan_.most_groups) return false;
+            if (groups.first.size() > plan_.shown.most_groups) return false;
         }
     return true;
 }
@@ -73,7 +59,7 @@ void PlanRun::write_groups() {
     std::string json;
     const SnapshotColumn* const* columns = columns_.data();
     const FacetGroups* groups = groups_.data();
-    for (const FacetRoot& root : plan_.facets) {
+    for (const FacetRoot& root : plan_.shown.facets) {
         if (!json.empty()) json += ',';
         if (!append_facets(root, columns, groups, json)) {
             is_answered_ = false;

@@ -27,9 +27,9 @@ uint64_t PlanRun::find_matches(WordFinder& finder, uint64_t* selected) const {
         }
     }
     Clock clock;
-    const bool skips =
-        plan_.composite == Plan::Composite::WEAK && !plan_.order && !all_ && children.size() > 1 && plan_.target_hits < snapshot_.documents;
-    const uint32_t target = skips ? std::min(plan_.target_hits, reader.limit() + 1) : reader.limit() + 1;
+    const bool skips = plan_.words.composite == PlanWords::Composite::WEAK && !plan_.ranking.order && !all_ && children.size() > 1 &&
+                       plan_.words.target_hits < snapshot_.documents;
+    const uint32_t target = skips ? std::min(plan_.words.target_hits, reader.limit() + 1) : reader.limit() + 1;
     const int64_t least = all_ ? static_cast<int64_t>(children.size()) : 1;
     return find_weakly(reader, children, accepted().data(), accepted().size(), target, least, selected, clock);
 }
@@ -111,7 +111,7 @@ bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
 
 // Leaves the best of all hits, as many as are wanted, best first.
 void PlanRun::keep_best(std::vector<Scored>& hits) const {
-    const uint64_t wanted = std::max<uint64_t>(uint64_t{offset_} + hits_, plan_.global ? plan_.global->rerank_count : 0);
+    const uint64_t wanted = std::max<uint64_t>(uint64_t{offset_} + hits_, plan_.ranking.global ? plan_.ranking.global->rerank_count : 0);
     const auto end = hits.begin() + static_cast<std::ptrdiff_t>(std::min<uint64_t>(wanted, hits.size()));
     std::nth_element(hits.begin(), end, hits.end());  // a heap of hundreds takes three times as long
     std::sort(hits.begin(), end);
@@ -122,9 +122,9 @@ void PlanRun::keep_best(std::vector<Scored>& hits) const {
 bool PlanRun::find_ordered_hits(WordFinder& finder, std::vector<Scored>& hits) {
     std::vector<uint64_t> matches(accepted().size(), 0);
     total_ = find_matches(finder, matches.data());
-    const SnapshotColumn& column = *snapshot_.column(plan_.order->field);
+    const SnapshotColumn& column = *snapshot_.column(plan_.ranking.order->field);
     const size_t wanted = size_t{offset_} + hits_;
-    for (const uint32_t lid : first_in_order(column, plan_.order->descending, matches.data(), matches.size(), wanted))
+    for (const uint32_t lid : first_in_order(column, plan_.ranking.order->descending, matches.data(), matches.size(), wanted))
         hits.push_back({0.0, lid});
     return true;
 }

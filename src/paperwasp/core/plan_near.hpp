@@ -26,12 +26,13 @@ struct NearVectors {
     nb::object graph_owner;
 };
 
-// What a template says.
+// What a plan says of it. It never changes.
 struct NearForm {
     std::string field;
     hnsw::Cell written;  // the type that the query's vector is declared to be of
     Nearness nearness;
-    double threshold;  // the greatest distance, as people see it
+    double threshold;    // the greatest distance, as people see it
+    bool alone_matches;  // whether words beside it only rank; else they match as well
 };
 
 // How a graph is searched in a view, among the documents that a filter leaves (operators/nearest_strategy.py).

@@ -15,7 +15,7 @@ constexpr uint64_t NS_OF_POSTING = 4;  // about, to find all matches and to read
 
 // Takes what the words are as terms of the features. False: they are more than terms of the index.
 bool PlanRun::add_expression() {
-    for (const PlanField& field : plan_.fields) {
+    for (const PlanField& field : plan_.ranking.fields) {
         const Snapshot::Field found = *snapshot_.field(field.name);
         ranked_.push_back(found.number);
         const double average_length = field.average_length > 0 ? field.average_length : *found.average_length;
@@ -43,7 +43,7 @@ void PlanRun::add_bm25(size_t field, const std::vector<uint32_t>& lids, const st
         terms.emplace_back(term.term.term, term.term.weight);
         average_length = term.term.average_length;
     }
-    const PlanField& of = plan_.fields[field];
+    const PlanField& of = plan_.ranking.fields[field];
     std::vector<double> added(word_lids.size(), 0.0);
     add_bm25_of(*snapshot_.reader, ranked_[field], terms, of.k1, of.b, average_length, word_lids.data(), word_lids.size(), added.data());
     for (size_t i = 0, k = 0; k < word_lids.size(); ++i)
@@ -93,7 +93,7 @@ bool PlanRun::find_expressed_hits(WordFinder& finder, std::vector<Scored>& hits)
     word_matches_.assign(accepted().size(), 0);
     if (!words_.empty()) find_matches(finder, word_matches_.data());
     std::vector<uint64_t> matches(word_matches_.size(), 0);
-    if (!plan_.near_alone_matches) matches = word_matches_;
+    if (!plan_.near || !plan_.near->alone_matches) matches = word_matches_;
     if (near_) {
         std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
         if (!found) return false;
@@ -104,9 +104,9 @@ bool PlanRun::find_expressed_hits(WordFinder& finder, std::vector<Scored>& hits)
     total_ = lids.size();
     Clock clock;
     FeatureColumns features;
-    if (!read_features(plan_.expression->features, lids, nullptr, clock, features)) return false;
+    if (!read_features(plan_.ranking.expression->features, lids, nullptr, clock, features)) return false;
     std::vector<double> scores(lids.size());
-    run_program(plan_.expression->program, features.columns, lids.size(), scores.data(), clock);
+    run_program(plan_.ranking.expression->program, features.columns, lids.size(), scores.data(), clock);
     hits.reserve(lids.size());
     for (size_t i = 0; i < lids.size(); ++i) {
         if (!std::isfinite(scores[i])) return false;

@@ -34,15 +34,15 @@ void PlanRun::run() noexcept {
 void PlanRun::search() {
     std::vector<Scored> hits;
     WordFinder finder(snapshot_);
-    const bool is_done = plan_.order        ? find_ordered_hits(finder, hits)
-                         : plan_.expression ? find_expressed_hits(finder, hits)
-                         : near_            ? find_near_hits(hits)
-                         : native_          ? find_native_hits(finder, hits)
-                                            : find_best_hits(finder, hits);
-    if (!is_done || (plan_.global && !rank_globally(hits))) return;
+    const bool is_done = plan_.ranking.order        ? find_ordered_hits(finder, hits)
+                         : plan_.ranking.expression ? find_expressed_hits(finder, hits)
+                         : near_                    ? find_near_hits(hits)
+                         : native_                  ? find_native_hits(finder, hits)
+                                                    : find_best_hits(finder, hits);
+    if (!is_done || (plan_.ranking.global && !rank_globally(hits))) return;
     if (!std::all_of(hits.begin(), hits.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return;
     Until::set(end_ns_);
-    if (!plan_.facets.empty() && !find_groups(finder, hits)) return;
+    if (!plan_.shown.facets.empty() && !find_groups(finder, hits)) return;
     const int64_t begun_ns = monotonic_ns();
     write_hits(hits);
     writing_ns_ = monotonic_ns() - begun_ns;

@@ -55,13 +55,13 @@ PlanRun::Filled PlanRun::fill_terms(const std::vector<TextTerm>& terms, std::vec
     std::shared_ptr<const Words> known;
     for (size_t i = 0; i < terms.size(); ++i) {
         for (const std::string_view word : terms[i])
-            if (word.size() > plan_.most_characters) return Filled::GENERAL_WAY;
-        const size_t index = plan_.indexes.size() > 1 ? i : 0;
+            if (word.size() > plan_.words.most_characters) return Filled::GENERAL_WAY;
+        const size_t index = plan_.words.indexes.size() > 1 ? i : 0;
         std::shared_ptr<const Word> word;
         if (terms[i].size() > 1) {
             word = phrase_of(terms[i], unknown);
         } else {
-            if (index > 0 || !known) known = snapshot_.words(plan_.indexes[index]);
+            if (index > 0 || !known) known = snapshot_.words(plan_.words.indexes[index]);
             word = known->find(terms[i][0]);
             if (!word) unknown.emplace_back(index, false, terms[i][0]);
         }
@@ -69,9 +69,12 @@ PlanRun::Filled PlanRun::fill_terms(const std::vector<TextTerm>& terms, std::vec
         if (word) words_.push_back(std::move(word));
     }
     if (!unknown.empty() || !has_fields() || !find_columns()) return Filled::UNKNOWN;
-    all_ = words_.size() > 1 ? plan_.composite == Plan::Composite::ALL : !words_.empty() && words_[0]->parts.size() > 1;
-    if (plan_.composite == Plan::Composite::NEAR && !plan_.expression) return Filled::READY;
-    const bool is_ready = plan_.order ? add_order() : plan_.expression ? add_expression() : plan_.native ? add_native() : add_terms();
+    all_ = words_.size() > 1 ? plan_.words.composite == PlanWords::Composite::ALL : !words_.empty() && words_[0]->parts.size() > 1;
+    if (plan_.words.composite == PlanWords::Composite::NEAR && !plan_.ranking.expression) return Filled::READY;
+    const bool is_ready = plan_.ranking.order        ? add_order()
+                          : plan_.ranking.expression ? add_expression()
+                          : plan_.ranking.native     ? add_native()
+                                                     : add_terms();
     if (is_ready) expected_ns_ += expected_facets_ns();
     return is_ready ? Filled::READY : Filled::GENERAL_WAY;
 }
@@ -90,7 +93,7 @@ PlanRun::Filled PlanRun::fill_vector(std::string_view vector, const NearSearch& 
 std::shared_ptr<const Word> PlanRun::phrase_of(const TextTerm& term, std::vector<UnknownWord>& unknown) const {
     static const auto OTHER = std::make_shared<const Word>();
     if (term.size() > MOST_PHRASE_WORDS) return OTHER;
-    const std::shared_ptr<const Words> known = snapshot_.words(plan_.phrase_index);
+    const std::shared_ptr<const Words> known = snapshot_.words(plan_.words.phrase_index);
     WordPart joined{};
     bool is_known = true;
     for (size_t i = 0; i < term.size(); ++i) {
@@ -124,19 +127,33 @@ std::shared_ptr<const Word> PlanRun::phrase_of(const TextTerm& term, std::vector
 
 bool PlanRun::has_fields() const {
     const auto is_known = [this](const std::string& name) { return snapshot_.field(name).has_value(); };
-    if (plan_.order) return snapshot_.column(plan_.order->field) != nullptr;
-    if (plan_.native) return std::all_of(plan_.native->names.begin(), plan_.native->names.end(), is_known);
-    return std::all_of(plan_.fields.begin(), plan_.fields.end(), [this](const PlanField& field) {
+    if (plan_.ranking.order) return snapshot_.column(plan_.ranking.order->field) != nullptr;
+    if (plan_.ranking.native) return std::all_of(plan_.ranking.native->names.begin(), plan_.ranking.native->names.end(), is_known);
+    return std::all_of(plan_.ranking.fields.begin(), plan_.ranking.fields.end(), [this](const PlanField& field) {
         const std::optional<Snapshot::Field> found = snapshot_.field(field.name);
         return found && found->average_length;
     });
+}
+
+// Finds the columns of the facets, and those that are shown. False: the snapshot does not know them all.
+bool PlanRun::find_columns() {
+    for (const FacetRoot& root : plan_.shown.facets)
+        for (const FacetList& list : root.lists) {
+            columns_.push_back(snapshot_.column(list.attribute));
+            if (!columns_.back()) return false;
+        }
+    for (const std::string& name : plan_.shown.columns) {
+        shown_columns_.push_back(snapshot_.column(name));
+        if (!shown_columns_.back()) return false;
+    }
+    return true;
 }
 
 bool PlanRun::is_ranked(const WordMatch& match) const { return std::find(ranked_.begin(), ranked_.end(), match.field) != ranked_.end(); }
 
 // Adds what documents match: where all must, each part of each word.
 void PlanRun::add_children() {
-    const bool is_weak = plan_.composite == Plan::Composite::WEAK && !all_;
+    const bool is_weak = plan_.words.composite == PlanWords::Composite::WEAK && !all_;
     const Reader& reader = *snapshot_.reader;
     for (const auto& word : words_) {
         const int64_t score = is_weak ? word->weak_score : 1;
@@ -159,8 +176,8 @@ bool PlanRun::add_native() {
     for (const auto& word : words_)
         for (const WordPart& part : word->parts)
             terms.push_back({part.significance, part.length, &part.matches, all_ || word->parts.size() == 1 ? nullptr : word.get()});
-    for (const std::string& name : plan_.native->names) ranked_.push_back(snapshot_.field(name)->number);
-    native_ = native_query_of(*plan_.native, ranked_, terms, native_given_);
+    for (const std::string& name : plan_.ranking.native->names) ranked_.push_back(snapshot_.field(name)->number);
+    native_ = native_query_of(*plan_.ranking.native, ranked_, terms, native_given_);
     if (!native_) return false;
     native_->attribute = attribute_;
     const Reader& reader = *snapshot_.reader;
@@ -174,13 +191,13 @@ bool PlanRun::add_native() {
 // Only looks for what matches: the order is that of an attribute.
 bool PlanRun::add_order() {
     add_children();
-    expected_ns_ += steps_of_order(*snapshot_.column(plan_.order->field)) + static_cast<uint64_t>(HIT_STEPS) * hits_;
+    expected_ns_ += steps_of_order(*snapshot_.column(plan_.ranking.order->field)) + static_cast<uint64_t>(HIT_STEPS) * hits_;
     return true;
 }
 
 // Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query. False: all is scored.
 bool PlanRun::add_terms() {
-    for (const PlanField& field : plan_.fields) {
+    for (const PlanField& field : plan_.ranking.fields) {
         const Snapshot::Field found = *snapshot_.field(field.name);
         ranked_.push_back(found.number);
         double average_length = field.average_length > 0 ? field.average_length : *found.average_length;
@@ -189,8 +206,8 @@ bool PlanRun::add_terms() {
     }
     if (terms_.empty()) return false;
     all_in_lists_ = all_ && finds_all_in_lists();
-    matches_first_ = !plan_.facets.empty() || (all_ && !all_in_lists_);
-    counts_ = !matches_first_ && (all_ || (plan_.composite != Plan::Composite::WEAK && counts_by_lists()));
+    matches_first_ = !plan_.shown.facets.empty() || (all_ && !all_in_lists_);
+    counts_ = !matches_first_ && (all_ || (plan_.words.composite != PlanWords::Composite::WEAK && counts_by_lists()));
     if (!counts_)
         add_children();
     else if (!all_)

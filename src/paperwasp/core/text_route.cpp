@@ -73,10 +73,10 @@ bool RoutedText::prepare_run() {
         const size_t size = std::min(text_.size() - start, LOOKED_AT_CHARACTERS);
         if (route_.foreign->has(reinterpret_cast<const uint8_t*>(text_.data()) + start, size, FOREIGN_WORDS)) return false;
     }
-    const std::vector<TextTerm> terms = plain_terms(text_, plan.composite == Plan::Composite::PHRASE);
+    const std::vector<TextTerm> terms = plain_terms(text_, plan.words.composite == PlanWords::Composite::PHRASE);
     size_t words = 0;
     for (const TextTerm& term : terms) words += term.size();
-    if (words == 0 || words > plan.most_words) return false;
+    if (words == 0 || words > plan.words.most_words) return false;
     run_ = std::make_unique<PlanRun>(plan, *route_.snapshot, *route_.rows, route_.hits, route_.offset);
     run_->end_at(begun_ns_ + search_ns, begun_ns_ + route_.timeout_ns);
     if (route_.accept) run_->look_within(*route_.accept, route_.attribute);

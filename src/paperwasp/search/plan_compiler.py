@@ -18,7 +18,6 @@ from paperwasp.attribute import ColumnView
 from paperwasp.attribute.numeric import NumericView
 from paperwasp.content.view import View
 from paperwasp.core import _core
-from paperwasp.features.native_query import NativeFeature
 from paperwasp.grouping.columns import plain_column
 from paperwasp.operators.grams import ALL
 from paperwasp.operators.item import Item
@@ -31,8 +30,8 @@ from paperwasp.search.bind import indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.page import PageStep, row_step
-from paperwasp.search.plan_near import NearForm, is_tuned_otherwise, near_form
-from paperwasp.search.plan_rank import PlanRanking, ranking_of
+from paperwasp.search.plan_near import is_tuned_otherwise, near_form
+from paperwasp.search.plan_rank import Ranking, ranking_of
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import HARD_FACTOR
 from paperwasp.search.search import BoundSearch
@@ -53,10 +52,7 @@ class CompiledPlan(NamedTuple):
     words: tuple[ItemTemplate, ...]
     """Those of the statement, in place of a text."""
     filters: tuple[ItemTemplate, ...]
-    fields: tuple[str, ...]
-    """Those that are ranked by."""
-    native: NativeFeature | None
-    """What ranks in place of BM25."""
+    ranking: Ranking
     counted: tuple[str, ...]
     """The attributes whose values are counted, and that hits are in the order of."""
     shown: tuple[str, ...]
@@ -89,28 +85,26 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
     if template.words and not words:
         return None
     indexes = [] if template.composite == "near" else [index for index, _ in words] or [template.index]
-    counted = [found.attribute for root in template.facets for found in root.lists]
-    if ranking.order is not None:
-        counted.append(ranking.order[0])
+    facets = [found.attribute for root in template.facets for found in root.lists]
+    counted = tuple(dict.fromkeys((*facets, *ranking.ordering)))
     columns = bound.setting.space.columns
     if not all(name in columns and plain_column(columns[name]) for name in counted):
         return None
     shown = _shown_numbers(step, columns)
     return CompiledPlan(
-        template,
-        types[0],
-        view.schemas[types[0]],
-        _plan(template, indexes, ranking, near, step, shown),
-        tuple(indexes),
-        tuple([word for _, word in words]),
-        filters,
-        ranking.names,
-        ranking.native,
-        tuple(dict.fromkeys(counted)),
-        shown,
-        deadline.soft_share if deadline.is_soft else HARD_FACTOR,
-        step,
-        bound.setting.space.tuning,
+        template=template,
+        document_type=types[0],
+        schema=view.schemas[types[0]],
+        plan=_core.Plan(_words(template, indexes), near, ranking.record, _shown(template, step, shown)),
+        indexes=tuple(indexes),
+        words=tuple([word for _, word in words]),
+        filters=filters,
+        ranking=ranking,
+        counted=counted,
+        shown=shown,
+        soft_share=deadline.soft_share if deadline.is_soft else HARD_FACTOR,
+        step=step,
+        tuning=bound.setting.space.tuning,
     )
 
 
@@ -162,30 +156,23 @@ def _shown_numbers(step: PageStep, columns: Mapping[str, ColumnView]) -> tuple[s
     return names if all(type(columns.get(name)) is NumericView for name in names) else ()
 
 
-def _plan(
-    template: TextTemplate,
-    indexes: Sequence[str],
-    ranking: PlanRanking,
-    near: NearForm | None,
-    step: PageStep,
-    shown: Sequence[str],
-) -> _core.Plan:
-    return _core.Plan(
+def _words(template: TextTemplate, indexes: Sequence[str]) -> _core.PlanWords:
+    """The words that a plan looks for, as a part of it."""
+    return _core.PlanWords(
         indexes=[template.words_name(index) for index in indexes],
         phrase_index=template.words_name(template.index, in_phrase=True),
         composite=template.composite,
         target_hits=template.target_hits or DEFAULT_TARGET_HITS,
-        native=None if ranking.native is None else ranking.native.native.plan,
-        fields=[(field.name, field.k1, field.b, field.average_length or 0.0) for field in ranking.fields],
-        near=near,
-        near_alone_matches=template.join == "rank",
-        expression=ranking.expression,
-        global_phase=ranking.global_phase,
-        order=ranking.order,
-        form=step.form if step.attributes is None or shown else None,
-        shown=shown,
         most_words=limits.INLINE_QUERY_ITEMS - 1,
         most_characters=limits.QUERY_TERM_CHARACTERS,
+    )
+
+
+def _shown(template: TextTemplate, step: PageStep, columns: Sequence[str]) -> _core.PlanShown:
+    """What a plan shows, as a part of it."""
+    return _core.PlanShown(
+        form=step.form if step.attributes is None or columns else None,
+        columns=columns,
         facets=template.facets,
         most_groups=limits.INLINE_GROUPS,
     )

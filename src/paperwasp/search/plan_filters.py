@@ -92,9 +92,9 @@ def _attribute_match(
 ) -> float | None:
     """What nativeAttributeMatch is of all documents that have the terms of filters; None: they score otherwise, or not
     all the same."""
-    if any(match.field in compiled.fields for term in terms for match in term.matches):
+    if any(match.field in compiled.ranking.fields for term in terms for match in term.matches):
         return None
-    native = compiled.native
+    native = compiled.ranking.native
     if native is None or native.attributes is None or not terms:
         return 0.0
     if not all(len(term.matches) == 1 and _is_single(term.matches[0]) for term in terms):

@@ -1,6 +1,6 @@
 """nearestNeighbor in compiled plans (`search.plans`): what a template says of it, and how a view is searched for it.
 
-    item + rank profile → NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
+    item + rank profile → _core.NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 
 Only what a graph finds is answered by plans. The general steps (`search.nearest`, `operators.nearest_neighbor`) are the
 specification.
@@ -22,11 +22,8 @@ from paperwasp.search.text_query import TextTemplate
 from paperwasp.tensor.types import CELL_TYPES
 from paperwasp.tensor.value import Tensor
 
-NearForm = tuple[str, int, str, float]
-"""The field, the number of the type of the vector's cells, the distance metric, and the greatest distance."""
 
-
-def near_form(template: TextTemplate, bound: BoundQuery) -> NearForm | None:
+def near_form(template: TextTemplate, bound: BoundQuery) -> _core.NearForm | None:
     """What a plan knows of the nearestNeighbor of a template; None: there is none, or plans do not know its metric."""
     item = template.near
     if item is None:
@@ -37,7 +34,13 @@ def near_form(template: TextTemplate, bound: BoundQuery) -> NearForm | None:
     if match.metric == "geodegrees":  # there are no kernels for what people see of it
         return None
     threshold = math.inf if item.distance_threshold is None else item.distance_threshold
-    return match.field, CELL_TYPES.index(vector.type.cell_type), match.metric, threshold
+    return _core.NearForm(
+        field=match.field,
+        cell=CELL_TYPES.index(vector.type.cell_type),
+        metric=match.metric,
+        threshold=threshold,
+        alone_matches=template.join == "rank",
+    )
 
 
 def is_tuned_otherwise(tuning: Tuning) -> bool:

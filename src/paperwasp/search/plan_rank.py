@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.core import _core
 from paperwasp.features.native_query import NativeFeature
 from paperwasp.operators.item import TermItem
 from paperwasp.ranking import CompiledProfile, RankValue
@@ -23,14 +24,6 @@ from paperwasp.search.bound import BoundQuery
 from paperwasp.search.query import GlobalPage
 from paperwasp.search.text_query import TextTemplate
 
-OrderForm = tuple[str, bool]
-"""An attribute, and whether its greatest value comes first."""
-Expression = tuple[Sequence[tuple[str, int, float]], NDArray[np.int32], NDArray[np.float64], int, int]
-"""Kind, field and value of each feature; code, constants, temporaries and result of the program."""
-GlobalFeature = tuple[str, float, Expression]
-"""Kind, `k`, and what is computed of each hit."""
-GlobalForm = tuple[int, float | None, Sequence[GlobalFeature], NDArray[np.int32], NDArray[np.float64], int, int]
-"""How many hits are ranked again, the drop limit, the features, and the program as in an expression."""
 _RANKING: Final = ("or", "and")
 """How words belong together that may only rank: what a weakAnd finds depends on what it ranks."""
 _PHASES: Final = ("firstPhase", "relevanceScore")
@@ -39,53 +32,61 @@ _MOST_FIELDS: Final = 2
 """By which a sum of bm25 features is ranked."""
 
 
-class PlanRanking(NamedTuple):
-    """What hits are ranked by: one of the members, or by bm25 where there are fields alone, or by how near they are."""
+class Ranking(NamedTuple):
+    """What hits are ranked by, or in the order of."""
 
-    fields: tuple[Bm25Field, ...] = ()
+    record: _core.PlanRanking
+    """The same, as a part of the plan."""
+    fields: tuple[str, ...] = ()
+    """Those that are ranked by."""
     native: NativeFeature | None = None
-    expression: Expression | None = None
-    global_phase: GlobalForm | None = None
-    """What ranks the best by the expression again."""
-    order: OrderForm | None = None
-    """That of hits which are not ranked."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Those of the fields that are ranked by."""
-        return tuple([field.name for field in self.fields] if self.native is None else self.native.native.match)
+    """What ranks in place of BM25."""
+    ordering: tuple[str, ...] = ()
+    """The attribute whose order hits are in, if they are not ranked."""
 
 
-def ranking_of(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
+def ranking_of(template: TextTemplate, bound: BoundQuery) -> Ranking | None:
     """What the hits of a template are ranked by; None: plans do not know it."""
     profile, near = bound.profile, template.near
     if bound.levels:
-        order = _order_of(bound)
-        return None if order is None or near or template.facets else PlanRanking(order=order)
+        return None if near or template.facets else _ordered(bound)
     weights = dict(profile.bm25_weights(bound.setting.inputs) or ())
     native = _native_of(profile)
     if bound.query.rank.global_page is not None:
         return None if template.facets or _ranks_within(template) else _expressed(template, bound)
     if near is None and native is not None:
-        return PlanRanking(native=native)
+        return Ranking(_core.PlanRanking(native=native.native.plan), tuple(native.native.match), native)
     if near is None and weights:
         is_sum = len(weights) <= _MOST_FIELDS and set(weights.values()) == {1.0}
-        return PlanRanking(tuple([profile.bm25_fields[name] for name in weights])) if is_sum else None
+        return _by_bm25([profile.bm25_fields[name] for name in weights]) if is_sum else None
     if weights or native is not None or template.facets or _ranks_within(template):
         return None
     feature = profile.first_phase.feature
     if template.composite == "near" and feature is not None and feature.name in _closeness_names(template):
-        return PlanRanking()
+        return _by_bm25([])  # closeness alone
     return _expressed(template, bound)
 
 
-def _order_of(bound: BoundQuery) -> OrderForm | None:
-    """The order of hits, if it is that of the whole numbers of one attribute."""
+def _ordered(bound: BoundQuery) -> Ranking | None:
+    """No ranking, but the order of the whole numbers of one attribute; None: hits are in another."""
     if len(bound.levels) != 1:
         return None
     (level,) = bound.levels
     numbers = level.numbers
-    return None if numbers is None or numbers.values.dtype.kind != "i" else (level.field, level.order.descending)
+    if numbers is None or numbers.values.dtype.kind != "i":
+        return None
+    return Ranking(_core.PlanRanking(order=(level.field, level.order.descending)), ordering=(level.field,))
+
+
+def _by_bm25(
+    fields: Sequence[Bm25Field],
+    expression: _core.PlanExpression | None = None,
+    global_phase: _core.GlobalForm | None = None,
+) -> Ranking:
+    """Ranking by the bm25 of fields, or by an expression of it."""
+    of_fields = [(field.name, field.k1, field.b, field.average_length or 0.0) for field in fields]
+    record = _core.PlanRanking(fields=of_fields, expression=expression, global_phase=global_phase)
+    return Ranking(record, tuple([field.name for field in fields]))
 
 
 def _native_of(profile: CompiledProfile) -> NativeFeature | None:
@@ -111,7 +112,7 @@ class _Expressions:
         self.fields = list[Bm25Field]()
         """Those that it has read of."""
 
-    def of(self, program: RankValue) -> Expression | None:
+    def of(self, program: RankValue) -> _core.PlanExpression | None:
         """What a program computes; None: it is of other features."""
         if not isinstance(program, Program):
             return None
@@ -128,25 +129,30 @@ class _Expressions:
                 features.append((kind, 0, 0.0))
             else:
                 return None
-        return features, program.code, program.constants, program.temporaries, program.result
+        return _core.PlanExpression(features, _written(program))
 
 
-def _expressed(template: TextTemplate, bound: BoundQuery) -> PlanRanking | None:
+def _written(program: Program) -> tuple[NDArray[np.int32], NDArray[np.float64], int, int]:
+    """A program as the core takes it."""
+    return program.code, program.constants, program.temporaries, program.result
+
+
+def _expressed(template: TextTemplate, bound: BoundQuery) -> Ranking | None:
     """Ranking by an expression; None: it is of other features."""
     expressions, page = _Expressions(template, bound), bound.query.rank.global_page
     first = expressions.of(bound.profile.first_phase)
     last = None if page is None else _global_form(bound, page, expressions)
     if first is None or (page is not None and last is None):
         return None
-    return PlanRanking(tuple(expressions.fields), None, first, last)
+    return _by_bm25(expressions.fields, first, last)
 
 
-def _global_form(bound: BoundQuery, page: GlobalPage, expressions: _Expressions) -> GlobalForm | None:
+def _global_form(bound: BoundQuery, page: GlobalPage, expressions: _Expressions) -> _core.GlobalForm | None:
     """The global phase; None: it is of other features."""
     phase = bound.profile.global_phase
     if phase is None:
         return None
-    features = list[GlobalFeature]()
+    features = list[tuple[str, float, _core.PlanExpression]]()
     for feature, input_ in zip(phase.program.features, phase.inputs.values(), strict=True):
         found = expressions.of(input_)
         if found is None:
@@ -154,8 +160,8 @@ def _global_form(bound: BoundQuery, page: GlobalPage, expressions: _Expressions)
         is_plain, k = not isinstance(feature, Normalizer), getattr(feature, "k", None)
         kind = "plain" if is_plain else "linear" if k is None else "reciprocal"
         features.append((kind, k or 0.0, found))
-    program, count, limit = phase.program, bound.query.rank.global_hits, page.rank_score_drop_limit
-    return count, limit, features, program.code, program.constants, program.temporaries, program.result
+    count, limit = bound.query.rank.global_hits, page.rank_score_drop_limit
+    return _core.GlobalForm(count, limit, features, _written(phase.program))
 
 
 def _label(template: TextTemplate) -> str:

@@ -57,12 +57,16 @@ def describe(
     template = compiled.template
     space = replace(known.space, language=template.query.match.language, known_words=known)
     try:
-        for name in compiled.fields:
+        for name in compiled.ranking.fields:
             key = (compiled.document_type, name)
             if not space.index.has(key):
                 return False
             number = space.index.number_of(key)
-            lengths = space.index.live_lengths(number, space.accept, space.dead) if compiled.native is None else (None,)
+            lengths = (
+                space.index.live_lengths(number, space.accept, space.dead)
+                if compiled.ranking.native is None
+                else (None,)
+            )
             snapshot.add_field(name, number, lengths[0])
         for name in dict.fromkeys((*compiled.counted, *compiled.shown)):
             column = space.columns[name]
