@@ -1,11 +1,15 @@
-"""Any bytes, in any pieces, with pauses and ends anywhere: a connection answers or closes, and leaves nothing."""
+"""Any bytes, in any pieces, with pauses and ends anywhere: a connection answers or closes, and leaves nothing. What it
+answers over HTTP/1.1 is the same where requests that are alike are answered together."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import gzip
 import random
+import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 import pytest
@@ -18,6 +22,7 @@ from paperwasp.http.http1 import chunk
 from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
+from paperwasp.http.request_batch import Batches, RequestBatch
 from paperwasp.http.server import default_error_response
 from tests import chance
 
@@ -32,9 +37,16 @@ HEADS = (
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
     b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"a") * 600 + b"0\r\nT: x\r\n\r\n",
     b"POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(b"abc") + b"0\r\n\r\n",
+    b"POST /feed/1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello",
+    b"PUT /feed/2?a=b HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi",
+    b"POST /feed/3 HTTP/1.1\r\nHost: h\r\nContent-Length: 400\r\n\r\n" + bytes(400),
+    b"POST /feed/4 HTTP/1.1\r\nHost: h\r\nContent-Encoding: gzip\r\nContent-Length: 25\r\n\r\n"
+    + gzip.compress(b"hello", mtime=0),
     b"GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
     b"HTTP2-Settings: AAMAAABk\r\n\r\n",
 )
+SAME_HEADS = [head for head in HEADS if chunk(b"a") not in head]
+"""Those whose answers are the same in whatever pieces they come: of chunks, the answer may say how much has come."""
 # By the static table of HPACK: the method, the scheme http, the path /, and the authority h.
 GET_BLOCK, POST_BLOCK = b"\x82\x84\x86\x41\x01h", b"\x83\x84\x86\x41\x01h"
 
@@ -171,18 +183,69 @@ def test_nothing_is_left_of_any_connection(
     choices = random.Random(chance.SEED)
 
     async def run() -> int:
-        return sum([await _one(choices, make(choices)) for _ in range(300)])
+        togethers = choices.choices((None, Together(choices)), k=300)
+        return sum([len(await _one(choices, make(choices), together)) for together in togethers])
 
     assert asyncio.run(run()) > 300 * 100
     assert [record for record in caplog.records if record.exc_info] == [], chance.SEED
 
 
-async def _one(choices: random.Random, data: bytes) -> int:
-    """How much is answered."""
+def test_the_answers_of_requests_that_are_answered_together_are_the_same() -> None:
+    choices = random.Random(chance.SEED)
+
+    async def run() -> int:
+        together = 0
+        for _ in range(300):
+            data, seed = b"".join(choices.choices(SAME_HEADS, k=choices.randint(1, 5))), choices.randrange(2**32)
+            handler = Together(choices)
+            found = await _one(random.Random(seed), data, handler)
+            assert _undated(found) == _undated(await _one(random.Random(seed), data)), (chance.SEED, data)
+            together += handler.taken
+        return together
+
+    assert asyncio.run(run()) > 30, chance.SEED
+
+
+def _undated(written: bytes) -> bytes:
+    return re.sub(rb"date: [^\r]*", b"date", written)
+
+
+class Together:
+    """Takes some of the first requests of a batch, and answers as `answer` does, soon and in any order."""
+
+    def __init__(self, choices: random.Random) -> None:
+        self._choices = choices
+        self.taken = 0
+        self.batches = Batches("/feed/", self.begin, lambda *_: None)
+
+    def begin(self, batch: RequestBatch) -> int:
+        count = self._choices.randint(0, len(batch.bodies))
+        answers = [json_response(200, {"size": len(body)}) for body in batch.bodies[:count]]
+        for number, each in self._choices.sample(list(enumerate(answers)), count):
+            batch.content_type = each.content_type
+            give = partial(batch.answer, number, each)
+            if self._choices.random() < 0.5:
+                give = partial(batch.succeed, number, each.body)
+            asyncio.get_running_loop().call_soon(give)
+        self.taken += count
+        return count
+
+
+async def _one(choices: random.Random, data: bytes, together: Together | None = None) -> bytes:
+    """What is answered."""
     loop, budget, watcher = asyncio.get_running_loop(), BodyBudget(), Watcher()
     failures: list[dict[str, Any]] = []
     loop.set_exception_handler(lambda _, context: failures.append(context))
-    context = PortContext(answer, default_error_response, lambda _: LIMIT_BYTES, None, budget, lambda: None, loop)
+    context = PortContext(
+        answer,
+        default_error_response,
+        lambda _: LIMIT_BYTES,
+        None,
+        budget,
+        lambda: None,
+        loop,
+        together=None if together is None else together.batches,
+    )
     buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))
     connection = Connection(context, watcher, buffer, "a")
     transport = Transport(connection)
@@ -210,7 +273,7 @@ async def _one(choices: random.Random, data: bytes) -> int:
     await _settle(lambda: watcher.is_gone and not context.running)
     assert failures == [], data
     assert (budget.held_bytes, context.streams, connection.line) == (0, set(), None)
-    return len(transport.written)
+    return bytes(transport.written)
 
 
 def _finish(connection: Connection, transport: Transport) -> None:

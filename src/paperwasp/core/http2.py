@@ -35,6 +35,7 @@ An answer that is sent gives back a reset and some control frames, so only abuse
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 from typing import Literal, TypeAlias
 
@@ -73,7 +74,7 @@ BatchEvent: TypeAlias = tuple[
     str,
     str,
     str,
-    dict[str, str],
+    Mapping[str, str],
     list[str],
     list[bytes],
     list[str | None],

@@ -39,10 +39,10 @@ from paperwasp.http.compression import (
     too_large,
 )
 from paperwasp.http.eager import run_eagerly
-from paperwasp.http.http2_batches import Http2Batches
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 from paperwasp.http.observing import Exchanged, Peer, Spoken
 from paperwasp.http.pending import Begun, Given, PendingAnswer
+from paperwasp.http.port_batches import PortBatches
 from paperwasp.http.request_batch import Batches, RequestBatch
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, make_room, send_chunks, unread
 from paperwasp.http.traffic import Traffic
@@ -83,11 +83,11 @@ class PortContext:
     together: Batches | None = None
     """What is done with requests that come together; None: nothing else than with others."""
     turns: Turns = field(init=False)
-    batches: Http2Batches | None = field(init=False)
+    batches: PortBatches | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.turns = Turns(self.loop)
-        self.batches = None if self.together is None else Http2Batches(self, self.together)
+        self.batches = None if self.together is None else PortBatches(self, self.together)
 
     def note_running(self, each: Exchange | RequestBatch) -> None:
         """It waits for a handler, or for its answer to be sent."""

@@ -75,6 +75,8 @@ class Fields:
 
     headers: Mapping[str, str]
     """Name in lower case → value; several of one name are one list."""
+    common: Mapping[str, str]
+    """The same without how long and how coded the body is, which differs between requests that are alike."""
     host: str
     host_problem: str | None
     length_bytes: int
@@ -356,6 +358,7 @@ def _parse_fields(block: bytes) -> Fields:
     connection = _words(all_of.get("connection", ()))
     return Fields(
         headers=MappingProxyType(headers),
+        common=MappingProxyType({name: value for name, value in headers.items() if name not in _OF_BODIES}),
         host=headers["host"],
         host_problem=host_problem(hosts),
         length_bytes=_length_bytes(all_of.get("content-length"), all_of.get("transfer-encoding")),
@@ -370,6 +373,7 @@ _CONTROLS: Final = frozenset(
     ("connection", "content-length", "expect", "host", "http2-settings", "transfer-encoding", "upgrade")
 )
 """Fields that say something about the connection, of which all count."""
+_OF_BODIES: Final = frozenset(("content-length", "content-encoding"))
 
 
 def _words(values: Iterable[str]) -> frozenset[str]:

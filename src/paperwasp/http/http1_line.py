@@ -7,7 +7,8 @@
     DISCARD    the rest of a body that was refused, for a while           HEAD
     LINGER     that the client has seen the last answer and closes        the end
 
-What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out.
+What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out. One of a
+feed that has come whole is answered together with those of other connections (`http.http1_gathered`).
 
 A request that is known but for a user's text is answered by the core (`http.routed_requests`), which reads the next one
 from the socket (`http.watch`); one that the core has left is read, and answered, as all others.
@@ -18,7 +19,7 @@ Everything here runs on the event loop.
 from __future__ import annotations
 
 from enum import Enum, auto
-from time import monotonic
+from time import monotonic, time
 from typing import ClassVar, Final
 
 from paperwasp import limits
@@ -28,6 +29,8 @@ from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange
 from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, Reader
+from paperwasp.http.http1_gathered import GatheredRequest
+from paperwasp.http.http1_output import Output
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 from paperwasp.http.routed_requests import context_again
@@ -58,6 +61,7 @@ class Http1Line:
         "_discarded_bytes",
         "_ends",
         "_exchange",
+        "_gathered",
         "_has_begun",
         "_head",
         "_is_advancing",
@@ -67,7 +71,6 @@ class Http1Line:
         "_left",
         "_may_route",
         "_out",
-        "_out_bytes",
         "_reader",
         "_rests",
         "_routed",
@@ -81,6 +84,8 @@ class Http1Line:
         self._reader = Reader()
         self._state = State.HEAD
         self._exchange: Exchange | None = None
+        batches = connection.context.batches
+        self._gathered = None if batches is None else GatheredRequest(batches, connection)
         self._head: Head | None = None
         self._routed: _core.RoutedText | None = None
         """The request that the core is answering."""
@@ -90,9 +95,7 @@ class Http1Line:
         """The one that the core has left, until it is read."""
         self._has_begun = False
         """Whether a part of the next head has come."""
-        self._out: list[bytes] = []
-        self._out_bytes = 0
-        """Of bodies in it."""
+        self._out = Output(connection)
         self._closes = False
         """Whether the connection ends with the answer that is being made."""
         self._ends = False
@@ -154,15 +157,7 @@ class Http1Line:
             self._hold_reading(self._has_too_much_ahead())
 
     def flush(self) -> None:
-        if self._out:
-            if len(self._out) == 1 or self._out_bytes > limits.HTTP_JOINED_BYTES:
-                parts = self._out.copy()
-            else:
-                parts = [b"".join(self._out)]
-            self._out.clear()
-            self._out_bytes = 0
-            for data in parts:
-                self._connection.write(data)
+        self._out.flush()
         if self._ends:
             self._ends = False
             self._end()
@@ -182,11 +177,14 @@ class Http1Line:
 
     @property
     def has_handler(self) -> bool:
-        return self._routed is not None or (self._exchange is not None and self._exchange.has_handler)
+        if self._exchange is not None:
+            return self._exchange.has_handler
+        return not self.is_idle
 
     @property
     def is_idle(self) -> bool:
-        return self._exchange is None and self._routed is None
+        is_gathered = self._gathered is not None and self._gathered.is_waiting
+        return self._exchange is None and self._routed is None and not is_gathered
 
     @property
     def held_back_bytes(self) -> int:
@@ -240,7 +238,7 @@ class Http1Line:
             return
         connection.routed.note_sent(routed, self, connection)
         if routed.is_unsent:
-            self._out.append(routed.unsent)
+            self._out.add(routed.unsent)
         elif not (self._reader.waiting_bytes or self._is_ended or connection.is_draining or connection.is_closing):
             connection.since, self._state, self._may_route = monotonic(), State.HEAD, True
             if not self._is_paused:
@@ -292,15 +290,10 @@ class Http1Line:
             return False
         connection.has_asked, self._has_begun = True, False
         fields = head.fields
-        self._head, self._closes = head, head.closes
-        scheme = "https" if connection.is_tls else "http"
-        left, self._left = self._left, None
-        context = connection.context if left is None else context_again(connection.context, left)
-        exchange = self._exchange = Exchange(
-            context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), fields.headers, connection
-        )
-        exchange.since_ns = exchange.since_ns if left is None else left.begun_ns
-        self._state = State.ANSWER
+        self._head, self._closes, self._state = head, head.closes, State.ANSWER
+        if self._gathered is not None and self._gathered.take(head, self._reader, self):
+            return True
+        exchange = self.make_exchange(head)
         if fields.host_problem is not None and not head.is_old:
             self._refuse(InvalidInput(fields.host_problem))
         elif fields.length_bytes:
@@ -310,6 +303,17 @@ class Http1Line:
         else:
             exchange.begin()
         return True
+
+    def make_exchange(self, head: Head) -> Exchange:
+        """The exchange of a request with this head."""
+        connection, left = self._connection, self._left
+        context = connection.context if left is None else context_again(connection.context, left)
+        scheme, self._left = "https" if connection.is_tls else "http", None
+        exchange = self._exchange = Exchange(
+            context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), head.fields.headers, connection
+        )
+        exchange.since_ns = exchange.since_ns if left is None else left.begun_ns
+        return exchange
 
     def _wait_for_head(self) -> None:
         if self._is_ended:
@@ -327,7 +331,7 @@ class Http1Line:
         if error is not None:  # who would wait, or send for ever, need not send what is not read
             self._refuse(error, closes=waits or length_bytes > limits.HTTP_DISCARDED_MOST_BYTES)
         elif waits:
-            self._out.append(http1.CONTINUE)
+            self._out.add(http1.CONTINUE)
 
     def _read_body(self) -> bool:
         exchange, reader = self._exchange, self._reader
@@ -379,7 +383,7 @@ class Http1Line:
         self._head, self._closes, self._ends, self._is_broken = None, True, True, True
         answer = connection.context.error_response(Request("GET", "/"), error)
         self._send_head(answer, http1.length_line(answer.status, len(answer.body)))
-        self._out.append(answer.body)
+        self._out.add(answer.body)
 
     def _upgrade(self, exchange: Exchange, settings: bytes) -> None:
         """Goes on in HTTP/2, where this request is the first stream."""
@@ -402,10 +406,14 @@ class Http1Line:
     def respond(self, exchange: Exchange, answer: Response) -> None:
         self._send_head(answer, http1.length_line(answer.status, len(answer.body)))
         if answer.body and exchange.method != "HEAD":
-            self._out.append(answer.body)
-            self._out_bytes += len(answer.body)
-            if self._out_bytes >= limits.HTTP_WRITE_BUFFER_BYTES:  # before the next one is made
-                self.flush()
+            self._out.add_body(answer.body)
+
+    def send_whole(self, start: bytes, body: bytes) -> None:
+        """Writes an answer with this body, and a head that starts so."""
+        closes = self._closes or self._connection.is_draining
+        self._out.add(start + _core.last_lines(len(body), closes, int(time())) + body)
+        self._connection.flush_now()
+        self._go_on()
 
     def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
         if exchange.method == "HEAD":
@@ -417,12 +425,12 @@ class Http1Line:
             self._send_head(answer, http1.CHUNKED)
 
     def send(self, exchange: Exchange, chunk: bytes) -> None:
-        self._out.append(chunk if self._is_old else http1.chunk(chunk))
+        self._out.add(chunk if self._is_old else http1.chunk(chunk))
         self.flush()
 
     def end_stream(self, exchange: Exchange) -> None:
         if not self._is_old:
-            self._out.append(http1.LAST_CHUNK)
+            self._out.add(http1.LAST_CHUNK)
 
     def break_off(self, exchange: Exchange) -> None:
         self._out.clear()
@@ -466,14 +474,7 @@ class Http1Line:
         return self._head is not None and self._head.is_old
 
     def _send_head(self, answer: Answer, framing: bytes) -> None:
-        connection = b""
-        if self._closes or self._connection.is_draining:
-            connection = http1.CLOSE
-        elif self._is_old:
-            connection = http1.KEEP
-        self._out.append(
-            http1.head_bytes(answer.status, answer.content_type, answer.headers, connection + framing, self._is_old)
-        )
+        self._out.add_head(answer, framing, closes=self._closes, is_old=self._is_old)
 
     # The end
 

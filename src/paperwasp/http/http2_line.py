@@ -10,12 +10,12 @@ Source: RFC 9113. Everything here runs on the event loop.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from time import monotonic
 from typing import ClassVar
 
 from paperwasp import limits
-from paperwasp.core.http2 import BatchEvent, Http2Connection, Http2Error
+from paperwasp.core.http2 import BatchEvent, Http2Connection, Http2Error, http2_respond_all
 from paperwasp.errors import PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
@@ -237,6 +237,14 @@ class Http2Line:
         target = (request.method, request.raw_path, request.query)
         exchange = self._new_exchange(batch.streams[number], target, request.host, request.headers)
         exchange.answer(request, given, batch.since_ns, batch.received_bytes[number])
+
+    @staticmethod
+    def respond_all(
+        lines: Sequence[Http2Line], streams: Sequence[int], content_type: str, bodies: list[bytes]
+    ) -> Sequence[Http2Line]:
+        """Makes frames of successes with these bodies, each for its line."""
+        http2_respond_all([line.kernel for line in lines], list(streams), answer_head(200, content_type, {}), bodies)
+        return lines
 
     def note_batched(self, count: int) -> None:
         self._batched += count

@@ -40,7 +40,7 @@ HTTP_ROUND_SECONDS: Final = 0.005
 """How long the requests that came in one wake-up of the event loop may take: those beyond wait in line, of which each
 wake-up serves as much again."""
 HTTP_BATCH_REQUESTS: Final = 64
-"""Requests of a feed that are gathered over HTTP/2 before they are begun together, but for those of one read."""
+"""Requests of a feed that are gathered before they are begun together, but for those of one read of HTTP/2."""
 HTTP_BATCH_SECONDS: Final = 0.001
 """How long they are gathered, where answers to others before them are waited for."""
 HTTP_TURN_CHUNKS: Final = 256

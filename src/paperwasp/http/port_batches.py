@@ -1,10 +1,13 @@
-"""The requests that come together on the HTTP/2 connections of a port, on their way to a handler and back to frames.
+"""The requests of a feed that come together on the connections of a port, on their way to a handler and back.
 
-    add (each read of a connection) → gathered → in runs that are alike → begin → successes → sent by one call
+    add (each read of a connection) → gathered → in runs that are alike → begin → successes → sent together
 
 What comes while nothing of before waits for its answer is begun in the same round of the event loop, with what other
 connections bring in it. What comes while answers are waited for is gathered for up to HTTP_BATCH_SECONDS, or until all
 of them are there: a feed would not have its next answer sooner.
+
+A run is of one protocol: over HTTP/2 a connection brings many requests at once, over HTTP/1.1 one, so that there a run
+is of many connections.
 
 What a handler may not see in a batch is left to the line, which makes exchanges of it: a body that is too large, or is
 compressed in a way that takes longer, or for which there is no room in the budget of bodies.
@@ -17,16 +20,15 @@ from __future__ import annotations
 import logging
 from asyncio import AbstractEventLoop, TimerHandle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import monotonic, monotonic_ns
-from typing import Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from paperwasp import limits
-from paperwasp.core.http2 import BatchEvent, Http2Connection, http2_respond_all
+from paperwasp.core.http2 import BatchEvent
 from paperwasp.errors import Overload
 from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.compression import inflated_at_once, takes_gzip
-from paperwasp.http.http2_heads import answer_head
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.request_batch import Batches, BatchLine, RequestBatch
 from paperwasp.http.turns import Turns
@@ -55,10 +57,7 @@ class Port(Protocol):
 
 
 class GatheredLine(BatchLine, Protocol):
-    """An HTTP/2 connection."""
-
-    @property
-    def kernel(self) -> Http2Connection: ...
+    """The protocol of a connection."""
 
     @property
     def scheme(self) -> str: ...
@@ -68,6 +67,12 @@ class GatheredLine(BatchLine, Protocol):
 
     def note_batched(self, count: int) -> None:
         """So many requests more are waited for here; negative: less."""
+
+    def respond_all(
+        self, lines: Sequence[Any], streams: Sequence[int], content_type: str, bodies: list[bytes]
+    ) -> Sequence[GatheredLine]:
+        """Answers with successes over lines of this protocol, streams of these numbers. Returns those lines that have
+        something to write now."""
 
     def flush_now(self) -> None:
         """Writes what it has to send."""
@@ -79,11 +84,11 @@ class GatheredLine(BatchLine, Protocol):
 class _Run:
     """Requests that are alike."""
 
-    __slots__ = ("bodies", "codings", "common", "lines", "names", "scheme", "since_ns", "streams")
+    __slots__ = ("bodies", "codings", "common", "lines", "names", "protocol", "scheme", "since_ns", "streams")
 
     def __init__(self, line: GatheredLine, event: BatchEvent) -> None:
         self.since_ns = monotonic_ns()
-        self.scheme = line.scheme
+        self.protocol, self.scheme = line.protocol, line.scheme
         self.common = event[2:8]
         """Method, the scheme that the client has named, host, start of the path, query, headers."""
         self.lines: list[GatheredLine] = []
@@ -94,7 +99,7 @@ class _Run:
         self.add(line, event)
 
     def is_like(self, line: GatheredLine, event: BatchEvent) -> bool:
-        return self.common == event[2:8] and self.scheme == line.scheme
+        return self.common == event[2:8] and self.scheme == line.scheme and self.protocol == line.protocol
 
     def add(self, line: GatheredLine, event: BatchEvent) -> None:
         self.lines += [line] * len(event[1])
@@ -133,7 +138,7 @@ class _Begun(NamedTuple):
     """Of the bodies, which the budget counts."""
 
 
-class Http2Batches:
+class PortBatches:
     """The requests of one port that came together and are not answered yet."""
 
     def __init__(self, port: Port, batches: Batches) -> None:
@@ -263,9 +268,9 @@ class Http2Batches:
             numbers, bodies = _answer_long(batch, numbers, bodies)
         begun, streams = self._under_way[batch], batch.streams
         lines = [begun.lines[number] for number in numbers]
-        block = answer_head(200, content_type, {})
-        http2_respond_all([line.kernel for line in lines], [streams[number] for number in numbers], block, bodies)
-        self._touched.update(lines)
+        self._touched.update(
+            begun.lines[0].respond_all(lines, [streams[number] for number in numbers], content_type, bodies)
+        )
         self._batches.observe(batch, numbers, bodies, monotonic_ns() - batch.since_ns)
 
     def finish(self, batch: RequestBatch) -> None:
