@@ -106,7 +106,7 @@ def test_what_takes_long_to_plan_is_planned_elsewhere(shared: Peers, values: int
 
 def test_a_plan_is_for_the_schema_that_it_was_made_for(shared: Peers) -> None:
     shared.compare(**FIXED, query="the of")
-    known = shared.service._plans._known
+    known = shared.service._plans._compiled_plans
     before = dict(known)
     for number, compiled in before.items():
         known[number] = compiled and compiled._replace(schema=None)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from paperwasp.container.search.kept_queries import Kept
 from paperwasp.container.search.text_requests import _WINDOWS
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
-from paperwasp.search.bind import known_words
+from paperwasp.search.bind import cache_of
 from paperwasp.search.plan_filters import KEPT_CHARACTERS, KEY_BYTES
 from tests.container.search_nodes import CLUSTER_OF, put, remove, update
 from tests.container.text_peers import Peers, at_once, document, peers, query, statement, text, with_input
@@ -227,14 +227,14 @@ def test_bitmaps_of_filters_make_room_for_each_other(shared: Peers, monkeypatch:
     bitmap_bytes = (view.limit + 63) // 64 * 8 + KEY_BYTES
     monkeypatch.setattr(limits, "VIEW_FILTER_BYTES", 5 * bitmap_bytes)
     asked = {"query": "the", "type": "any", "ranking": "body", "default-index": "body"}
-    known = known_words(view, "music")
+    cache = cache_of(view, "music")
     before = shared.answered
     for year in range(20):
         shared.compare(yql=f"select * from music where userQuery() and year < {year}", **asked)
-        assert len(known.filters) <= 5
-    kept = set(known.filters)
+        assert len(cache.filters) <= 5
+    kept = set(cache.filters)
     shared.compare(yql=f"select * from music where userQuery() and name contains '{'n' * KEPT_CHARACTERS}'", **asked)
-    assert set(known.filters) == kept
+    assert set(cache.filters) == kept
     assert shared.answered > before
 
 

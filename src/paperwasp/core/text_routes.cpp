@@ -43,46 +43,46 @@ TextRoutes::~TextRoutes() {
     all.erase(std::remove(all.begin(), all.end(), this), all.end());
 }
 
-nb::object TextRoutes::take(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
+nb::object TextRoutes::begin(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
     std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
     if (!text) return nb::none();
-    Known found;
+    Entry found;
     Table dropped;  // freed without the lock
     {
         const std::lock_guard lock(mutex_);
-        if (known_.size() >= most_ && known_.find(rest_) == known_.end()) dropped.swap(known_);
-        Known& known = known_[rest_];
-        if (!known.route.is_valid()) {
-            if (!is_asked_for(++known.missed)) return nb::none();
+        if (table_.size() >= most_ && table_.find(rest_) == table_.end()) dropped.swap(table_);
+        Entry& entry = table_[rest_];
+        if (!entry.route.is_valid()) {
+            if (!is_asked_for(++entry.missed)) return nb::none();
             return nb::bytes(rest_.data(), rest_.size());
         }
-        found = known;
+        found = entry;
     }
-    nb::object begun = begin(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
+    nb::object begun = begin_by(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
     return begun.is_valid() ? begun : nb::none();
 }
 
-nb::object TextRoutes::take_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
+nb::object TextRoutes::begin_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
     std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
     if (!text) return {};
-    Known found;
+    Entry found;
     {
         const std::lock_guard lock(mutex_);
-        const auto known = known_.find(rest_);
-        if (known == known_.end() || !known->second.route.is_valid()) return {};
-        found = known->second;
+        const auto place = table_.find(rest_);
+        if (place == table_.end() || !place->second.route.is_valid()) return {};
+        found = place->second;
     }
-    return begin(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
+    return begin_by(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
 }
 
 // Begins to answer a request of that route. A null object: too much waits for the threads.
-nb::object TextRoutes::begin(const Known& known, std::string text, nb::bytes request, const nb::object& socket, nb::object asker,
-                             bool alone) {
-    const TextRoute& found = nb::cast<const TextRoute&>(known.route);
+nb::object TextRoutes::begin_by(const Entry& entry, std::string text, nb::bytes request, const nb::object& socket, nb::object asker,
+                                bool alone) {
+    const TextRoute& found = nb::cast<const TextRoute&>(entry.route);
     PlanPool& pool = *found.pool;
     const size_t busy = pool.busy();
     if (busy >= found.most_waiting) return {};
-    auto made = std::make_unique<RoutedText>(known.route, std::move(text), socket, nb::borrow<nb::bytes>(known.head), std::move(request),
+    auto made = std::make_unique<RoutedText>(entry.route, std::move(text), socket, nb::borrow<nb::bytes>(entry.head), std::move(request),
                                              std::move(asker));
     RoutedText* const routed = made.get();
     nb::object object = nb::cast(made.release(), nb::rv_policy::take_ownership);
@@ -103,22 +103,22 @@ void TextRoutes::put(const nb::bytes& rest, nb::object route, nb::bytes head, ui
     Table dropped;  // freed without the lock, as what is replaced
     const std::lock_guard lock(mutex_);
     if (changes != route_changes()) return;
-    if (known_.size() >= most_) dropped.swap(known_);
-    Known& known = known_[std::string(rest.c_str(), rest.size())];
-    std::swap(known.route, route);
-    std::swap(known.head, static_cast<nb::object&>(head));
+    if (table_.size() >= most_) dropped.swap(table_);
+    Entry& entry = table_[std::string(rest.c_str(), rest.size())];
+    std::swap(entry.route, route);
+    std::swap(entry.head, static_cast<nb::object&>(head));
 }
 
 TextRoutes::Table TextRoutes::forget() {
     Table dropped;
     const std::lock_guard lock(mutex_);
-    dropped.swap(known_);
+    dropped.swap(table_);
     return dropped;
 }
 
 size_t TextRoutes::size() const {
     const std::lock_guard lock(mutex_);
-    return known_.size();
+    return table_.size();
 }
 
 uint64_t route_changes() { return tables().changes.load(); }
@@ -133,8 +133,9 @@ void forget_routes() {
 void bind_text_routes(nb::module_& m) {
     nb::class_<TextRoutes>(m, "TextRoutes")
         .def(nb::init<size_t>(), nb::arg("most"))
-        .def("take", &TextRoutes::take, nb::arg("request"), nb::arg("socket"), nb::arg("asker"), nb::arg("alone"),
-             "Has a request answered, as the RoutedText that is returned; bytes by which to `put` its route; None: it is none for this.")
+        .def(
+            "begin", &TextRoutes::begin, nb::arg("request"), nb::arg("socket"), nb::arg("asker"), nb::arg("alone"),
+            "Begins to answer a request, as the RoutedText that is returned; bytes by which to `put` its route; None: it is none for this.")
         .def("put", &TextRoutes::put, nb::arg("rest"), nb::arg("route"), nb::arg("head"), nb::arg("changes"),
              "Keeps a route, unless `route_changes` is no longer `changes`: then it may be outdated.")
         .def("__len__", &TextRoutes::size);

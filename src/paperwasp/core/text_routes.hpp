@@ -4,7 +4,7 @@
 // whoever has found out what one of them says, and that nothing but its text matters, has found it out for all: until something changes
 // that answers depend on. Whatever may do so calls `forget_routes`, which empties all tables of the process, so that they keep no view.
 //
-// Threads: any thread forgets; `take` and `put` are one event loop's, with the interpreter's lock.
+// Threads: any thread forgets; `begin`, `begin_known` and `put` are one event loop's, with the interpreter's lock.
 #pragma once
 
 #include <cstddef>
@@ -25,34 +25,34 @@ class TextRoutes {
     TextRoutes(const TextRoutes&) = delete;
     TextRoutes& operator=(const TextRoutes&) = delete;
 
-    // Has a request answered: here, where it is `alone` and takes little time, or by the threads of its pool, which give it back as a
+    // Begins to answer a request: here, where it is `alone` and takes little time, or by the threads of its pool, which give it back as a
     // RoutedText. Bytes: its route is not known; `put` it by them. None: it has no plain text, or goes the general way.
-    nb::object take(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+    nb::object begin(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
     // The same of a request whose route is known. A null object: it is not, or the request goes the general way.
-    nb::object take_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+    nb::object begin_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
     // Keeps a route, unless something has changed since `changes` was as it is given here. head: the first lines of all answers.
     void put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes);
 
-    struct Known {
+    struct Entry {
         nb::object route;  // null: none was found yet
         nb::object head;
         uint32_t missed = 0;  // how often that was so
     };
-    using Table = std::unordered_map<std::string, Known>;
+    using Table = std::unordered_map<std::string, Entry>;
 
     // What was known, for the caller to free.
     Table forget();
     size_t size() const;
 
   private:
-    nb::object begin(const Known& known, std::string text, nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+    nb::object begin_by(const Entry& entry, std::string text, nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
     const size_t most_;
     std::string rest_;
     mutable std::mutex mutex_;
-    Table known_;
+    Table table_;
 };
 
 // A number that grows with each `forget_routes`.

@@ -137,7 +137,7 @@ class WatchedSockets {
         nb::object routed;
         if (std::exchange(watched.next, Next::BYTES) == Next::REQUEST) {
             try {
-                routed = routes_.take_known(data, answers, std::move(asker), alone);
+                routed = routes_.begin_known(data, answers, std::move(asker), alone);
             } catch (const std::exception&) {  // no memory; nothing is under way, and what has come is not lost
             }
         }

@@ -197,7 +197,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         if self._begin:
             data, self._begin = self._begin + data, b""
-        self.take(line.receive, data)
+        self.deliver(line.receive, data)
 
     def eof_received(self) -> bool:
         if self.line is None:
@@ -237,7 +237,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # For the line
 
-    def take(self, receive: Callable[[_Came], None], came: _Came) -> None:
+    def deliver(self, receive: Callable[[_Came], None], came: _Came) -> None:
         """Has the line receive what has come, and writes what it has to send. A defect ends the connection."""
         self._is_flushing = True
         try:

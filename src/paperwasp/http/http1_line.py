@@ -217,11 +217,11 @@ class Http1Line:
         """Has the core answer a request that is known but for its text. False: it is to be read."""
         connection = self._connection
         assert connection.routed is not None and connection.answer_socket is not None
-        routed = connection.routed.take(data, connection.answer_socket, self.take_back, connection)
+        routed = connection.routed.begin(data, connection.answer_socket, self.end_routed, connection)
         if routed is not None:
             self.wait_for(routed)
             if routed.is_here:
-                self.take_back(routed)
+                self.end_routed(routed)
         return routed is not None
 
     def wait_for(self, routed: _core.RoutedText) -> None:
@@ -229,7 +229,7 @@ class Http1Line:
         self._connection.has_asked, self._may_route = True, False
         self._head, self._closes, self._state, self._routed = None, False, State.ANSWER, routed
 
-    def take_back(self, routed: _core.RoutedText) -> None:
+    def end_routed(self, routed: _core.RoutedText) -> None:
         """The core has answered a request, or left it."""
         connection, self._routed = self._connection, None
         if not routed.is_sent or connection.routed is None:

@@ -1,6 +1,6 @@
 """Requests that differ from one before in nothing but a user's text: the core answers them, and writes the answers.
 
-    bytes → TextRoutes.take → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
+    bytes → TextRoutes.begin → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
     bytes without a route → the connection reads them as usual; its route is kept if it has one
 
 A connection that was answered so gives its socket to the core (`watch`), which reads all sockets that have something by
@@ -70,7 +70,7 @@ class Routing(Protocol):
 class WatchedLine(Protocol):
     """HTTP/1.1 on a connection whose socket the core reads."""
 
-    def take_watched(self, came: bytes | _core.RoutedText | None) -> None:
+    def receive_watched(self, came: bytes | _core.RoutedText | None) -> None:
         """What has come: bytes, or a request that is being answered; None: the socket is watched no more, and says why
         to whoever reads it. It must not raise."""
 
@@ -131,7 +131,7 @@ class RoutedRequests:
     def __len__(self) -> int:
         return len(self._routes)
 
-    def take(
+    def begin(
         self, data: bytes, socket: _core.AnswerSocket, asker: Callable[[_core.RoutedText], None], peer: Peer
     ) -> _core.RoutedText | None:
         """Has a request answered that is known but for its text, and calls the asker afterwards, unless it is here that
@@ -139,9 +139,9 @@ class RoutedRequests:
 
         Until then nobody else may write to the socket.
         """
-        routed = self._routes.take(data, socket, asker, not has_more_to_do(self._loop))
+        routed = self._routes.begin(data, socket, asker, not has_more_to_do(self._loop))
         if isinstance(routed, bytes):
-            routed = self._routes.take(data, socket, asker, False) if self._learn(data, routed, peer) else None
+            routed = self._routes.begin(data, socket, asker, False) if self._learn(data, routed, peer) else None
         if routed is None or isinstance(routed, bytes):
             return None
         _note_waiting(routed)
@@ -177,7 +177,7 @@ class RoutedRequests:
         for line, each in came:
             if isinstance(each, _core.RoutedText):
                 _note_waiting(each)
-            line.take_watched(each)
+            line.receive_watched(each)
 
     def _learn(self, data: bytes, rest: bytes, peer: Peer) -> bool:
         """Keeps the route of a request. False: it has none."""

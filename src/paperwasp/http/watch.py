@@ -22,7 +22,7 @@ class RoutedLine(Protocol):
     def wait_for(self, routed: _core.RoutedText) -> None:
         """The core is answering a request."""
 
-    def take_back(self, routed: _core.RoutedText) -> None:
+    def end_routed(self, routed: _core.RoutedText) -> None:
         """The core has answered a request, or left it."""
 
 
@@ -44,7 +44,7 @@ class Watch:
         assert routed is not None and answers is not None
         if self._line is not None:
             routed.expect(connection.socket_number, request=True)
-        elif routed.watch(connection.socket_number, answers, self, line.take_back):
+        elif routed.watch(connection.socket_number, answers, self, line.end_routed):
             self._line = line
             connection.hold_reading(True)
 
@@ -60,7 +60,7 @@ class Watch:
             self._connection.routed.unwatch(self._connection.socket_number)
             self._connection.hold_reading(False)
 
-    def take_watched(self, came: bytes | _core.RoutedText | None) -> None:
+    def receive_watched(self, came: bytes | _core.RoutedText | None) -> None:
         """What the core has read: `WatchedLine`."""
         connection, line = self._connection, self._line
         if line is None:
@@ -68,8 +68,8 @@ class Watch:
         if isinstance(came, _core.RoutedText):
             line.wait_for(came)
             if came.is_here:
-                connection.take(line.take_back, came)
+                connection.deliver(line.end_routed, came)
         elif came is None or connection.is_closing:
             self.end()
         else:
-            connection.take(line.receive, came)
+            connection.deliver(line.receive, came)

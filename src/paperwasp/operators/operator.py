@@ -74,8 +74,8 @@ class SearchSpace:
     """The distribution key of the node."""
     own_lids: NDArray[np.uint32] | None = None
     """The lids in the node of documents that are read for one query."""
-    known_words: KnownWords | None = None
-    """Operators of words that queries of the same view have planned before; None: none are kept."""
+    cache: ViewCache | None = None
+    """What the view keeps, the operators of words that were planned before among it; None: nothing is kept."""
     weak_and_skips: bool = True
     """Whether a weakAnd leaves out what cannot be among its best."""
     average_lengths: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -120,10 +120,11 @@ class SearchSpace:
         )
 
 
-class KnownWords:
-    """Operators of words of indexed fields, which are the same for all queries of a view that say nothing else."""
+class ViewCache:
+    """What one view keeps of a document type for all of its queries: operators of words that say nothing else, and what
+    compiled plans need. `search.bind` makes it; `search.plans` and operators look there."""
 
-    __slots__ = ("_known", "filters", "snapshot", "space")
+    __slots__ = ("_operators", "filters", "snapshot", "space")
 
     def __init__(self, space: SearchSpace) -> None:
         """`space`: all documents of the type, without anything that is particular to one query."""
@@ -133,17 +134,17 @@ class KnownWords:
         self.filters: dict[Hashable, tuple[Bitmap, float, NearSearch | None]] = {}
         """By what filters them, the live documents among which compiled plans look, their nativeAttributeMatch, and how
         a graph is searched among them."""
-        self._known: dict[tuple[str, str, str], Operator] = {}
+        self._operators: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:
         """Return the operator of a word, where one is kept."""
-        return self._known.get((index, word, language))
+        return self._operators.get((index, word, language))
 
     def keep(self, index: str, word: str, language: str, operator: Operator) -> None:
         """Keep the operator of a word; where there are too many, the others go."""
-        if len(self._known) >= limits.VIEW_WORDS:
-            self._known = {}
-        self._known[index, word, language] = operator
+        if len(self._operators) >= limits.VIEW_WORDS:
+            self._operators = {}
+        self._operators[index, word, language] = operator
 
 
 class Operator(ABC):

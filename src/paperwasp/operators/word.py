@@ -51,16 +51,16 @@ class WordItem(OneText, TermItem):
         return 1 + len(self.word) // CHARACTERS_OF_LOOKUP
 
     def plan(self, space: SearchSpace) -> Operator:
-        known = space.known_words
+        cache = space.cache
         plain = space.tuning is NO_TUNING and self.annotations is DEFAULT_ANNOTATIONS
-        if known is None or space.streamed or not plain:
+        if cache is None or space.streamed or not plain:
             return _plan_word(self, space)
-        found = known.get(self.index, self.word, space.language)
+        found = cache.get(self.index, self.word, space.language)
         if found is None:
             found = _plan_word(self, space)
             if _is_of_view(found):
-                found = _plan_word(self, replace(known.space, language=space.language))
-                known.keep(self.index, self.word, space.language, found)
+                found = _plan_word(self, replace(cache.space, language=space.language))
+                cache.keep(self.index, self.word, space.language, found)
         return found
 
     def match_in(self, field: Field, space: SearchSpace) -> FieldMatch | None:

@@ -14,7 +14,7 @@ from paperwasp.features.setting import QuerySetting
 from paperwasp.operators import Operator, SearchSpace
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.item import plan
-from paperwasp.operators.operator import KnownWords, no_clock
+from paperwasp.operators.operator import ViewCache, no_clock
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.search.bound import BoundQuery
@@ -54,7 +54,7 @@ def bind(
     observer = observer_of(trace, query.observe.profiling, () if streamed else plan_.declared.mutations)
     profile = observer.profile(plan_.profile_for(query.rank.override, streamed=streamed))
     skips = not query.order.keys or _needs_ranking(query, profile)
-    space = _space(known_words(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
+    space = _space(cache_of(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
     try:
         setting = _setting(plan(query.match.tree, space), profile, query, space)
         declared, match = plan_.declared, query.match
@@ -97,11 +97,11 @@ def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
 
 def space_of(view: View, name: str) -> SearchSpace:
     """Return the documents of one type as a query without settings of its own searches them."""
-    return known_words(view, name).space
+    return cache_of(view, name).space
 
 
 def _space(
-    known: KnownWords,
+    cache: ViewCache,
     query: Query,
     plan_: RankPlan,
     clock: QueryClock,
@@ -110,7 +110,7 @@ def _space(
     weak_and_skips: bool,
 ) -> SearchSpace:
     """Return the documents of one type as a query searches them. Errors: InvalidQuery."""
-    shared, match, rank = known.space, query.match, query.rank
+    shared, match, rank = cache.space, query.match, query.rank
     return SearchSpace(
         shared.schema,
         shared.limit,
@@ -129,17 +129,17 @@ def _space(
         match.gram_match,
         shared.distribution_key,
         shared.own_lids,
-        known,
+        cache,
         weak_and_skips,
         shared.average_lengths,
         clock.now_ns,
     )
 
 
-def known_words(view: View, name: str) -> KnownWords:
-    """Return the words of a type with the space that all queries share; the first query of a view makes it."""
+def cache_of(view: View, name: str) -> ViewCache:
+    """Return what a view keeps of a document type; the first query of the view makes it."""
     found = view.derived.get(name)
-    if isinstance(found, KnownWords):
+    if isinstance(found, ViewCache):
         return found
     live = view.live_counts.get(name, 0)
     accept = view.live[: (view.limit + 63) // 64]
@@ -159,7 +159,7 @@ def known_words(view: View, name: str) -> KnownWords:
         distribution_key=view.distribution_key,
         own_lids=view.own_lids,
     )
-    view.derived[name] = found = KnownWords(space)
+    view.derived[name] = found = ViewCache(space)
     return found
 
 

@@ -19,7 +19,7 @@ from paperwasp.features.setting import QuerySetting
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.item import plan
-from paperwasp.operators.operator import KnownWords, NearSearch, SearchSpace, TermOperator
+from paperwasp.operators.operator import NearSearch, SearchSpace, TermOperator, ViewCache
 from paperwasp.operators.term import AttributeMatch
 from paperwasp.search.plan_compiler import CompiledPlan, is_planned_soon
 from paperwasp.search.plan_near import near_search
@@ -32,20 +32,20 @@ KEY_BYTES: Final = 1024
 
 
 def accepted_documents(
-    compiled: CompiledPlan, known: KnownWords, query: TextQuery | RouteQuery
+    compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery
 ) -> tuple[Bitmap | None, float, NearSearch | None] | None:
     """The documents that a plan looks among (None: all), what nativeAttributeMatch is of each, and how a graph is
     searched among them; None: the filters do more than narrow it, or take long, or no graph is searched."""
     if not compiled.filters and compiled.template.near is None:
         return None, 0.0, None
-    return known.filters.get(_filter_key(compiled, query)) or _filter(compiled, known, query)
+    return cache.filters.get(_filter_key(compiled, query)) or _filter(compiled, cache, query)
 
 
 def _filter(
-    compiled: CompiledPlan, known: KnownWords, query: TextQuery | RouteQuery
+    compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery
 ) -> tuple[Bitmap, float, NearSearch | None] | None:
     """The same, where there are filters or a graph: found and kept."""
-    space, template = known.space, compiled.template
+    space, template = cache.space, compiled.template
     if space.limit * len(compiled.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
         return None
     language = template.query.match.language
@@ -62,17 +62,17 @@ def _filter(
             found = found & operator.bitmap(found)
         attribute, near = _attribute_match(compiled, space, terms, found), None
         if template.near is not None:
-            assert known.snapshot is not None
-            near = near_search(template, space, compiled.tuning, known.snapshot, found)
+            assert cache.snapshot is not None
+            near = near_search(template, space, compiled.tuning, cache.snapshot, found)
     except PaperwaspError:  # the general way will say so
         return None
     if attribute is None or (near is None and template.near is not None):
         return None
     key = _filter_key(compiled, query)
     if sum(map(len, key[2])) <= KEPT_CHARACTERS:
-        if (len(known.filters) + 1) * (found.nbytes + KEY_BYTES) > limits.VIEW_FILTER_BYTES:
-            known.filters.clear()
-        known.filters[key] = found, attribute, near
+        if (len(cache.filters) + 1) * (found.nbytes + KEY_BYTES) > limits.VIEW_FILTER_BYTES:
+            cache.filters.clear()
+        cache.filters[key] = found, attribute, near
     return found, attribute, near
 
 

@@ -21,7 +21,7 @@ from paperwasp.features.query_terms import significance_of
 from paperwasp.operators.and_operator import AndOperator
 from paperwasp.operators.field_match import FieldMatch
 from paperwasp.operators.item import plan
-from paperwasp.operators.operator import KnownWords, SearchSpace, TermOperator
+from paperwasp.operators.operator import SearchSpace, TermOperator, ViewCache
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.weak_and import score_of
@@ -31,12 +31,12 @@ from paperwasp.search.plan_compiler import CompiledPlan
 from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
 
-def known_snapshot(view: View, known: KnownWords) -> _core.Snapshot:
+def snapshot_of(view: View, cache: ViewCache) -> _core.Snapshot:
     """The snapshot of a view, which the first query makes."""
-    if known.snapshot is not None:
-        return known.snapshot
-    space = known.space
-    known.snapshot = _core.Snapshot(
+    if cache.snapshot is not None:
+        return cache.snapshot
+    space = cache.space
+    cache.snapshot = _core.Snapshot(
         reader=space.index.reader,
         live=space.accept,
         has_dead=space.dead,
@@ -46,16 +46,16 @@ def known_snapshot(view: View, known: KnownWords) -> _core.Snapshot:
         first_lid=view.conform_below.get(space.schema.document.name, 0),
         most_words=limits.VIEW_WORDS,
     )
-    return known.snapshot
+    return cache.snapshot
 
 
 def describe(
-    compiled: CompiledPlan, known: KnownWords, snapshot: _core.Snapshot, words: list[tuple[int, bool, str]]
+    compiled: CompiledPlan, cache: ViewCache, snapshot: _core.Snapshot, words: list[tuple[int, bool, str]]
 ) -> bool:
     """Says to a snapshot what words are, by which fields hits are ranked, and which columns are read. `words`: the
     number of the index, whether it stands between others, and the word. False: it cannot be said."""
     template = compiled.template
-    space = replace(known.space, language=template.query.match.language, known_words=known)
+    space = replace(cache.space, language=template.query.match.language, cache=cache)
     try:
         for name in compiled.ranking.fields:
             key = (compiled.document_type, name)

@@ -24,12 +24,12 @@ from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.linguistics.detection import FOREIGN, detect_all
-from paperwasp.search.bind import bind_to_write, known_words, space_of
+from paperwasp.search.bind import bind_to_write, cache_of, space_of
 from paperwasp.search.fill import hits_of
 from paperwasp.search.page import attribute_hits
 from paperwasp.search.plan_compiler import CompiledPlan, compiled_plan
 from paperwasp.search.plan_filters import accepted_documents
-from paperwasp.search.plan_words import describe, known_snapshot
+from paperwasp.search.plan_words import describe, snapshot_of
 from paperwasp.search.query import Hit
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.served import ServedSchemas
@@ -45,7 +45,7 @@ class Plans:
 
     def __init__(self, served: ServedSchemas) -> None:
         self._served = served
-        self._known: dict[tuple[int, str], CompiledPlan | None] = {}
+        self._compiled_plans: dict[tuple[int, str], CompiledPlan | None] = {}
         """By the template's number, and the language that was detected in the text."""
         self._pages = served.pages
         """Those of the schemas that the plans were compiled for."""
@@ -58,9 +58,9 @@ class Plans:
         compiled = self._compiled(view, template, language)
         if compiled is None or query.deadline_ns <= now_ns:
             return None
-        known = known_words(view, compiled.document_type)
-        snapshot = known_snapshot(view, known)
-        accepted = accepted_documents(compiled, known, query)
+        cache = cache_of(view, compiled.document_type)
+        snapshot = snapshot_of(view, cache)
+        accepted = accepted_documents(compiled, cache, query)
         if accepted is None:
             return None
         accept, attribute, near = accepted
@@ -74,8 +74,8 @@ class Plans:
                 snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute, vector, near
             )
             if not isinstance(run, list):
-                return None if run is None else ReadyRun(run, view, known.space.documents, compiled, self._served)
-            if not describe(compiled, known, snapshot, run):
+                return None if run is None else ReadyRun(run, view, cache.space.documents, compiled, self._served)
+            if not describe(compiled, cache, snapshot, run):
                 return None
         return None
 
@@ -86,13 +86,13 @@ class Plans:
             return None
         if compiled.step.attributes is not None:  # no hit would be written by the core
             return None
-        known = known_words(view, compiled.document_type)
-        found = accepted_documents(compiled, known, query)
+        cache = cache_of(view, compiled.document_type)
+        found = accepted_documents(compiled, cache, query)
         if found is None:
             return None
         route = _core.TextRoute(
             plan=compiled.plan,
-            snapshot=known_snapshot(view, known),
+            snapshot=snapshot_of(view, cache),
             rows=view.rows.rows,
             hits=query.hits,
             offset=query.offset,
@@ -106,14 +106,14 @@ class Plans:
             most_waiting=limits.QUERY_QUEUE_LENGTH,
             answers=query.answers,
         )
-        return PlannedRoute(route, view, known.space.documents, compiled, self._served)
+        return PlannedRoute(route, view, cache.space.documents, compiled, self._served)
 
     def _compiled(self, view: View, template: TextTemplate, language: str) -> CompiledPlan | None:
         """What the template was compiled to for texts in this language, if that is for the view's schema."""
         if self._served.pages is not self._pages:
-            self._known.clear()
+            self._compiled_plans.clear()
             self._pages = self._served.pages
-        compiled = self._known.get((template.number, language), ...)
+        compiled = self._compiled_plans.get((template.number, language), ...)
         if compiled is ...:
             compiled = self._compile(view, template, language)
         if compiled is None or view.schemas.get(compiled.document_type) is not compiled.schema:
@@ -125,9 +125,9 @@ class Plans:
             compiled = compiled_plan(view, template.in_language(language) if language else template, self._served)
         except PaperwaspError:  # the general way will say so
             return None
-        if len(self._known) >= limits.PREPARED_QUERIES:
-            self._known.clear()
-        self._known[template.number, language] = compiled
+        if len(self._compiled_plans) >= limits.PREPARED_QUERIES:
+            self._compiled_plans.clear()
+        self._compiled_plans[template.number, language] = compiled
         return compiled
 
 

@@ -16,7 +16,7 @@ What goes by a route (`core/text_route.hpp`) is placed as runs are; the thread w
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 
-    http.routed_requests → TextRoutes.take → PlanPool.add → … → _Pool.take → the connection, which goes on
+    http.routed_requests → TextRoutes.begin → PlanPool.add → … → _Pool.take → the connection, which goes on
 
 `start` and `resize` are called by any thread; runs on threads of the core are answered on the event loop that asked.
 """

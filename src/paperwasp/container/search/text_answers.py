@@ -94,9 +94,9 @@ class TextReply:
 
     def __call__(self, found: object) -> None:
         if asyncio._get_running_loop() is self._loop:
-            self._take(found)
+            self._receive(found)
         else:
-            self._loop.call_soon_threadsafe(self._take, found)
+            self._loop.call_soon_threadsafe(self._receive, found)
 
     @property
     def begun(self) -> Begun:
@@ -105,10 +105,10 @@ class TextReply:
             return self._response
         self._pending = PendingAnswer()
         left_seconds = (self._deadline_ns - time.monotonic_ns()) / 1e9 + GRACE_SECONDS
-        self._timer = self._loop.call_later(left_seconds, self._take, None)
+        self._timer = self._loop.call_later(left_seconds, self._receive, None)
         return self._pending
 
-    def _take(self, found: object) -> None:
+    def _receive(self, found: object) -> None:
         if self._response is not None:  # it came too late
             return
         self._response = response = self._made_of(found)
