@@ -31,7 +31,7 @@ from paperwasp.grouping.node import Lids
 from paperwasp.grouping.partial import Groups, PartialResult
 from paperwasp.grouping.request import GroupingRequest
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.fill import hits_of
+from paperwasp.search.hits import hits_of
 from paperwasp.search.query import Query
 from paperwasp.search.rank import sorted_places
 from paperwasp.search.ranked import RankedHits

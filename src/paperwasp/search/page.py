@@ -3,7 +3,7 @@ of attributes, where it shows these alone.
 
 Whether a query is of this class depends on its `Show`, on its summary class and on its rank profile, none of which
 change from request to request; the kernel `page` then says of each hit whether its row can be shown. Hits that it
-leaves go the general way (`search.fill`): new documents that are not in the row store yet, those whose attributes were
+leaves go the general way (`search.hits`): new documents that are not in the row store yet, those whose attributes were
 changed in place, and those that an earlier layout wrote. Of hits that show attributes, all with a finite relevance are
 rendered.
 
@@ -27,7 +27,7 @@ from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.schema.model import Schema
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.fill import hits_of
+from paperwasp.search.hits import hits_of
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query, Show

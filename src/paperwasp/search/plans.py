@@ -25,7 +25,7 @@ from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.linguistics.detection import FOREIGN, detect_all
 from paperwasp.search.bind import bind_to_write, cache_of, space_of
-from paperwasp.search.fill import hits_of
+from paperwasp.search.hits import hits_of
 from paperwasp.search.page import attribute_hits
 from paperwasp.search.plan_compiler import CompiledPlan, compiled_plan
 from paperwasp.search.plan_filters import accepted_documents

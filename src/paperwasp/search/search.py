@@ -1,6 +1,6 @@
-"""Answers a query from one view, in steps: bind, match and rank, order, fill.
+"""Answers a query from one view, in steps: bind, match and rank, order, write hits.
 
-    Query + View → BoundQuery of each document type (`bind`) → RankedHits (`rank`) → Hits (`fill`) → SearchResponse
+    Query + View → BoundQuery of each document type (`bind`) → RankedHits (`rank`) → Hits (`hits`) → SearchResponse
 
 May run in any thread, beside the writer: a view never changes.
 """
@@ -27,9 +27,9 @@ from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, grouped_ns, is_plain
-from paperwasp.search.fill import SortKeys, hits_of
 from paperwasp.search.global_phase import rank_globally
 from paperwasp.search.grouping import HitGroups
+from paperwasp.search.hits import SortKeys, hits_of
 from paperwasp.search.match import match
 from paperwasp.search.order import Level
 from paperwasp.search.page import Page, rendered_hits

@@ -1,4 +1,5 @@
-"""Hits as they are sent: who they are, what they show, what they score. Made for all of a document type together."""
+"""Hits as they are sent: who they are, what they show, what they score. Made for all of a document type together, by
+`search.search`, and by `search.page` and `search.plans` where the core has left some."""
 
 from __future__ import annotations
 
