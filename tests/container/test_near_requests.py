@@ -64,7 +64,7 @@ GLOBAL_PROFILES: Final = """  rank-profile fused inherits hybrid { global-phase 
 """
 
 
-def _schema() -> str:
+def schema() -> str:
     fields = "".join(
         f"""
     field {name} type {kind} {{ indexing: attribute{" | index" if index else ""}
@@ -109,11 +109,11 @@ schema music {{
 """
 
 
-def _vector(choice: random.Random, size: int = 4) -> list[float]:
+def random_vector(choice: random.Random, size: int = 4) -> list[float]:
     return [choice.choice((choice.randint(-3, 3), round(choice.gauss(0, 2), 3))) for _ in range(size)]
 
 
-def _tensor(field: str, cells: object) -> Tensor:
+def vector_of(field: str, cells: object) -> Tensor:
     return parse_tensor(json.dumps(cells), TensorType.parse(FIELDS[field][0]))
 
 
@@ -127,25 +127,25 @@ def _number(choice: random.Random, kind: str) -> object:
     return number if kind == "double" else half(number) if kind == "float16" else single(number)
 
 
-def _document(choice: random.Random, number: int) -> Any:
+def document(choice: random.Random, number: int) -> Any:
     values: dict[str, object] = {"year": choice.randrange(40), "name": f"n{choice.randrange(9)}", "title": "one two"}
     values["body"] = text(choice, 12)
     values |= {f"a_{kind}": _number(choice, kind) for kind in NUMBERS if choice.random() < 0.8}
     for name, (kind, _, _) in FIELDS.items():
         if choice.random() < 0.1:
             continue
-        cells = _vector(choice, 2 if "x[2]" in kind else 4)
+        cells = random_vector(choice, 2 if "x[2]" in kind else 4)
         if "int8" in kind:
             cells = [round(cell) for cell in cells]
-        values[name] = _tensor(name, {"a": cells, "b": _vector(choice)} if "{}" in kind else cells)
+        values[name] = vector_of(name, {"a": cells, "b": random_vector(choice)} if "{}" in kind else cells)
     return put(number, **values)
 
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Peers]:
     """A node with random documents, some of them removed, replaced or changed in place, and some not in the rows."""
-    with peers(_schema()) as found:
-        found.feed(_document)
+    with peers(schema()) as found:
+        found.feed(document)
         yield found
 
 
@@ -183,7 +183,7 @@ def _asked(choice: random.Random) -> tuple[dict[str, str], str, str]:
     others |= {"input.query(n)": (3,), "nocache": ("true",)}
     parameters |= {key: str(choice.choice(said)) for key, said in others.items() if choice.random() < 0.1}
     size = 2 if field == "place" else 4
-    cells = _vector(choice, size if choice.random() < 0.97 else 3)
+    cells = random_vector(choice, size if choice.random() < 0.97 else 3)
     if name == "i":
         cells = [round(cell) for cell in cells]
     text = json.dumps(cells, separators=choice.choice(((", ", ": "), (",", ":"))))
@@ -208,7 +208,7 @@ def test_random_vectors_have_the_same_answers_either_way(shared: Peers, seed: in
     for _ in range(QUERIES // 4):
         parameters, name, vector = _asked(choice)
         form = choice.choice(("url", "array", "text"))
-        warm = json.dumps(_vector(choice, 2 if "(place," in parameters["yql"] else 4))
+        warm = json.dumps(random_vector(choice, 2 if "(place," in parameters["yql"] else 4))
         shared.compare_requests(
             _request(choice, parameters, name, warm, form), _request(choice, parameters, name, vector, form)
         )
@@ -239,7 +239,7 @@ def test_random_vectors_beside_texts_have_the_same_answers_either_way(shared: Pe
         if choice.random() < 0.3:
             parameters = {key: str(value) for key, value in with_input(choice, {**parameters}).items()}
         form = choice.choice(("url", "array", "text"))
-        warm = json.dumps(_vector(choice, 2 if "(place," in parameters["yql"] else 4))
+        warm = json.dumps(random_vector(choice, 2 if "(place," in parameters["yql"] else 4))
         shared.compare_requests(
             _request(
                 choice, {**parameters, "query" if "query" in parameters else "words": "warm up"}, name, warm, form
@@ -271,8 +271,8 @@ def test_numbers_of_attributes_are_shown_by_plans(shared: Peers, monkeypatch: py
 
 
 def test_vectors_that_are_fed_later_are_found() -> None:
-    with peers(_schema()) as found:
-        found.compiled.apply(*(put(number, plain=_tensor("plain", [number, 0, 0, 0])) for number in range(20)))
+    with peers(schema()) as found:
+        found.compiled.apply(*(put(number, plain=vector_of("plain", [number, 0, 0, 0])) for number in range(20)))
         found.fill_rows()
 
         def first() -> str:
@@ -280,9 +280,9 @@ def test_vectors_that_are_fed_later_are_found() -> None:
             return str(orjson.loads(body)["root"]["children"][0]["id"])
 
         assert first().endswith("::7")
-        found.compiled.apply(put(30, plain=_tensor("plain", [7.2, 0, 0, 0])), remove(7))
+        found.compiled.apply(put(30, plain=vector_of("plain", [7.2, 0, 0, 0])), remove(7))
         assert first().endswith("::30")
-        found.compiled.apply(put(30, plain=_tensor("plain", [50, 0, 0, 0])))
+        found.compiled.apply(put(30, plain=vector_of("plain", [50, 0, 0, 0])))
         assert first().endswith("::8")
         assert found.answered >= 3
 

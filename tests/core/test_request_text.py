@@ -156,13 +156,20 @@ def test_whole_requests_are_cut_as_by_the_twin() -> None:
     choice, cut = random.Random(41), 0
     texts = ("a b", "ref:x", "%41+b", "x", "a#b", "caf\u00e9")
     fields = ("host: h", "accept: */*", "content-type: application/json", "x-query: query=a")
+    vectors: tuple[object, ...] = ([1, 2.5], "[1,2]", [[1]], "x", None)
     for _ in range(3000):
         lines = choice.sample(fields, k=choice.randint(1, 4))
         text, method = choice.choice(texts), choice.choice(("GET", "POST", "PUT"))
-        body, query = b"", f"hits=1&query={choice.choice(texts[:4]).replace(' ', '+')}&x=y"
+        written = choice.choice(("", "", "&input.query(q)=[1,2]", "&input.query%28q%29=%5B1%5D"))
+        body, query = b"", f"hits=1&query={choice.choice(texts[:4]).replace(' ', '+')}&x=y{written}"
+        query = query if choice.random() < 0.9 else written[1:]
         if method != "GET" or choice.random() < 0.1:
             query = choice.choice(("", "hits=1"))
-            body = json.dumps({"yql": "y", "query": text}, separators=(",", ":")).encode()
+            members: dict[str, object] = {"yql": "y", "query": text}
+            if choice.random() < 0.4:
+                members["input.query(q)"] = choice.choice(vectors)
+            names = choice.sample([*members], k=len(members) - choice.choice((0, 0, 1)))
+            body = json.dumps({name: members[name] for name in names}, separators=(",", ":")).encode()
             lines.append(f"content-length: {len(body) + choice.choice((0, 0, 0, 1))}")
         choice.shuffle(lines)
         head = "\r\n".join((f"{method} /search/?{query} HTTP/1.1", *lines)) + "\r\n\r\n"
@@ -182,6 +189,7 @@ def test_whole_requests_are_cut_as_by_the_twin() -> None:
         b"GET /search/?query=a HTTP/1.1\r\n\r\nGET /search/?query=a HTTP/1.1\r\n\r\n",
         b"GET /search/?query=a\xc3\xa9 HTTP/1.1\r\n\r\n",
         b"GET /search/?query=a#b HTTP/1.1\r\n\r\n",
+        b"GET /search/?input.query(q)=[1]#b HTTP/1.1\r\n\r\n",
         b"GET  /search/?query=a HTTP/1.1\r\n\r\n",
         b"HEAD /search/?query=a HTTP/1.1\r\n\r\n",
         b'POST /search/ HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n{"query":"a"}',
@@ -195,11 +203,23 @@ def test_what_is_no_single_whole_request_with_a_plain_text_is_not_cut(request_by
     assert _core.cut_whole_request(request_bytes) is None
 
 
+def test_text_and_vector_are_cut_out_of_a_whole_request_in_any_order() -> None:
+    head = b"POST /search/ HTTP/1.1\r\nContent-Length: %d\r\n\r\n"
+    for body in (b'{"input.query(q)":[1, 2],"query":"a b"}', b'{"query":"a b","input.query(q)":[1, 2]}'):
+        rest = body.replace(b"a b", b"").replace(b"[1, 2]", b"")
+        found = _core.cut_whole_request(head % len(body) + body)
+        assert found == (head.replace(b"%d", b"") + rest, "a b", b"[1, 2]")
+
+
 def test_a_length_is_no_part_of_what_is_left() -> None:
     shorter, longer = (
         b'POST /search/ HTTP/1.1\r\nContent-Length:%d\r\n\r\n{"query":"%b"}' % (12 + len(text), text)
         for text in (b"a", b"ab")
     )
-    assert _core.cut_whole_request(shorter) == (b'POST /search/ HTTP/1.1\r\nContent-Length:\r\n\r\n{"query":""}', "a")
+    assert _core.cut_whole_request(shorter) == (
+        b'POST /search/ HTTP/1.1\r\nContent-Length:\r\n\r\n{"query":""}',
+        "a",
+        b"",
+    )
     found = _core.cut_whole_request(longer)
     assert found is not None and found[0] == b'POST /search/ HTTP/1.1\r\nContent-Length:\r\n\r\n{"query":""}'

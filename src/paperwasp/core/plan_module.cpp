@@ -60,15 +60,11 @@ std::vector<TextTerm> terms_of(const Plan& plan, const TextOrWords& text) {
     return terms;
 }
 
-// limit, count, explore, whether it is searched with the filter, and by the filter first, exploration, slack
-using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
-
 // Fills the slots of words and of the vector.
 PlanRun::Filled fill_slots(PlanRun& run, const std::vector<TextTerm>& terms, const nb::bytes& vector,
                            const std::optional<SearchTuple>& near, std::vector<UnknownWord>& unknown) {
     if (const PlanRun::Filled filled = run.fill_terms(terms, unknown); filled != PlanRun::Filled::READY || !near) return filled;
-    const auto [limit, count, explore, uses_filter, filter_first, exploration, slack] = *near;
-    return run.fill_vector({vector.c_str(), vector.size()}, {limit, count, explore, uses_filter, filter_first, exploration, slack});
+    return run.fill_vector({vector.c_str(), vector.size()}, search_of(*near));
 }
 
 // A run that is ready; a list of words that the snapshot does not know; or None for what goes the general way.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "hnsw.hpp"
@@ -42,6 +43,13 @@ struct NearSearch {
     bool uses_filter, filter_first;
     double exploration, slack;
 };
+
+// The same as Python has it, in this order.
+using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
+
+inline NearSearch search_of(const SearchTuple& given) {
+    return std::apply([](auto... each) { return NearSearch{each...}; }, given);
+}
 
 struct NearDocument {
     uint32_t lid;

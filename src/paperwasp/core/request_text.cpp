@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include <nanobind/stl/string_view.h>
 
@@ -202,17 +204,29 @@ std::optional<Places> places_in_json(std::string_view json) {
     return found;
 }
 
-// A request without its values.
-std::string without(std::string_view request, const Places& places) {
-    std::string rest(request);
-    const auto erase = [&](const std::optional<Place>& place) {
-        if (place) rest.erase(place->at, place->size);
-    };
-    const bool text_first = places.text && places.vector && places.text->at < places.vector->at;
-    erase(text_first ? places.vector : places.text);
-    erase(text_first ? places.text : places.vector);
-    return rest;
+// A request without its values, some of which may be elsewhere in it than `places` say: `from` bytes further on.
+std::string without(std::string_view request, const Places& places, size_t from = 0, std::optional<Place> length = std::nullopt) {
+    std::vector<Place> cut;
+    if (length) cut.push_back(*length);
+    for (const auto& place : {places.text, places.vector})
+        if (place) cut.push_back({from + place->at, place->size});
+    std::sort(cut.begin(), cut.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    std::string rest;
+    size_t start = 0;
+    for (const Place& place : cut) {
+        rest.append(request, start, place.at - start);
+        start = place.at + place.size;
+    }
+    return rest.append(request, start);
 }
+
+std::string_view part_of(std::string_view request, const std::optional<Place>& place) {
+    return place ? request.substr(place->at, place->size) : std::string_view();
+}
+
+bool has_values(const std::optional<Places>& places) { return places && (places->text || places->vector); }
+
+bool are_plain(std::string_view text) { return std::all_of(text.begin(), text.end(), is_plain); }
 
 // What may stand in the line of a request; http1_line.cpp has the same.
 bool is_of_target(char c) { return c > ' ' && c <= '~' && c != '#'; }
@@ -247,82 +261,79 @@ size_t number_of(std::string_view digits) {
     return number;
 }
 
-// The text of a request that has no vector.
-std::optional<Place> text_alone(const std::optional<Places>& places) {
-    return places && places->text && !places->vector ? places->text : std::nullopt;
+// The values of a query string. Nothing: an escape is broken, or one is not plain.
+std::optional<OwnValues> decoded_values(std::string_view query, const Places& places) {
+    std::optional<std::string> text = decoded(part_of(query, places.text)), vector = decoded(part_of(query, places.vector));
+    if (!text || !vector) return std::nullopt;
+    return OwnValues{std::move(*text), std::move(*vector)};
 }
 
-// Of a request without a body, whose text is in its query string.
-std::optional<std::string> cut_get(std::string_view request, std::string& rest) {
+// Of a request without a body, whose values are in its query string.
+std::optional<OwnValues> cut_get(std::string_view request, std::string& rest) {
     const size_t line_end = request.find(LINE_END), question = request.substr(0, line_end).find('?');
     if (question == std::string_view::npos) return std::nullopt;
     const size_t from = question + 1, end = std::min(request.find(' ', from), line_end);
-    const std::optional<Place> place = text_alone(places_in_query_string(request.substr(from, end - from)));
-    if (!place) return std::nullopt;
-    const std::string_view value = request.substr(from + place->at, place->size);
-    if (!std::all_of(value.begin(), value.end(), is_of_target)) return std::nullopt;
-    std::optional<std::string> text = decoded(value);
-    if (text) rest.assign(request).erase(from + place->at, place->size);
-    return text;
+    const std::string_view query = request.substr(from, end - from);
+    const std::optional<Places> places = places_in_query_string(query);
+    if (!has_values(places)) return std::nullopt;
+    for (const auto& place : {places->text, places->vector}) {
+        const std::string_view value = part_of(query, place);
+        if (!std::all_of(value.begin(), value.end(), is_of_target)) return std::nullopt;
+    }
+    std::optional<OwnValues> values = decoded_values(query, *places);
+    if (values) rest = without(request, *places, from);
+    return values;
 }
 
-// Of a request whose text is in its body, of JSON.
-std::optional<std::string> cut_post(std::string_view request, size_t head_size, std::string& rest) {
+// Of a request whose values are in its body, of JSON.
+std::optional<OwnValues> cut_post(std::string_view request, size_t head_size, std::string& rest) {
     const std::optional<Place> length = place_of_length(request.substr(0, head_size));
     const std::string_view body = request.substr(head_size);
     if (!length || number_of(request.substr(length->at, length->size)) != body.size()) return std::nullopt;
-    const std::optional<Place> place = text_alone(places_in_json(body));
-    if (!place) return std::nullopt;
-    const std::string_view text = body.substr(place->at, place->size);
-    if (!std::all_of(text.begin(), text.end(), is_plain)) return std::nullopt;
-    rest.assign(request).erase(head_size + place->at, place->size).erase(length->at, length->size);
-    return std::string(text);
+    const std::optional<Places> places = places_in_json(body);
+    if (!has_values(places) || !are_plain(part_of(body, places->text))) return std::nullopt;
+    rest = without(request, *places, head_size, length);
+    return OwnValues{std::string(part_of(body, places->text)), std::string(part_of(body, places->vector))};
 }
 
 nb::str text_of(std::string_view text) { return nb::str(text.data(), text.size()); }
 
 nb::bytes bytes_of(std::string_view text) { return nb::bytes(text.data(), text.size()); }
 
-std::string_view part_of(std::string_view request, const std::optional<Place>& place) {
-    return place ? request.substr(place->at, place->size) : std::string_view();
-}
-
 nb::object cut_query_string(std::string_view query) {
     const std::optional<Places> places = places_in_query_string(query);
-    if (!places || (!places->text && !places->vector)) return nb::none();
-    const std::optional<std::string> text = decoded(part_of(query, places->text)), vector = decoded(part_of(query, places->vector));
-    if (!text || !vector) return nb::none();
-    return nb::make_tuple(text_of(without(query, *places)), text_of(*text), bytes_of(*vector));
+    if (!has_values(places)) return nb::none();
+    const std::optional<OwnValues> values = decoded_values(query, *places);
+    if (!values) return nb::none();
+    return nb::make_tuple(text_of(without(query, *places)), text_of(values->text), bytes_of(values->vector));
 }
 
 nb::object cut_json(const nb::bytes& body) {
     const std::string_view json(body.c_str(), body.size());
     const std::optional<Places> places = places_in_json(json);
-    if (!places || (!places->text && !places->vector)) return nb::none();
-    const std::string_view text = part_of(json, places->text);
-    if (!std::all_of(text.begin(), text.end(), is_plain)) return nb::none();
-    return nb::make_tuple(bytes_of(without(json, *places)), text_of(text), bytes_of(part_of(json, places->vector)));
+    if (!has_values(places) || !are_plain(part_of(json, places->text))) return nb::none();
+    return nb::make_tuple(bytes_of(without(json, *places)), text_of(part_of(json, places->text)), bytes_of(part_of(json, places->vector)));
 }
 
 nb::object cut_whole_request(const nb::bytes& request) {
     std::string rest;
-    const std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest);
-    if (!text) return nb::none();
-    return nb::make_tuple(nb::bytes(rest.data(), rest.size()), text_of(*text));
+    const std::optional<OwnValues> values = cut_request({request.c_str(), request.size()}, rest);
+    if (!values) return nb::none();
+    return nb::make_tuple(bytes_of(rest), text_of(values->text), bytes_of(values->vector));
 }
 
 }  // namespace
 
-std::optional<std::string> cut_request(std::string_view request, std::string& rest) {
+std::optional<OwnValues> cut_request(std::string_view request, std::string& rest) {
     const bool is_get = request.substr(0, GET.size()) == GET;
     if (!is_get && request.substr(0, POST.size()) != POST) return std::nullopt;
     const size_t end = request.find(HEAD_END);
     if (end == std::string_view::npos) return std::nullopt;
     const size_t head_size = end + HEAD_END.size();
     if (is_get && request.size() != head_size) return std::nullopt;
-    std::optional<std::string> text = is_get ? cut_get(request, rest) : cut_post(request, head_size, rest);
-    if (text && text->compare(0, REFERENCE.size(), REFERENCE) == 0) return std::nullopt;
-    return text;
+    std::optional<OwnValues> values = is_get ? cut_get(request, rest) : cut_post(request, head_size, rest);
+    if (values && values->text.compare(0, REFERENCE.size(), REFERENCE) == 0) return std::nullopt;
+    return values;
 }
 
 void bind_request_text(nb::module_& m) {
@@ -330,9 +341,8 @@ void bind_request_text(nb::module_& m) {
           "(the rest, the text, the vector) of a query string, one of which may be empty; None: there is neither, or what there is may mean"
           " something else.");
     m.def("cut_json", &cut_json, nb::arg("body"), "The same of a JSON object.");
-    m.def(
-        "cut_whole_request", &cut_whole_request, nb::arg("request"),
-        "(the rest, the text) of all bytes of a request of HTTP/1.1; None: it has no plain text, or a vector, or is not whole, or more than one.");
+    m.def("cut_whole_request", &cut_whole_request, nb::arg("request"),
+          "The same of all bytes of a request of HTTP/1.1; None: it has neither, or is not whole, or more than one.");
 }
 
 }  // namespace paperwasp

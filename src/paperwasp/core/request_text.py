@@ -85,26 +85,22 @@ def _written(value: object) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
 
 
-def cut_whole_request(request: bytes) -> tuple[bytes, str] | None:
-    """(the rest, the text) of a request of HTTP/1.1 that is right, and written as usual; None: it has no plain text, or
-    is not whole, or more than one."""
+def cut_whole_request(request: bytes) -> tuple[bytes, str, bytes] | None:
+    """The same of a request of HTTP/1.1 that is right, and written as usual; None: it has neither, or is not whole, or
+    more than one."""
     head, end, body = request.partition(b"\r\n\r\n")
     line, _, fields = head.partition(b"\r\n")
     method, target, _ = line.decode("latin-1").split(" ")
     if method == "GET" and not body:
         path, _, query = target.partition("?")
         found = cut_query_string(query)
-        if found is None or not _is_text_alone(*found[1:]):
+        if found is None or found[1].startswith(_REFERENCE):
             return None
-        return f"GET {path}?{found[0]} HTTP/1.1\r\n".encode() + fields + end, found[1]
+        return f"GET {path}?{found[0]} HTTP/1.1\r\n".encode() + fields + end, *found[1:]
     lengths = _LENGTH.findall(fields)
     if method != "POST" or len(lengths) != 1 or int(lengths[0]) != len(body):
         return None
     found_in_body = cut_json(body)
-    if found_in_body is None or not _is_text_alone(*found_in_body[1:]):
+    if found_in_body is None or found_in_body[1].startswith(_REFERENCE):
         return None
-    return line + b"\r\n" + _LENGTH.sub(b"content-length: ", fields) + end + found_in_body[0], found_in_body[1]
-
-
-def _is_text_alone(text: str, vector: bytes) -> bool:
-    return bool(text) and not vector and not text.startswith(_REFERENCE)
+    return line + b"\r\n" + _LENGTH.sub(b"content-length: ", fields) + end + found_in_body[0], *found_in_body[1:]

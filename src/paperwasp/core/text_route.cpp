@@ -1,4 +1,4 @@
-// Requests for words that are answered without Python: see text_route.hpp.
+// Requests that are answered without Python: see text_route.hpp.
 #include "text_route.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ constexpr uint32_t FOREIGN_WORDS = 2;
 constexpr size_t LOOKED_AT_CHARACTERS = 256;
 
 void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handle rows, uint32_t hits, uint32_t offset, int64_t timeout_ns,
-                double soft_share, const std::optional<In<uint64_t>>& accept, double attribute, nb::handle foreign, bool keeps_long,
-                nb::handle pool, size_t most_waiting, nb::object answers) {
+                double soft_share, const std::optional<In<uint64_t>>& accept, double attribute, const std::optional<SearchTuple>& near,
+                nb::handle foreign, bool keeps_long, nb::handle pool, size_t most_waiting, nb::object answers) {
     new (self) TextRoute();
     self->plan = nb::cast<const Plan*>(plan);
     self->snapshot = nb::cast<const Snapshot*>(snapshot);
@@ -35,6 +35,8 @@ void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handl
     self->soft_share = soft_share;
     self->accept = accept;
     self->attribute = attribute;
+    if (near.has_value() != self->plan->near.has_value()) throw nb::value_error("how a graph is searched, of a plan that searches one");
+    if (near) self->near = search_of(*near);
     self->keeps_long = keeps_long;
     self->most_waiting = most_waiting;
     self->answers = std::move(answers);
@@ -43,13 +45,13 @@ void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handl
 
 }  // namespace
 
-RoutedText::RoutedText(const nb::object& route, std::string text, const nb::object& socket, nb::bytes head, nb::bytes request,
+RoutedText::RoutedText(const nb::object& route, OwnValues values, const nb::object& socket, nb::bytes head, nb::bytes request,
                        nb::object asker)
     : route_object(route),
       asker(std::move(asker)),
       request(std::move(request)),
       route_(nb::cast<const TextRoute&>(route)),
-      text_(std::move(text)),
+      values_(std::move(values)),
       socket_object_(socket),
       socket_(nb::cast<AnswerSocket&>(socket)),
       head_(std::move(head)),
@@ -66,22 +68,24 @@ void RoutedText::prepare() noexcept {
 // False: it is to be answered the general way.
 bool RoutedText::prepare_run() {
     const Plan& plan = *route_.plan;
+    const std::string& text = values_.text;
     const int64_t search_ns = static_cast<int64_t>(static_cast<double>(route_.timeout_ns) * route_.soft_share);
     if (monotonic_ns() >= begun_ns_ + search_ns) return false;
     if (route_.foreign != nullptr) {
-        const size_t start = std::min(text_.find_first_not_of(' '), text_.size());
-        const size_t size = std::min(text_.size() - start, LOOKED_AT_CHARACTERS);
-        if (route_.foreign->has(reinterpret_cast<const uint8_t*>(text_.data()) + start, size, FOREIGN_WORDS)) return false;
+        const size_t start = std::min(text.find_first_not_of(' '), text.size());
+        const size_t size = std::min(text.size() - start, LOOKED_AT_CHARACTERS);
+        if (route_.foreign->has(reinterpret_cast<const uint8_t*>(text.data()) + start, size, FOREIGN_WORDS)) return false;
     }
-    const std::vector<TextTerm> terms = plain_terms(text_, plan.words.composite == PlanWords::Composite::PHRASE);
+    const std::vector<TextTerm> terms = plain_terms(text, plan.words.composite == PlanWords::Composite::PHRASE);
     size_t words = 0;
     for (const TextTerm& term : terms) words += term.size();
-    if (words == 0 || words > plan.words.most_words) return false;
+    if (words > plan.words.most_words || (words == 0) != plan.words.indexes.empty()) return false;
     run_ = std::make_unique<PlanRun>(plan, *route_.snapshot, *route_.rows, route_.hits, route_.offset);
     run_->end_at(begun_ns_ + search_ns, begun_ns_ + route_.timeout_ns);
     if (route_.accept) run_->look_within(*route_.accept, route_.attribute);
     std::vector<UnknownWord> unknown;
     if (run_->fill_terms(terms, unknown) != PlanRun::Filled::READY) return false;
+    if (route_.near && run_->fill_vector(values_.vector, *route_.near) != PlanRun::Filled::READY) return false;
     takes_long_ = route_.keeps_long && run_->expected_ns() > route_.pool->long_ns();
     return !takes_long_;
 }
@@ -109,14 +113,15 @@ std::unique_ptr<PlanRun> RoutedText::take_run() {
 void bind_text_route(nb::module_& m) {
     nb::class_<TextRoute>(m, "TextRoute")
         .def("__init__", &make_route, nb::arg("plan"), nb::arg("snapshot"), nb::arg("rows"), nb::arg("hits"), nb::arg("offset"),
-             nb::arg("timeout_ns"), nb::arg("soft_share"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("foreign").none(),
-             nb::arg("keeps_long"), nb::arg("pool"), nb::arg("most_waiting"), nb::arg("answers"))
+             nb::arg("timeout_ns"), nb::arg("soft_share"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("near").none(),
+             nb::arg("foreign").none(), nb::arg("keeps_long"), nb::arg("pool"), nb::arg("most_waiting"), nb::arg("answers"))
         .def_ro("answers", &TextRoute::answers);
     nb::class_<RoutedText>(m, "RoutedText")
         .def_ro("route", &RoutedText::route_object)
         .def_ro("asker", &RoutedText::asker)
         .def_ro("request", &RoutedText::request, "The bytes of the request.")
-        .def_prop_ro("text", [](const RoutedText& self) { return nb::str(self.text().data(), self.text().size()); })
+        .def_prop_ro("text", [](const RoutedText& self) { return nb::str(self.values().text.data(), self.values().text.size()); })
+        .def_prop_ro("vector", [](const RoutedText& self) { return nb::bytes(self.values().vector.data(), self.values().vector.size()); })
         .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or given up, where it came.")
         .def_ro("is_worth_help", &RoutedText::is_worth_help, "Whether so much waits for the threads that it is worth helping them.")
         .def_prop_ro("is_sent", &RoutedText::is_sent, "Whether the answer was written; if not, it is to be found otherwise.")

@@ -1,10 +1,10 @@
-// TextRoute: all of a request for words but the user's text, as one view answers it. RoutedText: a request that goes by it.
+// TextRoute: all of a request but the user's text and the vector, as one view answers it. RoutedText: a request that goes by it.
 //
-//     bytes of a request → TextRoutes (text_routes.hpp) → TextRoute + text → RoutedText → a thread: prepare(), run() → the socket
+//     bytes of a request → TextRoutes (text_routes.hpp) → TextRoute + values → RoutedText → a thread: prepare(), run() → the socket
 //
 // What is general about such requests was found out when the route was made; nothing of it is asked for again. A request that the route
-// does not answer in full, since its text says more than words, a word of it is new in the view, time is over, or a hit has no row, is left
-// to be answered the general way: `is_sent` is false then.
+// does not answer in full, since its text says more than words, its vector is no such, a word of it is new in the view, time is over, or a
+// hit has no row, is left to be answered the general way: `is_sent` is false then.
 //
 // Threads: a route never changes. A routed text is used by one thread at a time; it is made and freed with the interpreter's lock, and
 // `prepare` and `run` need none.
@@ -18,8 +18,10 @@
 #include <vector>
 
 #include "answer_socket.hpp"
+#include "plan_near.hpp"
 #include "plan_pool.hpp"
 #include "plan_run.hpp"
+#include "request_text.hpp"
 #include "word_set.hpp"
 
 namespace paperwasp {
@@ -33,6 +35,7 @@ struct TextRoute {
     double soft_share = 1;               // of the time: until then documents are searched
     std::optional<In<uint64_t>> accept;  // the documents that are looked among
     double attribute = 0;                // what nativeAttributeMatch is of each of them
+    std::optional<NearSearch> near;      // of a plan for what is near
     const WordSet* foreign = nullptr;    // a text with words of it may be in another language than the plan's
     bool keeps_long = false;             // whether answers that take long are kept, which is the general way's to do
     PlanPool* pool = nullptr;
@@ -44,7 +47,7 @@ struct TextRoute {
 class RoutedText : public PoolWork {
   public:
     // asker: for Python alone: who has sent the request.
-    RoutedText(const nb::object& route, std::string text, const nb::object& socket, nb::bytes head, nb::bytes request, nb::object asker);
+    RoutedText(const nb::object& route, OwnValues values, const nb::object& socket, nb::bytes head, nb::bytes request, nb::object asker);
 
     // Finds out what it will take.
     void prepare() noexcept override;
@@ -73,7 +76,7 @@ class RoutedText : public PoolWork {
     // The run of an answer that was not written, for Python to go on with; nullptr: there is none.
     std::unique_ptr<PlanRun> take_run();
 
-    const std::string& text() const { return text_; }
+    const OwnValues& values() const { return values_; }
 
     nb::object route_object, asker;
     nb::bytes request;
@@ -84,7 +87,7 @@ class RoutedText : public PoolWork {
     bool prepare_run();
 
     const TextRoute& route_;
-    const std::string text_;
+    const OwnValues values_;
     nb::object socket_object_;
     AnswerSocket& socket_;
     const nb::bytes head_;

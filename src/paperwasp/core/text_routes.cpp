@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "request_text.hpp"
 #include "text_route.hpp"
 
 namespace paperwasp {
@@ -44,8 +43,8 @@ TextRoutes::~TextRoutes() {
 }
 
 nb::object TextRoutes::begin(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
-    std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
-    if (!text) return nb::none();
+    std::optional<OwnValues> values = cut_request({request.c_str(), request.size()}, rest_);
+    if (!values) return nb::none();
     Entry found;
     Table dropped;  // freed without the lock
     {
@@ -58,13 +57,13 @@ nb::object TextRoutes::begin(nb::bytes request, const nb::object& socket, nb::ob
         }
         found = entry;
     }
-    nb::object begun = begin_by(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
+    nb::object begun = begin_by(found, std::move(*values), std::move(request), socket, std::move(asker), alone);
     return begun.is_valid() ? begun : nb::none();
 }
 
 nb::object TextRoutes::begin_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
-    std::optional<std::string> text = cut_request({request.c_str(), request.size()}, rest_);
-    if (!text) return {};
+    std::optional<OwnValues> values = cut_request({request.c_str(), request.size()}, rest_);
+    if (!values) return {};
     Entry found;
     {
         const std::lock_guard lock(mutex_);
@@ -72,17 +71,17 @@ nb::object TextRoutes::begin_known(nb::bytes request, const nb::object& socket, 
         if (place == table_.end() || !place->second.route.is_valid()) return {};
         found = place->second;
     }
-    return begin_by(found, std::move(*text), std::move(request), socket, std::move(asker), alone);
+    return begin_by(found, std::move(*values), std::move(request), socket, std::move(asker), alone);
 }
 
 // Begins to answer a request of that route. A null object: too much waits for the threads.
-nb::object TextRoutes::begin_by(const Entry& entry, std::string text, nb::bytes request, const nb::object& socket, nb::object asker,
+nb::object TextRoutes::begin_by(const Entry& entry, OwnValues values, nb::bytes request, const nb::object& socket, nb::object asker,
                                 bool alone) {
     const TextRoute& found = nb::cast<const TextRoute&>(entry.route);
     PlanPool& pool = *found.pool;
     const size_t busy = pool.busy();
     if (busy >= found.most_waiting) return {};
-    auto made = std::make_unique<RoutedText>(entry.route, std::move(text), socket, nb::borrow<nb::bytes>(entry.head), std::move(request),
+    auto made = std::make_unique<RoutedText>(entry.route, std::move(values), socket, nb::borrow<nb::bytes>(entry.head), std::move(request),
                                              std::move(asker));
     RoutedText* const routed = made.get();
     nb::object object = nb::cast(made.release(), nb::rv_policy::take_ownership);

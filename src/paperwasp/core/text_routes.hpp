@@ -1,7 +1,7 @@
-// TextRoutes: the routes of requests that came before but for their text, by all other bytes of them.
+// TextRoutes: the routes of requests that came before but for their text and vector, by all other bytes of them.
 //
-// A request of which only the text is new says the same as the one before with all its header fields and parameters, whatever these are. So
-// whoever has found out what one of them says, and that nothing but its text matters, has found it out for all: until something changes
+// A request of which only these are new says the same as the one before with all its header fields and parameters, whatever these are. So
+// whoever has found out what one of them says, and that nothing but these matters, has found it out for all: until something changes
 // that answers depend on. Whatever may do so calls `forget_routes`, which empties all tables of the process, so that they keep no view.
 //
 // Threads: any thread forgets; `begin`, `begin_known` and `put` are one event loop's, with the interpreter's lock.
@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "core.hpp"
+#include "request_text.hpp"
 
 namespace paperwasp {
 
@@ -26,7 +27,7 @@ class TextRoutes {
     TextRoutes& operator=(const TextRoutes&) = delete;
 
     // Begins to answer a request: here, where it is `alone` and takes little time, or by the threads of its pool, which give it back as a
-    // RoutedText. Bytes: its route is not known; `put` it by them. None: it has no plain text, or goes the general way.
+    // RoutedText. Bytes: its route is not known; `put` it by them. None: it has neither plain text nor vector, or goes the general way.
     nb::object begin(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
     // The same of a request whose route is known. A null object: it is not, or the request goes the general way.
@@ -47,7 +48,7 @@ class TextRoutes {
     size_t size() const;
 
   private:
-    nb::object begin_by(const Entry& entry, std::string text, nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+    nb::object begin_by(const Entry& entry, OwnValues values, nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
     const size_t most_;
     std::string rest_;

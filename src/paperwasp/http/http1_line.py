@@ -10,8 +10,8 @@
 What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out. One of a
 feed that has come whole is answered together with those of other connections (`http.http1_gathered`).
 
-A request that is known but for a user's text is answered by the core (`http.routed_requests`), which reads the next one
-from the socket (`http.watch`); one that the core has left is read, and answered, as all others.
+A request that is known but for a user's text, or a vector, is answered by the core (`http.routed_requests`), which
+reads the next one from the socket (`http.watch`); one that the core has left is read, and answered, as all others.
 
 Everything here runs on the event loop.
 """
@@ -214,7 +214,7 @@ class Http1Line:
         return connection.is_written and not connection.is_draining and not connection.sends_no_more
 
     def _has_core_answer(self, data: bytes) -> bool:
-        """Has the core answer a request that is known but for its text. False: it is to be read."""
+        """Has the core answer a request that is known but for its own values. False: it is to be read."""
         connection = self._connection
         assert connection.routed is not None and connection.answer_socket is not None
         routed = connection.routed.begin(data, connection.answer_socket, self.end_routed, connection)

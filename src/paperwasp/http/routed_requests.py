@@ -1,4 +1,4 @@
-"""Requests that differ from one before in nothing but a user's text: the core answers them, and writes the answers.
+"""Requests that differ from one before in nothing but a user's text, or a vector: the core answers them itself.
 
     bytes → TextRoutes.begin → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
     bytes without a route → the connection reads them as usual; its route is kept if it has one
@@ -39,7 +39,7 @@ class Answers(Protocol):
     """Of a route: what the core does not do for its requests."""
 
     request: Request
-    """The one that the route was found for: others have another text."""
+    """The one that the route was found for: others have another text, or vector."""
     shown: Response
     """What is the same of all answers that the core writes: status and content type."""
     documents: int
@@ -134,8 +134,8 @@ class RoutedRequests:
     def begin(
         self, data: bytes, socket: _core.AnswerSocket, asker: Callable[[_core.RoutedText], None], peer: Peer
     ) -> _core.RoutedText | None:
-        """Has a request answered that is known but for its text, and calls the asker afterwards, unless it is here that
-        it was answered (`is_here`). None: it is to be read.
+        """Has a request answered that is known but for its own values, and calls the asker afterwards, unless it is
+        here that it was answered (`is_here`). None: it is to be read.
 
         Until then nobody else may write to the socket.
         """

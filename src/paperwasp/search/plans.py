@@ -80,26 +80,29 @@ class Plans:
         return None
 
     def route_of(self, view: View, query: RouteQuery, pool: _core.PlanPool[_Token]) -> PlannedRoute | None:
-        """The route of queries that differ in their texts alone; None: these go the general way."""
+        """The route of queries that differ in their texts and vectors alone; None: these go the general way."""
         compiled = self._compiled(view, query.template, "")
-        if compiled is None or compiled.words or compiled.counted or compiled.template.near is not None:
+        if compiled is None or compiled.words or compiled.counted:
             return None
-        if compiled.step.attributes is not None:  # no hit would be written by the core
+        if compiled.step.attributes is not None and not compiled.shown:  # no hit would be written by the core
             return None
         cache = cache_of(view, compiled.document_type)
+        snapshot = snapshot_of(view, cache)
         found = accepted_documents(compiled, cache, query)
         if found is None:
             return None
+        accept, attribute, near = found
         route = _core.TextRoute(
             plan=compiled.plan,
-            snapshot=snapshot_of(view, cache),
+            snapshot=snapshot,
             rows=view.rows.rows,
             hits=query.hits,
             offset=query.offset,
             timeout_ns=query.timeout_ns,
             soft_share=compiled.soft_share,
-            accept=found[0],
-            attribute=found[1],
+            accept=accept,
+            attribute=attribute,
+            near=near,
             foreign=FOREIGN if query.template.detects_language else None,
             keeps_long=query.keeps_long,
             pool=pool,
@@ -185,7 +188,7 @@ class ReadyRun(NamedTuple):
 
 
 class PlannedRoute(NamedTuple):
-    """The route of queries that differ in their texts, for one view."""
+    """The route of queries that differ in their texts and vectors, for one view."""
 
     route: _core.TextRoute
     view: View

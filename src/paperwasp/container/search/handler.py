@@ -155,7 +155,8 @@ class SearchHandler:
         return self._texts.begin(known, cut.values, started_ns, config, generally, counts=True)
 
     def route_of(self, request: Request) -> _core.TextRoute | None:
-        """The route of requests that differ from this one in their texts alone; None: it has none, or none is known."""
+        """The route of requests that differ from this one in text and vector alone; None: it has none, or none is
+        known."""
         cut, config = cut_request(request), self._config
         known = None if cut is None else self._known.get(cut.key, config)
         if known is None or not self._has_clock_of_core:

@@ -46,7 +46,7 @@ class RouteAnswers:
 
     known: KnownRequest
     request: Request
-    """The one that the route was found for: others have another text."""
+    """The one that the route was found for: others have another text, or vector."""
     texts: TextAnswers
     cache: SearchCache
     config: object
@@ -72,7 +72,7 @@ class RouteAnswers:
 
     def begin(self, request: Request, routed: _core.RoutedText) -> Begun:
         """Begins to answer a request that the core has not answered, in the time that it has left."""
-        known, values, began_ns = self.known, OwnValues(routed.text), routed.begun_ns
+        known, values, began_ns = self.known, OwnValues(routed.text, routed.vector), routed.begun_ns
         generally = self.generally(request, began_ns)
         run = routed.take_run() if routed.has_run else None
         if run is None:
