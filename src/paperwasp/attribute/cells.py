@@ -21,7 +21,7 @@ from paperwasp.attribute.rows import places_of, split
 from paperwasp.attribute.string import StringView
 from paperwasp.attribute.tensor import NO_LABEL, TensorView, cells_at
 from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.kept import KeptTensors
+from paperwasp.tensor.kept import KeptTensors, StoredTensors
 from paperwasp.tensor.types import TensorType
 from paperwasp.tensor.value import DTYPES
 
@@ -104,6 +104,13 @@ def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTenso
     starts = np.zeros(len(lids), np.int64)
     starts[is_there], counts[is_there] = found, lengths
     return KeptTensors(type_, inner.cells, starts, counts)
+
+
+def stored_tensors(column: ColumnView, type_: TensorType) -> StoredTensors | None:
+    """Where the tensors of all lids stand; None where they have mapped dimensions, or are those of other documents."""
+    if not isinstance(column, TensorView) or type_.mapped:
+        return None
+    return StoredTensors(type_, column.cells, column.rows)
 
 
 def _run(rows: NDArray[np.int64] | Lids) -> NDArray[np.int64] | Lids | slice:

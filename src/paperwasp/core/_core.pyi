@@ -813,6 +813,18 @@ def dots_at(
     nothing: float,
 ) -> _F64: ...
 
+# best_dots.cpp
+def best_dots(
+    vector: NDArray[_Float],
+    vectors: NDArray[_Float],
+    rows: _U64,
+    nothing: float,
+    hits: _U64,
+    wanted: int,
+    first: int = 0,
+    last: int = 0xFFFFFFFF,
+) -> tuple[_U32, _F64, int]: ...
+
 # places.cpp
 def places_in(
     numbers: NDArray[np.int64],

@@ -29,6 +29,7 @@ void bind_nearness(nb::module_& m);
 void bind_vector_text(nb::module_& m);
 void bind_column_numbers(nb::module_& m);
 void bind_dots(nb::module_& m);
+void bind_best_dots(nb::module_& m);
 void bind_places(nb::module_& m);
 void bind_gid_map(nb::module_& m);
 void bind_global_id(nb::module_& m);
@@ -108,6 +109,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_vector_text(m);
     paperwasp::bind_column_numbers(m);
     paperwasp::bind_dots(m);
+    paperwasp::bind_best_dots(m);
     paperwasp::bind_places(m);
     paperwasp::bind_gid_map(m);
     paperwasp::bind_global_id(m);

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from paperwasp.attribute.cells import kept_tensors, tensors_in, text_numbers
+from paperwasp.attribute.cells import kept_tensors, stored_tensors, tensors_in, text_numbers
 from paperwasp.document.types import (
     BOOL,
     STRING,
@@ -32,7 +32,7 @@ from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.pending import is_z_curve
 from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.kept import KeptTensors
+from paperwasp.tensor.kept import KeptTensors, StoredTensors
 from paperwasp.tensor.types import NUMBER, TensorType
 
 _WHOLE: Final = compile_later(r"\s*[+-]?[0-9]{1,19}")
@@ -96,7 +96,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[
 
 @dataclass(frozen=True, slots=True)
 class TensorAttribute:
-    """The tensor of each hit; `kept` tells where it stands."""
+    """The tensor of each hit; `kept` tells where it stands, `stored` where those of all documents do."""
 
     name: str
     type: TensorType
@@ -106,6 +106,9 @@ class TensorAttribute:
 
     def kept(self, block: Block) -> KeptTensors:
         return kept_tensors(block.column(self.name), block.lids, self.type)
+
+    def stored(self, block: Block) -> StoredTensors | None:
+        return stored_tensors(block.column(self.name), self.type)
 
 
 def _of_weighted_set(name: str, key_type: DataType, keys: tuple[str, ...], output: str) -> Compute:

@@ -20,10 +20,10 @@ from paperwasp.features.parts import PartsOf, parts_of
 from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.names import Description
-from paperwasp.ranking.program import Bm25Field
+from paperwasp.ranking.program import Bm25Field, FindBest
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.records import dataclass
-from paperwasp.tensor.kept import KeptTensors
+from paperwasp.tensor.kept import KeptTensors, StoredTensors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +41,16 @@ class BoundFeature:
     def kept(self) -> Callable[[Block], KeptTensors] | None:
         """What tells where its tensors stand: of tensor attributes."""
         return getattr(self.compute, "kept", None)
+
+    @property
+    def stored(self) -> Callable[[Block], StoredTensors | None] | None:
+        """The same of all documents."""
+        return getattr(self.compute, "stored", None)
+
+    @property
+    def best(self) -> FindBest | None:
+        """What finds the best hits by it: of native features."""
+        return getattr(self.compute, "best", None)
 
 
 DescribedFeatures = dict[tuple[str, tuple[str | None, ...], str], Description]

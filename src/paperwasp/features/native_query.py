@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.clock import OutOfTime
 from paperwasp.core.together import Together, of_parts
 from paperwasp.features import native_field_parameters, native_pairs
@@ -128,29 +128,14 @@ class NativeFeature:
         return self.general(block) if known is None else known
 
     def best(
-        self, setting: QuerySetting, hits: Bitmap, count: int, threads: int = 1, together: Together | None = None
+        self, block: Block, hits: Bitmap, count: int, threads: int = 1, together: Together | None = None
     ) -> BestHits | None:
-        """The best `count` of some hits without scoring all; None where there is no kernel for the query.
-
-        threads: how many may look for them, by `together`; they are the same. Raises OutOfTime where there was no time
-        for any hit.
-        """
+        """The best `count` of some hits without scoring all: a `ranking.program.FindBest`."""
+        setting = block.setting
         if any(field in self.attribute_fields for term in setting.rank_terms for field in term.fields):
             return None
-        block = Block(setting, _NO_LIDS)
         query = setting.once(self.native.key, lambda: _NativeQuery.of(self.native, block))
         return None if query is None or query.has_elements else query.best(setting, hits, count, threads, together)
-
-
-class BestHits(NamedTuple):
-    """Best first; of equal scores the lower lid first."""
-
-    lids: Lids
-    scores: Floats
-    searched: int
-    """Hits that were scored, or seen not to be among the best, before the time was over."""
-    spent_ns: int
-    """Of processor time, of all threads."""
 
 
 def by_kernel(
@@ -257,18 +242,14 @@ class _NativeQuery:
         }
         asked = _Asked(self, given, hits, count)
         if together is None or threads < 2:
-            return _joined([asked.part((0, _ALL, None))], count)
-        floor, bounds = _core.NativeFloor(), _bounds(setting.space.limit, threads * _PARTS_OF_THREAD)
-        parts = [(first, last, floor) for first, last in pairwise(bounds)]
-        return _joined(of_parts(parts, asked.part, threads, together), count)
+            return _joined([asked.part(ALL)], count)
+        asked = asked._replace(floor=_core.NativeFloor())
+        return _joined(of_parts(parts_for(threads, setting.space.limit), asked.part, threads, together), count)
 
 
-_Part = tuple[int, int, _core.NativeFloor | None]
-"""The first lid of a part of the hits, the first one behind it, and what all parts know of the best."""
-_PartHits = tuple[tuple[Lids, Floats, int, float] | None, int]
-"""What `best_native` gives of a part, and the processor time that it took; lists of no hits where there was no time."""
-_PARTS_OF_THREAD: Final = 2
-_ALL: Final = 2**32 - 1
+_PartHits = tuple[BestHits, float] | None
+"""The best hits of a part, none where there was no time; and what is in no list scores at most, as `best_native` says.
+None: there is no bound for what hits score."""
 
 
 class _Asked(NamedTuple):
@@ -278,8 +259,10 @@ class _Asked(NamedTuple):
     given: dict[int, tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]]
     hits: Bitmap
     wanted: int
+    floor: _core.NativeFloor | None = None
+    """What all parts know of the best; None: there is one part."""
 
-    def part(self, part: _Part) -> _PartHits:
+    def part(self, part: Part) -> _PartHits:
         """The best of the hits of a part. Raises OutOfTime where these are all hits, and there was no time."""
         query, begun_ns = self.query, time.thread_time_ns()
         try:
@@ -296,18 +279,16 @@ class _Asked(NamedTuple):
                 self.hits,
                 self.wanted,
                 *part,
+                self.floor,
             )
         except OutOfTime:
-            if part[-1] is None:
+            if self.floor is None:
                 raise
             found = _NO_LIDS, NOTHING, 0, -np.inf
-        return found, time.thread_time_ns() - begun_ns
-
-
-def _bounds(limit: int, parts: int) -> list[int]:
-    """Where parts of lids begin and end, all about as large: with words of a bitmap."""
-    words = -(-limit // 64)
-    return [64 * (words * part // parts) for part in range(parts)] + [_ALL]
+        if found is None:
+            return None
+        lids, scores, searched, least = found
+        return BestHits(lids, scores, searched, time.thread_time_ns() - begun_ns), least
 
 
 def _joined(parts: Sequence[_PartHits], count: int) -> BestHits | None:
@@ -315,22 +296,19 @@ def _joined(parts: Sequence[_PartHits], count: int) -> BestHits | None:
 
     Raises OutOfTime where there was no time for any hit.
     """
-    found = [hits for hits, _ in parts if hits is not None]
-    if len(found) < len(parts) or not all(np.isfinite(scores).all() for _, scores, _, _ in found):
+    found = [part for part in parts if part is not None]
+    if len(found) < len(parts) or not all(np.isfinite(hits.scores).all() for hits, _ in found):
         return None
-    searched, spent_ns = sum(each[2] for each in found), sum(spent_ns for _, spent_ns in parts)
+    best = joined([hits for hits, _ in found], count)
     if len(found) == 1:
-        return BestHits(*found[0][:2], searched, spent_ns)
-    lids, scores = _core.best_of(
-        np.concatenate([each[0] for each in found]), np.concatenate([each[1] for each in found]), count
-    )
-    least = min(each[3] for each in found)
+        return best
+    least = min(least for _, least in found)
     if least == -np.inf:
-        if not len(lids):
+        if not len(best.lids):
             raise OutOfTime
-    elif len(lids) < count or scores[-1] <= least:
+    elif len(best.lids) < count or best.scores[-1] <= least:
         return None
-    return BestHits(lids, scores, searched, spent_ns)
+    return best
 
 
 def _found(match: FieldMatch, hits: Callable[[], Lids]) -> tuple[Lids, NDArray[np.uint32], NDArray[np.uint32]]:

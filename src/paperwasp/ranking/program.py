@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.best_parts import BestHits
 from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
+from paperwasp.core.together import Together
 from paperwasp.records import dataclass
 
 Floats = NDArray[np.float64]
@@ -32,6 +34,26 @@ class Bm25Field:
     b: float
     average_length: float | None
     """In tokens; None: that of the documents."""
+
+
+class FindBest(Protocol):
+    """Finds the best hits by a feature, without scoring all or without the interpreter's lock."""
+
+    def __call__(
+        self, block: Any, hits: NDArray[np.uint64], count: int, threads: int = 1, together: Together | None = None
+    ) -> BestHits | None:
+        """The best `count` of the hits of a bitmap; None: all have to be scored. `block`: of one document, which may be
+        any.
+
+        threads: how many may look for them, by `together`; they are the same. Errors: OutOfTime where there was no time
+        for any hit.
+        """
+
+
+def find_best_of(feature: Feature) -> FindBest | None:
+    """What finds the best hits by a feature, where it has such a kernel."""
+    found: FindBest | None = getattr(feature, "best", None)
+    return found
 
 
 class Feature(Protocol):

@@ -7,8 +7,15 @@ Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core.best_parts import BestHits
+from paperwasp.core.budget import budget
+from paperwasp.core.together import Together
+from paperwasp.errors import TooLarge
 from paperwasp.ranking.evaluation import batch, kept
-from paperwasp.ranking.tensor_node import Block, TensorNode
+from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
 from paperwasp.records import dataclass
 from paperwasp.tensor import products
 from paperwasp.tensor.batch import TensorBatch
@@ -43,6 +50,24 @@ class DotProduct:
         """None: the query has other cells for other hits, or the cells of documents are of another type."""
         query = batch(self.query, block)
         return products.dots(query, kept(self.documents, block)) if query.is_single else None
+
+    def best(
+        self, block: Block, hits: NDArray[np.uint64], count: int, threads: int = 1, together: Together | None = None
+    ) -> BestHits | None:
+        """The best by the dot product alone: a `FindBest`."""
+        if self.documents.stored is None or self.query.dependence is Dependence.HIT or self.query.levels:
+            return None
+        stored = self.documents.stored(block)
+        if stored is None:
+            return None
+        taken = budget.taken_bytes
+        try:
+            query = batch(self.query, block)
+        except TooLarge:  # as scoring a hit then says
+            return None
+        finally:
+            budget.taken_bytes = taken
+        return products.best_dots(query, stored, hits, count, threads, together) if query.is_single else None
 
 
 def dot_product(node: TensorNode, names: tuple[str, ...]) -> DotProduct | None:

@@ -118,7 +118,7 @@ class TensorCompiler:
             lambda block: feature.compute(block),
             dependence=dependence_of(feature),
         )
-        node.kept = getattr(feature, "kept", None)
+        node.kept, node.stored = getattr(feature, "kept", None), getattr(feature, "stored", None)
         return node
 
     # Calls

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Protocol
 
+from paperwasp.ranking.program import FindBest
 from paperwasp.records import dataclass
 from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.kept import KeptTensors
+from paperwasp.tensor.kept import KeptTensors, StoredTensors
 from paperwasp.tensor.types import TensorType
 
 
@@ -58,6 +59,10 @@ class TensorNode:
     """Its tensor, where that is known before any query."""
     kept: Callable[[Any], KeptTensors] | None = None
     """Gives the tensors of a block in place, without a copy; None: they are stored nowhere."""
+    stored: Callable[[Any], StoredTensors | None] | None = None
+    """Gives those of all documents in the same way; None, of either: not these."""
+    best: FindBest | None = None
+    """Finds the best hits by the number that the tensor is; None: all have to be scored."""
 
     def __repr__(self) -> str:
         """Without its operands: a graph may be too large to be shown."""

@@ -18,7 +18,7 @@ from paperwasp import limits
 from paperwasp.core.budget import budget
 from paperwasp.errors import PaperwaspError
 from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, levels_of, numbers, whole_column
-from paperwasp.ranking.program import Feature, Floats, Program, ProgramBuilder
+from paperwasp.ranking.program import Feature, FindBest, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode, Work
 from paperwasp.records import dataclass
@@ -46,6 +46,10 @@ class TensorFeature:
     @property
     def levels(self) -> frozenset[int]:
         return self.node.levels
+
+    @property
+    def best(self) -> FindBest | None:
+        return self.node.best
 
     def compute(self, context: Any) -> Floats:
         return algebra.numbers(batch(self.node, context))
@@ -202,7 +206,9 @@ class TensorGraph:
             found = fast(block)
             return batch(plain, block) if found is None else found
 
-        return self.node(("kernel",), type_, (plain,), work)
+        found = self.node(("kernel",), type_, (plain,), work)
+        found.best = getattr(by_kernel, "best", None)
+        return found
 
     def _reduce(self, node: TensorNode, aggregator: str, dimensions: tuple[str, ...], type_: TensorType) -> TensorNode:
         key = ("reduce", aggregator, tuple(sorted(dimensions)))

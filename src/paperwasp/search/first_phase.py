@@ -6,13 +6,14 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 from __future__ import annotations
 
 from operator import itemgetter
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.features.block import Block
-from paperwasp.features.native_query import NativeFeature
 from paperwasp.operators.field_match import Lids
+from paperwasp.ranking.program import find_best_of
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.known_features import NO_FEATURES, FeatureNotes, KnownFeatures
@@ -22,8 +23,11 @@ from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
 from paperwasp.search.pruning import pruned_hits
 from paperwasp.search.ranked import NO_LIDS, NO_SCORES, NOT_DEGRADED, TIMEOUT, Matches, RankedHits, Scores, finite
 from paperwasp.search.rescaling import Rescaling
-from paperwasp.search.scored_blocks import score_blocks, threads_worth
+from paperwasp.search.scored_blocks import KERNEL_THREAD_NS, score_blocks, threads_worth
 from paperwasp.search.scoring import scores_of
+
+_ANY: Final = np.zeros(1, np.uint32)
+"""Some document: what is the same for all hits is computed for it."""
 
 
 def pruned(bound: BoundQuery, kept: int) -> RankedHits | None:
@@ -65,8 +69,8 @@ def exhaustive(
     if rescaling is None and kept >= matches.count:
         hits = all_scored(bound, matches)
         return hits.of(np.argsort(-hits.scores, kind="stable"))
-    if rescaling is None and (native := _best_native(bound, matches, kept)) is not None:
-        return native
+    if rescaling is None and (found := _best_by_kernel(bound, matches, kept)) is not None:
+        return found
     lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
     best, notes = _Best(bound, kept, rescaling, without), FeatureNotes(bound.plan.reused)
     scored = score_blocks(bound, lids, notes, best.take)
@@ -80,23 +84,23 @@ def exhaustive(
     return _hits(bound, count, best.lids, best.scores, 1.0, best.highest, matches, notes.known())
 
 
-def _best_native(bound: BoundQuery, matches: Matches, kept: int) -> RankedHits | None:
-    """Return the best `kept` by nativeRank, or a part of it, as a kernel finds them; None where every match has to be
-    scored."""
+def _best_by_kernel(bound: BoundQuery, matches: Matches, kept: int) -> RankedHits | None:
+    """Return the best `kept` by a feature, such as nativeRank or a dot product, as a kernel finds them; None where all
+    matches have to be scored."""
     profile, observer = bound.profile, bound.observer
     feature = profile.first_phase.feature
-    compute = None if feature is None else feature.compute
-    if not isinstance(compute, NativeFeature) or kept <= 0 or bound.setting.features:
+    find_best = None if feature is None else find_best_of(feature)
+    if find_best is None or kept <= 0 or not matches.count or bound.setting.features:
         return None
     if profile.rank_score_drop_limit is not None or observer.wants(ON_FIRST_PHASE):
         return None
     with observer.task(FIRST_PHASE, EXPRESSION, matches.count):
-        threads = threads_worth(bound, matches.count, matches.count * bound.cost.first_ns)
-        found = compute.best(bound.setting, matches.bitmap, kept, threads, bound.helpers.work)
+        threads = threads_worth(bound, matches.count, matches.count * bound.cost.first_ns, KERNEL_THREAD_NS)
+        found = find_best(Block(bound.setting, _ANY), matches.bitmap, kept, threads, bound.helpers.work)
         if found is None:
             return None
         bound.cost.ranked(found.searched, found.spent_ns)
-    observer.step("rank", "kernel best_native")
+    observer.step("rank", "kernel best")
     observer.tag("first_phase", searched=found.searched, kept=len(found.lids))
     share = found.searched / matches.count
     highest = float(found.scores[0]) if len(found.scores) else -np.inf

@@ -33,6 +33,8 @@ Take = Callable[[int, Lids, Scores], float]
 more are not wanted. Blocks come in any order where several threads score; it is called by one at a time."""
 THREAD_NS: Final = 2_000_000
 """What each thread is to have to do, or more: to begin and to end with another costs about a twentieth of it."""
+KERNEL_THREAD_NS: Final = 500_000
+"""The same where threads run one kernel, for which they need no interpreter's lock."""
 _PARTS: Final = 4
 """Into how many blocks for each thread what is left is cut, at least: then all threads end at about the same time."""
 _PART_NS: Final = 500_000
@@ -148,9 +150,10 @@ def _below(floor: float) -> float:
     return math.nextafter(floor, -math.inf)
 
 
-def threads_worth(bound: BoundQuery, hits: int, left_ns: float) -> int:
-    """Return how many threads may score this number of hits, so that each has enough to do of what is left."""
-    threads = int(left_ns / THREAD_NS)
+def threads_worth(bound: BoundQuery, hits: int, left_ns: float, each_ns: int | None = None) -> int:
+    """Return how many threads may score this number of hits, so that each has enough to do of what is left: `each_ns`,
+    or THREAD_NS."""
+    threads = int(left_ns / (each_ns or THREAD_NS))
     return min(threads, threads_of(bound, hits)) if threads > 1 else 1
 
 

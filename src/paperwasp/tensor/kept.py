@@ -32,4 +32,24 @@ class KeptTensors:
     @property
     def vectors(self) -> NDArray[Any]:
         """Each subspace as one row."""
-        return np.ascontiguousarray(self.cells.reshape(len(self.cells), math.prod(self.type.shape)))
+        return _as_rows(self.cells, self.type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTensors:
+    """The tensors of all documents where they stand, without mapped dimensions: a lid has one subspace, or none."""
+
+    type: TensorType
+    cells: NDArray[Any]
+    """(subspaces, *type.shape), as of hits."""
+    rows: NDArray[np.uint64]
+    """By lid: the number of its subspace and how many it has, as `attribute.rows` has them."""
+
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """Each subspace as one row."""
+        return _as_rows(self.cells, self.type)
+
+
+def _as_rows(cells: NDArray[Any], type_: TensorType) -> NDArray[Any]:
+    return np.ascontiguousarray(cells.reshape(len(cells), math.prod(type_.shape)))

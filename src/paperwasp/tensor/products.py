@@ -6,16 +6,20 @@ Cells of float are multiplied and added as float, as Vespa does.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core.best_parts import ALL, BestHits, Part, joined, parts_for
+from paperwasp.core.clock import OutOfTime
+from paperwasp.core.together import Together, of_parts
 from paperwasp.tensor import type_rules as rules
 from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.kept import KeptTensors
+from paperwasp.tensor.kept import KeptTensors, StoredTensors
 from paperwasp.tensor.types import NUMBER, TensorType
 from paperwasp.tensor.value import DTYPES
 
@@ -23,19 +27,65 @@ Nearest = Callable[[TensorBatch, KeptTensors, str], NDArray[Any]]
 """(a single tensor of the query, tensors of documents with one mapped dimension, the dimension of the query that
 numbers its vectors, empty if it is one) → (hits, vectors of the query): how near the nearest vector of each hit is. The
 numbers of hits without vectors are not used."""
+_NO_LIDS: Final = np.zeros(0, np.uint32)
+_NO_SCORES: Final = np.zeros(0)
 
 
 def dots(query: TensorBatch, documents: KeptTensors) -> TensorBatch | None:
     """The dot product of a single dense tensor and that of each hit; without one, a hit has cells that are 0. None
     where the documents' cells are not of the type in which the two are multiplied."""
-    rows, dtype = documents.vectors, _joined_dtype(query.type, documents.type)
+    rows = documents.vectors
+    given = _vector(query, documents.type, rows)
+    if given is None:
+        return None
+    found = _core.dots_at(given[0], rows, documents.starts, documents.counts, given[1])
+    return TensorBatch.dense(NUMBER, found, documents.is_single)
+
+
+def best_dots(
+    query: TensorBatch,
+    documents: StoredTensors,
+    hits: NDArray[np.uint64],
+    count: int,
+    threads: int = 1,
+    together: Together | None = None,
+) -> BestHits | None:
+    """The best `count` of the hits of a bitmap by these dot products; None where there are none by a kernel.
+
+    threads: how many may look for them, by `together`. Errors: OutOfTime where there was no time for any hit.
+    """
+    rows = documents.vectors
+    given = _vector(query, documents.type, rows)
+    if given is None:
+        return None
+    vector, nothing = given
+
+    def part(part: Part) -> BestHits:
+        begun_ns = time.thread_time_ns()
+        try:
+            found = _core.best_dots(vector, rows, documents.rows, nothing, hits, count, *part)
+        except OutOfTime:
+            found = _NO_LIDS, _NO_SCORES, 0
+        return BestHits(*found, time.thread_time_ns() - begun_ns)
+
+    if together is None or threads < 2:
+        best = part(ALL)
+    else:
+        best = joined(of_parts(parts_for(threads, 64 * len(hits)), part, threads, together), count)
+    if not best.searched:
+        raise OutOfTime
+    return best
+
+
+def _vector(query: TensorBatch, of: TensorType, rows: NDArray[Any]) -> tuple[NDArray[Any], float] | None:
+    """A dense tensor as the vector that is multiplied with the rows of documents, and the dot product with cells that
+    are 0; None where the rows have not the type in which the two are multiplied."""
+    dtype = _joined_dtype(query.type, of)
     if rows.dtype != dtype or rows.dtype.kind != "f":
         return None
     vector = np.ascontiguousarray(query.cells.reshape(-1), dtype)
     with np.errstate(invalid="ignore"):
-        nothing = float((vector * 0).sum())
-    found = _core.dots_at(vector, rows, documents.starts, documents.counts, nothing)
-    return TensorBatch.dense(NUMBER, found, documents.is_single)
+        return vector, float((vector * 0).sum())
 
 
 def max_similarity(nearest: Nearest, query: TensorBatch, documents: KeptTensors, summed: str) -> TensorBatch:
