@@ -1,4 +1,4 @@
-"""The third of the three doors: requests to an address, wherever it is served.
+"""The third of the three doors: requests to an address, wherever it is served. Containers ask content clusters by it.
 
 A handler is given the message and a `reply` to call, once, with the answer or an error, from any thread, now or
 later. So whoever serves decides where its work runs: operations are queued for a writer thread, queries for a

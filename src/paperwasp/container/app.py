@@ -1,6 +1,7 @@
 """A container's face: a request in, a response out, whichever of its interfaces it is for.
 
-A server shell adds the sockets and nothing else. Everything here runs on the event loop.
+`service.listener.Listener` calls it. A server shell adds the sockets and nothing else. Everything here runs on the
+event loop.
 """
 
 from __future__ import annotations

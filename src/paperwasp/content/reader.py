@@ -14,7 +14,7 @@ from paperwasp.document.tensor_forms import DEFAULT_FORM
 
 
 class Reader:
-    """The reading side of a content node."""
+    """The reading side of a content node. Any thread reads; the writer exchanges the one reference to the view."""
 
     def __init__(self, view: View) -> None:
         self._view = view

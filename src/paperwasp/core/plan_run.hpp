@@ -9,8 +9,9 @@
 //       write_hits       plan_answer.cpp
 //     write_groups       plan_groups.cpp: last, with the lock
 //
-// Threads: a run is used by one thread at a time; it holds counted references to all that it reads, and is made and freed with the
-// interpreter's lock.
+// Threads: a run is used by one thread at a time, and needs no lock. It holds no object of Python until it has `owners`, which are given to
+// it, and freed with it, with the interpreter's lock; until then whoever made it keeps alive what it reads, arrays among it, whose
+// references are counted by atomics.
 #pragma once
 
 #include <cstdint>

@@ -7,7 +7,7 @@
 // hit has no row, is left to be answered the general way: `is_sent` is false then.
 //
 // Threads: a route never changes. A routed text is used by one thread at a time; it is made and freed with the interpreter's lock, and
-// `prepare` and `run` need none.
+// `prepare` and `run` need none: the run that they make reads what the route keeps alive.
 #pragma once
 
 #include <cstdint>

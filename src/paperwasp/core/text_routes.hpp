@@ -4,7 +4,8 @@
 // whoever has found out what one of them says, and that nothing but these matters, has found it out for all: until something changes
 // that answers depend on. Whatever may do so calls `forget_routes`, which empties all tables of the process, so that they keep no view.
 //
-// Threads: any thread forgets; `begin`, `begin_known` and `put` are one event loop's, with the interpreter's lock.
+// Threads: all with the interpreter's lock, since routes are objects of Python. `begin`, `begin_known` and `put` are one event loop's; any
+// thread forgets, and the table has a lock, under which nothing is freed and nothing of Python runs.
 #pragma once
 
 #include <cstddef>

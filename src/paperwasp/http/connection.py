@@ -1,4 +1,5 @@
-"""One connection of a client: its socket, its time-outs, what it has not read; the protocol on it is a `Line`.
+"""One connection of a client, which `http.server.HttpServer` makes: its socket, its time-outs, what it has not read.
+The protocol on it is a `Line`, to which it gives what comes (`Line.receive`).
 
     first bytes                       line
     the preface of HTTP/2, broken or  `Http2Line`  (also where TLS has agreed on h2)

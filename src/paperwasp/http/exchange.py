@@ -1,9 +1,9 @@
 """One request and its answer, from the head of the one to the end of the other; whichever protocol carries them.
 
-A connection makes an exchange of each head, gives it the body as it comes, and begins it when that is over. The
-exchange holds the body within its limits, has it inflated, calls the handler and sends the answer back. What is wrong
-becomes an answer here: bodies that are too large, announced or not; compressed bodies that explode; broken encodings;
-handlers that fail. A client never sees a stack trace; the log does.
+The line of a connection makes an exchange of each head, gives it the body as it comes, and begins it when that is over.
+The exchange holds the body within its limits, has it inflated, calls the handler and sends the answer back. What is
+wrong becomes an answer here: bodies that are too large, announced or not; compressed bodies that explode; broken
+encodings; handlers that fail. A client never sees a stack trace; the log does.
 
 A handler is called while its request is read, and a coroutine that it returns runs up to its first wait, without a task
 of its own. So all requests of one wake-up of the event loop reach their handlers before anything runs that these
@@ -131,7 +131,7 @@ class ResponseLine(Spoken, Protocol):
 
 
 class Exchange:
-    """One request and its answer."""
+    """One request and its answer: made by the line of a connection, it calls the handler of the port."""
 
     __slots__ = (
         "_body",

@@ -1,4 +1,4 @@
-"""HTTP/1.1 on a connection: one request after the other, each answered before the next is looked at.
+"""HTTP/1.1 on an `http.connection.Connection`: one request after the other, each answered before the next is looked at.
 
     state      what it waits for                                          then
     HEAD       the head of a request                                      BODY, or ANSWER where there is no body
@@ -51,7 +51,7 @@ class State(Enum):
 
 
 class Http1Line:
-    """HTTP/1.1, or 1.0, on one connection."""
+    """HTTP/1.1, or 1.0, on one connection, which calls `receive` with the bytes that have come."""
 
     protocol: ClassVar[str] = "http1"
 

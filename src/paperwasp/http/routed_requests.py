@@ -1,4 +1,5 @@
-"""Requests that differ from one before in nothing but a user's text, or a vector: the core answers them itself.
+"""Requests that differ from one before in nothing but a user's text, or a vector: `http.http1_line.Http1Line` has the
+core answer them.
 
     bytes → TextRoutes.begin → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
     bytes without a route → the connection reads them as usual; its route is kept if it has one
@@ -36,7 +37,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 
 
 class Answers(Protocol):
-    """Of a route: what the core does not do for its requests."""
+    """What the core does not do for the requests of a route: `container.search.text_routes.RouteAnswers`."""
 
     request: Request
     """The one that the route was found for: others have another text, or vector."""
@@ -58,7 +59,7 @@ class Answers(Protocol):
 
 
 class Routing(Protocol):
-    """Who knows the routes of the requests to a port."""
+    """Who knows the routes of the requests to a port: `service.listener.Listener`."""
 
     def route_of(self, request: Request) -> _core.TextRoute | None:
         """The route of a request; None: it has none, or none is known yet."""
@@ -68,7 +69,7 @@ class Routing(Protocol):
 
 
 class WatchedLine(Protocol):
-    """HTTP/1.1 on a connection whose socket the core reads."""
+    """A connection whose socket the core reads: `http.watch.Watch`."""
 
     def receive_watched(self, came: bytes | _core.RoutedText | None) -> None:
         """What has come: bytes, or a request that is being answered; None: the socket is watched no more, and says why
@@ -111,7 +112,7 @@ class SentAnswer(NamedTuple):
 
 
 class RoutedRequests:
-    """The requests to one port that are known but for their texts."""
+    """Has the core answer the requests to one port whose routes are known; connections of HTTP/1.1 ask it first."""
 
     def __init__(self, routing: Routing, loop: asyncio.AbstractEventLoop, traffic: Traffic) -> None:
         self._routing = routing

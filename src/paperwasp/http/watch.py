@@ -14,7 +14,7 @@ from paperwasp.http.connection import Connection
 
 
 class RoutedLine(Protocol):
-    """HTTP/1.1 on a connection."""
+    """HTTP/1.1 on a connection: `http.http1_line.Http1Line`."""
 
     def receive(self, data: bytes) -> None:
         """More has come."""
@@ -27,7 +27,7 @@ class RoutedLine(Protocol):
 
 
 class Watch:
-    """Whether the core reads the socket of one connection."""
+    """Whether the core reads the socket of one connection, whose line says when it may."""
 
     __slots__ = ("_connection", "_line")
 

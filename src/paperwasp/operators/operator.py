@@ -122,7 +122,10 @@ class SearchSpace:
 
 class ViewCache:
     """What one view keeps of a document type for all of its queries: operators of words that say nothing else, and what
-    compiled plans need. `search.bind` makes it; `search.plans` and operators look there."""
+    compiled plans need. `search.bind` makes it; `search.plans` and operators look there.
+
+    Threads: any may ask for operators and keep them, since what two make is alike; `snapshot` and `filters` are for one
+    at a time, which the lock of the content cluster sees to."""
 
     __slots__ = ("_operators", "filters", "snapshot", "space")
 

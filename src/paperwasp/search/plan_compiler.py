@@ -1,4 +1,4 @@
-"""The compiled plan of a template, if queries like it can be run in the core.
+"""Compiles the plan of a template, if queries like it can be run in the core. `search.plans` calls it once a template.
 
     TextTemplate → its query, planned the general way for one view → CompiledPlan
 
@@ -40,7 +40,7 @@ from paperwasp.search.text_query import ItemTemplate, TextTemplate
 
 
 class CompiledPlan(NamedTuple):
-    """The plan of one template."""
+    """The plan of one template, and what Python needs beside it to fill its slots."""
 
     template: TextTemplate
     document_type: str

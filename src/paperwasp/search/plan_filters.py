@@ -1,4 +1,5 @@
-"""The filters of compiled plans: the documents among which a plan looks, as a bitmap that the view keeps.
+"""The filters of plans: the documents among which a plan looks, as a bitmap that the view keeps. `search.plans` asks
+for it.
 
     items of the statement + literals → planned and run the general way → bitmap, kept by the literals
 

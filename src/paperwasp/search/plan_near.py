@@ -1,4 +1,5 @@
-"""nearestNeighbor in compiled plans (`search.plans`): what a template says of it, and how a view is searched for it.
+"""nearestNeighbor in compiled plans: the part of a plan that says what is near, for `search.plan_compiler`, and how a
+view is searched for it, for `search.plan_filters`.
 
     item + rank profile → _core.NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 

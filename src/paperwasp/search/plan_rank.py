@@ -1,4 +1,4 @@
-"""What hits are ranked by in compiled plans (`search.plans`): as the general steps would rank them (`search.rank`).
+"""The part of a plan that says what hits are ranked by, for `search.plan_compiler`: as `search.rank` would rank them.
 
 These are a sum of bm25 features of weight 1, nativeRank or a part of it, how near hits are to the query's vector, and
 expressions of bm25 and closeness (`core/plan_rank.hpp`), for which all matches are scored; a global phase may rank the

@@ -1,4 +1,4 @@
-"""What compiled plans know of a view: its documents as a snapshot, and what words are in it.
+"""What plans need to know of a view: its documents as a snapshot, and what words are in it. `search.plans` asks for it.
 
     word that a plan asks for → planned by its operator → its terms in each field, kept in the snapshot
 

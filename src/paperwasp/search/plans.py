@@ -1,5 +1,5 @@
-"""Compiled plans of queries for words, of a user's text or of a statement, or for what is near, and filters
-(`search.text_query`).
+"""Makes of a `TextQuery` what `service.content_service` has run: the compiled plan of its template with its slots
+filled.
 
     first query of a template → planned the general way → _core.Plan, kept
     Plan + Snapshot + values of a request → ReadyRun → (service.plan_runs) → answer
@@ -41,7 +41,8 @@ _MOST_LOOKUPS: Final = 2
 
 
 class Plans:
-    """The plans of one content cluster, by template. One thread at a time."""
+    """The compiled plans of one content cluster, by template. `service.content_service` calls it, one thread at a
+    time."""
 
     def __init__(self, served: ServedSchemas) -> None:
         self._served = served
@@ -135,7 +136,7 @@ class Plans:
 
 
 class ReadyRun(NamedTuple):
-    """A plan with its slots filled, for one view: ready to be run, once."""
+    """A run of a plan, for one view: `service.plan_runs` has it run, once, and asks for the answer."""
 
     run: _core.PlanRun
     view: View
@@ -188,7 +189,8 @@ class ReadyRun(NamedTuple):
 
 
 class PlannedRoute(NamedTuple):
-    """The route of queries that differ in their texts and vectors, for one view."""
+    """The route of queries that differ in their texts and vectors, for one view, and what answers those that the core
+    leaves."""
 
     route: _core.TextRoute
     view: View

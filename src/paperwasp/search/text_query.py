@@ -1,5 +1,7 @@
-"""Queries as messages for words, of a user's text or of a statement, and for what is near to a vector: what is the same
-for all of a kind, and the values of each.
+"""The messages by which containers ask a content cluster for compiled plans: what is the same for all queries of a
+kind, and the values of each.
+
+These queries are for words, of a user's text or of a statement, and for what is near to a vector.
 
 They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.plans`). What
 has none is answered by None, and the query is asked the general way, whose answer is the same.
@@ -55,7 +57,8 @@ class FacetRoot(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextTemplate:
-    """What queries have in common that differ in their text, their page and their deadline."""
+    """What queries have in common that differ in their text, their page and their deadline: there is a plan for
+    each."""
 
     query: Query
     """One of them, as it is asked the general way."""
@@ -94,7 +97,7 @@ class TextTemplate:
 
 
 class TextQuery(NamedTuple):
-    """The query of one request."""
+    """The query of one request, which `container.search.text_answers` hands to `service.content_service`."""
 
     template: TextTemplate
     text: str
@@ -125,7 +128,7 @@ class RouteQuery(NamedTuple):
 
 
 class TextAnswer(NamedTuple):
-    """The answer to a query all of whose documents were searched."""
+    """The answer to a `TextQuery`, all of whose documents were searched."""
 
     body: bytes
     """The JSON of the whole result, but for hits that are left."""

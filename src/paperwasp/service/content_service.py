@@ -55,7 +55,8 @@ _OPERATIONS: Final = (ApplyRequest, ApplyChanges)
 
 
 class ContentService:
-    """Serves the requests of `content.messages`, and searches, for one node."""
+    """Serves the messages to one content cluster: those of `content.messages`, and queries. The messenger calls
+    `handle`."""
 
     def __init__(
         self, node: ContentNode, pool: WorkerPool, served: ServedSchemas, gate: FeedGate | None = None

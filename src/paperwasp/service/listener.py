@@ -69,7 +69,8 @@ class NoServer:
 
 
 class Listener:
-    """Serves what `app` answers. `app` may be replaced at any time; requests under way end where they began."""
+    """Hands the requests to a port to `app`: exchanges call its handler, the core's routes are asked of it. `app` may
+    be replaced at any time; requests under way end where they began."""
 
     def __init__(self, host: str | None, port: int, app: ContainerApp) -> None:
         """Binds; `server.start()` listens. `host` None: there is no server. Errors: PortTaken, Conflict."""

@@ -1,4 +1,5 @@
-"""Runs compiled plans: where they are asked for while nothing else waits, on threads of the core otherwise.
+"""Has plans run, for `service.content_service`: where they are asked for while nothing else waits, on threads of the
+core otherwise.
 
 | Which query | Where it runs | Why |
 |---|---|---|
@@ -44,7 +45,7 @@ Reply = Callable[[TextAnswer | None], None]
 
 
 class PlanRuns:
-    """The runs of one content cluster."""
+    """Decides where the runs of one content cluster run, and gives their answers back."""
 
     def __init__(self, threads: int, reading: threading.Lock) -> None:
         """`reading` is held while hits are read from the node; where it is taken, they are found the general way."""
@@ -54,7 +55,7 @@ class PlanRuns:
         self._lock = threading.Lock()
         self._is_closed = False
         self.answered = 0
-        """Queries that were answered by a plan."""
+        """Queries that were answered by a plan: a figure, which threads that answer at once may count too low."""
 
     @property
     def uses_threads(self) -> bool:

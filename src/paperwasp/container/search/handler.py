@@ -1,4 +1,4 @@
-"""The search handler: one request in, one answer out, whatever goes wrong.
+"""The handler of `/search/`, called by `container.app.ContainerApp`: one request in, one answer out, come what may.
 
     request without its text → KnownRequest, from before → TextAnswers: compiled plans      (the fast way)
     request → shape → prepared query → ReadyQuery → messenger → merge → JSON, CBOR or XML   (the general way)
@@ -106,7 +106,8 @@ class _Shaped(NamedTuple):
 
 
 class SearchHandler:
-    """Answers `/search/`. `configure` may be called at any time; requests under way keep what they started with."""
+    """Answers `/search/`: `begin` is called with each request that is read. `configure` may be called at any time;
+    requests under way keep what they started with."""
 
     def __init__(
         self,
@@ -155,8 +156,7 @@ class SearchHandler:
         return self._texts.begin(known, cut.values, started_ns, config, generally, counts=True)
 
     def route_of(self, request: Request) -> _core.TextRoute | None:
-        """The route of requests that differ from this one in text and vector alone; None: it has none, or none is
-        known."""
+        """The route of requests that differ from this one in text and vector alone; None: there is none, or not yet."""
         cut, config = cut_request(request), self._config
         known = None if cut is None else self._known.get(cut.key, config)
         if known is None or not self._has_clock_of_core:

@@ -1,4 +1,5 @@
-"""Prepared queries, kept for requests of the same shape under one configuration. The least recently used make room.
+"""Prepared queries, which the search handler keeps for requests of the same shape under one configuration. The least
+recently used make room.
 
 Where a literal or a parameter of YQL may decide how the statement reads, its value is part of the key: the shape alone
 leads to which these are (`_Fixed`), and shape and values together to the query. Runs on the event loop.

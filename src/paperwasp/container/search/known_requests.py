@@ -1,4 +1,5 @@
-"""Requests that came before but for the text that a user has typed, and a vector: nothing else is read of them.
+"""Requests that came before but for the text that a user has typed, and a vector: the search handler looks them up
+here, and nothing else is read of them.
 
     request → (the rest, the text, the vector) → KnownRequest, kept
     KnownRequest + text + vector → TextQuery
@@ -46,7 +47,7 @@ class CutRequest(NamedTuple):
 
 
 class KnownRequest(NamedTuple):
-    """All of a request but its own values."""
+    """All of a request but its own values: what the search handler needs to answer the next one like it."""
 
     texts: TextRequests
     window: Window

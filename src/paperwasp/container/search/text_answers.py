@@ -1,4 +1,4 @@
-"""Answers requests of which all but text and vector is known: by a compiled plan, or the general way if there is none.
+"""Answers known requests, for the search handler: by a compiled plan, or the general way if there is none.
 
     KnownRequest + values → TextQuery → Messenger.hand → TextReply → response      None came → the general way
 
@@ -35,7 +35,7 @@ class Messenger(Protocol):
 
 
 class TextAnswers:
-    """The answers to known requests of one container."""
+    """Answers the known requests to one container, by asking the content cluster."""
 
     def __init__(self, messenger: Messenger, cache: SearchCache) -> None:
         self._messenger = messenger
@@ -77,7 +77,8 @@ class TextAnswers:
 
 
 class TextReply:
-    """Takes what was found for a text, once, now or later and from any thread, and makes the request's answer of it."""
+    """What the content cluster calls with what was found for a text: once, now or later, on any thread. It makes the
+    answer of the request of that."""
 
     __slots__ = ("_deadline_ns", "_generally", "_loop", "_pending", "_response", "_response_of", "_timer")
 

@@ -1,4 +1,5 @@
-"""Requests for words and filters: what is the same for all of one shape (`container.search.known_requests`).
+"""Requests for words and filters: what is the same for all of one shape. `container.search.kept_queries` has it made
+once for a shape, `container.search.known_requests` uses it.
 
     prepared query + shape → TextRequests, kept beside it      TextRequests + parameters → KnownRequest → TextQuery
 
@@ -57,7 +58,7 @@ class Window(NamedTuple):
 
 
 class TextRequests:
-    """The requests of one shape."""
+    """The requests of one shape: their template, and where their own values stand."""
 
     def __init__(self, prepared: PreparedQuery, template: TextTemplate, place: int, others: Sequence[int]) -> None:
         self._prepared = prepared

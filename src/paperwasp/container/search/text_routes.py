@@ -1,4 +1,5 @@
-"""Routes of known requests, by which the core answers them without Python: `http.routed_requests`.
+"""Routes of known requests, by which the core answers them without Python. `http.routed_requests` asks for them, by way
+of `container.search.handler.SearchHandler.route_of`.
 
     KnownRequest → RouteQuery → Messenger.hand → route      what the core leaves → TextAnswers, or the general way
 

@@ -1,5 +1,5 @@
 """Templates of queries for words, a user's text or the words of a statement, and for what is near to a vector: each
-with filters beside it.
+with filters beside it. `container.search.text_requests` makes one of the first request of a shape.
 
 What a statement asks for is read off its tree; what becomes of it, off the query that it was bound to: only where the
 rewrites leave all as it was written does a request need no tree of its own.
