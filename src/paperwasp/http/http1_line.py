@@ -8,10 +8,9 @@
     LINGER     that the client has seen the last answer and closes        the end
 
 What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out. One of a
-feed that has come whole is answered together with those of other connections (`http.http1_gathered`).
-
-A request that is known but for a user's text, or a vector, is answered by the core (`http.routed_requests`), which
-reads the next one from the socket (`http.watch`); one that the core has left is read, and answered, as all others.
+feed that has come whole is answered together with those of other connections (`http.http1_gathered`). One that is known
+but for a text, or a vector, is answered by the core (`http.routed_requests`), which reads the next one from the socket
+(`http.watch`); one that the core has left is read, and answered, as all others.
 
 Everything here runs on the event loop.
 """
@@ -157,7 +156,8 @@ class Http1Line:
             self._hold_reading(self._has_too_much_ahead())
 
     def flush(self) -> None:
-        self._out.flush()
+        if self._out.parts:
+            self._out.flush()
         if self._ends:
             self._ends = False
             self._end()
@@ -209,7 +209,7 @@ class Http1Line:
         connection = self._connection
         if connection.routed is None or connection.answer_socket is None or self._state is not State.HEAD:
             return False
-        if self._reader.waiting_bytes or self._out or self._rests or self._ends or self._is_ended:
+        if self._reader.waiting_bytes or self._out.parts or self._rests or self._ends or self._is_ended:
             return False
         return connection.is_written and not connection.is_draining and not connection.sends_no_more
 
@@ -456,7 +456,7 @@ class Http1Line:
         self._state = State.HEAD if self._reader.is_body_over else State.DISCARD
         self._discarded_bytes = 0
         if not self._is_advancing:
-            if self._out or self._ends:
+            if self._out.parts or self._ends:
                 connection.flush_soon()
             if self._reader.waiting_bytes or self._is_ended:
                 connection.advance_soon()

@@ -14,20 +14,17 @@ from paperwasp.http.messages import Answer
 class Output:
     """Heads and bodies of answers, in their order."""
 
-    __slots__ = ("_body_bytes", "_connection", "_parts")
+    __slots__ = ("_body_bytes", "_connection", "parts")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._parts: list[bytes] = []
+        self.parts: list[bytes] = []
+        """What is to be written. The line looks here itself, since a call for nothing would be made for each answer."""
         self._body_bytes = 0
         """Of bodies in it."""
 
-    def __bool__(self) -> bool:
-        """Whether there is something to write."""
-        return bool(self._parts)
-
     def add(self, data: bytes) -> None:
-        self._parts.append(data)
+        self.parts.append(data)
 
     def add_head(self, answer: Answer, framing: bytes, *, closes: bool, is_old: bool) -> None:
         """Adds the head of an answer. `framing`: lines about its body; `closes`: the connection ends with it."""
@@ -40,22 +37,20 @@ class Output:
 
     def add_body(self, body: bytes) -> None:
         """Adds a whole body. Where much waits, it is written before the next one is made."""
-        self._parts.append(body)
+        self.parts.append(body)
         self._body_bytes += len(body)
         if self._body_bytes >= limits.HTTP_WRITE_BUFFER_BYTES:
             self.flush()
 
     def clear(self) -> None:
         """Drops what was not written."""
-        self._parts.clear()
+        self.parts.clear()
 
     def flush(self) -> None:
         """Writes all of it."""
-        parts = self._parts
-        if not parts:
-            return
+        parts = self.parts
         if len(parts) > 1 and self._body_bytes <= limits.HTTP_JOINED_BYTES:
             parts = [b"".join(parts)]
-        self._parts, self._body_bytes = [], 0
+        self.parts, self._body_bytes = [], 0
         for data in parts:
             self._connection.write(data)
