@@ -254,6 +254,27 @@ def _near(field: str, vector: str, **others: str) -> Request:
     return Request("GET", "/search/", urlencode({"yql": yql, "ranking": field, "input.query(q)": vector} | others))
 
 
+def test_strings_of_attributes_are_shown_by_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "attribute_hits", None)  # Python writes none of them
+    names = ["", 'a"b\\', "\x00\x1f\x7f\n", "caf\u00e9", "\u65e5\u672c", "\U0001f41d", "a" * 3000, "\u00ff\uffff"]
+    with peers(schema()) as found:
+        choice = random.Random(3)
+        for copy in range(3):  # with strings that are new in each view
+            apply = found.compiled.apply
+            apply(
+                *(
+                    put(f"{copy} {name}", name=name + name * copy, plain=vector_of("plain", random_vector(choice)))
+                    for name in names
+                )
+            )
+            asked = {"presentation.summary": "short", "hits": "400", "timeout": "60s"}
+            before = found.answered
+            body = found.compare_requests(_near("plain", "[1,1,1,1]", **asked), _near("plain", "[9,8,7,6]", **asked))
+            assert found.answered == before + (2 if copy else 1), "all but the first"
+            shown = {hit.get("fields", {}).get("name") for hit in orjson.loads(body)["root"]["children"]}
+            assert shown <= {None, *[name + name * times for name in names for times in range(copy + 1)]}
+
+
 def test_numbers_of_attributes_are_shown_by_plans(shared: Peers, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"yql": "select * from music where {targetHits: 400}nearestNeighbor(plain, q)", "ranking": "plain"}
     asked |= {"presentation.summary": "numbers", "hits": "400", "timeout": "60s"}

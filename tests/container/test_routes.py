@@ -21,7 +21,7 @@ from paperwasp.http import http1
 from tests.chance import SEED
 from tests.container.routed_port import RoutedPort, connected, get, post, read_answer, run, turn
 from tests.container.search_nodes import put
-from tests.container.text_peers import FILTERS, PLAIN, Peers, document, filled_peers, query, text
+from tests.container.text_peers import FILTERS, ORDERS, PLAIN, Peers, document, filled_peers, grouping, query, text
 
 ASKED: Final = int(os.environ.get("PAPERWASP_ROUTED_QUERIES", "400"))
 ALL: Final = "select * from music where userQuery()"
@@ -46,12 +46,14 @@ def template(choice: random.Random) -> dict[str, object]:
     count = choice.choice((0, 0, 1))
     filters = [choice.choice(FILTERS).format(choice.choice((1, 5, 30))) for _ in range(count)]
     return {
-        "yql": " and ".join([ALL, *filters]),
+        "yql": " and ".join([ALL, *filters])
+        + choice.choice(("", "", f" {choice.choice(ORDERS)}", f" | {grouping(choice)}")),
         "type": choice.choice(("any", "all", "phrase", "weakAnd")),
         "ranking": ranking,
         "default-index": index,
         "timeout": "60s",
-        "hits": choice.choice((1, 3, 10)),
+        "hits": choice.choice((0, 1, 3, 10)),
+        "presentation.summary": choice.choice(("default", "default", "columns")),
     }
 
 
@@ -86,6 +88,29 @@ def test_what_only_looks_like_a_text_has_the_general_answers(shared: Peers) -> N
             assert [body for _, body in await port.ask([get(**each) for each in asked], 4)] == bodies
 
     run(shared, ask)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"presentation.summary": "columns"},
+        {"yql": f"{ALL} order by year desc"},
+        {"yql": f"{ALL} order by year desc", "presentation.summary": "columns"},
+        {"yql": f"{ALL} | all(group(name) max(3) order(-count()) each(output(count())))"},
+        {"yql": f"{ALL} | all(group(year) each(output(count())))", "hits": 0},
+        {"yql": f"{ALL} | all(group(shelf) each(output(count())))", "presentation.summary": "columns"},
+    ],
+)
+def test_columns_orders_and_facets_are_answered_by_the_core(shared: Peers, more: dict[str, object]) -> None:
+    asked = FIXED | more
+    texts = ("the of", "a", "blue", "cats the")
+    bodies = [wanted(shared, **asked | {"query": each}) for each in texts]
+
+    async def ask(port: RoutedPort) -> None:
+        for _ in range(3):
+            assert [body for _, body in await port.ask([get(**asked, query=each) for each in texts])] == bodies
+
+    assert len(run(shared, ask).sent) >= 4
 
 
 def test_odd_texts_have_the_general_answers_and_many_are_known(shared: Peers) -> None:

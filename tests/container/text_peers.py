@@ -61,6 +61,7 @@ schema music {
     nativeAttributeMatch.weightTable.year: "linear(0,3)" } }
   rank-profile matching { first-phase { expression: nativeFieldMatch(body) } }
   document-summary short { summary title {} }
+  document-summary columns { summary year {} summary price {} summary name {} summary shelf {} summary level {} }
   document-summary bold { summary body { bolding: on } }
 }
 """
@@ -305,7 +306,7 @@ MORE: Mapping[str, tuple[object, ...]] = {
     "hits": (0, 1, 3, 50),
     "offset": (1, 7, 1000),
     "language": ("de", "en", "ja"),
-    "presentation.summary": ("short", "bold"),
+    "presentation.summary": ("short", "bold", "columns", "columns"),
     "ranking.features.query(x)": (3,),
     "model.filter": ("+blue",),
     "timeout": ("9s",),

@@ -173,7 +173,7 @@ def test_floats_are_not_counted(searched: Searched) -> None:
 
 def test_what_cannot_be_counted_is_refused(searched: Searched) -> None:
     with pytest.raises(ValueError, match="codes"):
-        searched.snapshot.add_column("wrong", np.zeros(DOCUMENTS, np.int32), ["a"])
+        searched.snapshot.add_column("wrong", np.zeros(DOCUMENTS, np.int32), _core.ColumnStrings(["a"]))
     form = _core.PageForm([b'"a":'], True, 0, 0, [b""], b"", b"", b"")
     facet = ("near", -1, 0, 10, "[", "", list[str]())
     with pytest.raises(ValueError, match="one group"):

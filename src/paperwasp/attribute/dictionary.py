@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.attribute.scanned_text import ScannedText, TextKeeper, fold
 from paperwasp.attribute.string_words import WordKeeper, Words
+from paperwasp.core import _core
 from paperwasp.core.object_memory import outside_arenas
 
 _STRING_BYTES: Final = 200
@@ -24,7 +25,18 @@ _STRING_BYTES: Final = 200
 class StringDictionary:
     """Strings to codes and back; and, unless `cased`, the codes that are equal without case."""
 
-    __slots__ = ("_cased", "_codes", "_strings", "_text", "_variants", "_words", "keys_begun", "orders", "size_bytes")
+    __slots__ = (
+        "_cased",
+        "_codes",
+        "_for_plans",
+        "_strings",
+        "_text",
+        "_variants",
+        "_words",
+        "keys_begun",
+        "orders",
+        "size_bytes",
+    )
 
     def __init__(self, *, cased: bool = False) -> None:
         self._cased = cased
@@ -34,6 +46,7 @@ class StringDictionary:
         """Lower-cased string → the codes of its forms that are not lower case. Most strings need no entry."""
         self._text = TextKeeper(cased=cased)
         self._words = WordKeeper()
+        self._for_plans: _core.ColumnStrings | None = None
         self.orders: dict[Any, Any] = {}
         """Collation → the order of the strings in it: kept here by `attribute.string_order`."""
         self.keys_begun: dict[Any, Any] = {}
@@ -86,10 +99,12 @@ class StringDictionary:
         strings = self._strings
         return [strings[code] for code in codes]
 
-    @property
-    def by_code(self) -> list[str]:
-        """All strings by code: the list itself, which the writer adds to."""
-        return self._strings
+    def for_plans(self) -> _core.ColumnStrings:
+        """All strings by code as compiled plans read them, which take eight bytes each from its first use on."""
+        if self._for_plans is None:
+            self._for_plans = _core.ColumnStrings(self._strings)
+        self._for_plans.extend()
+        return self._for_plans
 
     def scan_text(self) -> ScannedText:
         """All strings as one text, which takes memory from its first use on."""

@@ -307,6 +307,12 @@ def page(
 ) -> list[bytes | None]: ...
 def value_page(values: list[bytes], relevances: bytes, gids: _U8, form: PageForm) -> list[bytes | None]: ...
 
+# column_strings.cpp
+class ColumnStrings:
+    def __init__(self, strings: list[str]) -> None: ...
+    def extend(self) -> None: ...
+    def text(self, code: int) -> bytes | None: ...
+
 # snapshot.cpp
 class Snapshot:
     def __init__(
@@ -338,7 +344,7 @@ class Snapshot:
         | NDArray[np.int64]
         | NDArray[np.float32]
         | NDArray[np.float64],
-        strings: list[str] | None,
+        strings: ColumnStrings | None,
         are_truths: bool = False,
     ) -> None: ...
 

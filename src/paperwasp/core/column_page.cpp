@@ -3,10 +3,12 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <type_traits>
 #include <variant>
 
 #include "json_number.hpp"
+#include "json_string.hpp"
 #include "sorting.hpp"
 
 namespace paperwasp {
@@ -30,17 +32,29 @@ bool append_value(T value, std::string& to) {
     return true;
 }
 
-// Appends a value with its key. False: there is no such row.
+// Appends a string. False: it stands for none.
+bool append_string(std::string_view text, std::string& to) {
+    if (text.empty()) return false;
+    to += '"';
+    escape(text, to);
+    to += '"';
+    return true;
+}
+
+// Appends a value with its key. False: there is no such row, or its string is not known, or no text.
 bool append_shown(const SnapshotColumn& column, uint32_t lid, const std::string& key, size_t start, std::string& to) {
     return std::visit(
         [&](const auto& values) {
             if (lid >= values.size()) return false;
             const auto value = value_now(values.data() + lid);
+            std::string buffer;
+            std::optional<std::string_view> text;
+            if (column.strings != nullptr && !(text = column.strings->text(static_cast<uint64_t>(value), buffer))) return false;
             const size_t before = to.size();
             append_member(key, start, to);
             if (column.are_truths)
                 to += value > 0 ? "true" : "false";
-            else if (!append_value(value, to))
+            else if (!(text ? append_string(*text, to) : append_value(value, to)))
                 to.resize(before);
             return true;
         },

@@ -19,7 +19,8 @@ class ColumnPage {
     // columns: one for each key of the form, which has a prefix of ids.
     ColumnPage(const PageForm& form, const std::vector<const SnapshotColumn*>& columns) : form_(form), columns_(columns) {}
 
-    // Appends the JSON of a hit. False, and nothing is appended: a column has no such row. Throws OutOfTime.
+    // Appends the JSON of a hit. False, and nothing is appended: a column has no such row, or
+    // its string is not known yet, or no text. Throws OutOfTime.
     bool append_hit(uint32_t lid, std::string_view relevance, const uint8_t* gid, std::string& to, Clock& clock) const;
 
   private:

@@ -58,6 +58,7 @@ void bind_list_numbers(nb::module_& m);
 void bind_repeated_names(nb::module_& m);
 void bind_lz4(nb::module_& m);
 void bind_row_files(nb::module_& m);
+void bind_column_strings(nb::module_& m);
 void bind_page(nb::module_& m);
 void bind_snapshot(nb::module_& m);
 void bind_plan(nb::module_& m);
@@ -138,6 +139,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_repeated_names(m);
     paperwasp::bind_lz4(m);
     paperwasp::bind_row_files(m);
+    paperwasp::bind_column_strings(m);
     paperwasp::bind_page(m);
     paperwasp::bind_snapshot(m);
     paperwasp::bind_plan_records(m);

@@ -1,9 +1,10 @@
-// The answer of a run of a plan: the JSON of its hits. plan_groups.cpp writes the groups into it. See plan_run.hpp.
+// The answer of a run of a plan: the JSON of its hits, among which plan_groups.cpp writes the groups. See plan_run.hpp.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "clock.hpp"
 #include "column_page.hpp"
@@ -24,24 +25,26 @@ void append_count(const char* form, uint64_t count, std::string& to) {
 
 }  // namespace
 
-// Writes the answer as container/search/rendering.py does.
-void PlanRun::write_hits(const std::vector<Scored>& hits) {
+// Writes the answer as container/search/rendering.py does. False: groups cannot be written.
+bool PlanRun::write_hits(const std::vector<Scored>& hits) {
     Clock clock;
     const size_t end = std::min<size_t>(hits.size(), size_t{offset_} + hits_);
     answer_.reserve(256 + (end > offset_ ? (end - offset_) * ROOM_OF_HIT : 0));
     append_count("{\"root\":{\"id\":\"toplevel\",\"relevance\":1.0,\"fields\":{\"totalCount\":%llu}", total_, answer_);
     append_count(",\"coverage\":{\"coverage\":100,\"documents\":%llu,\"full\":true,\"nodes\":1,\"results\":1,\"resultsFull\":1}",
                  snapshot_.documents, answer_);
-    const bool has_groups = !plan_.shown.facets.empty();
-    if (end > offset_ || has_groups) answer_ += ",\"children\":[";
+    bool needs_groups = !plan_.shown.facets.empty();
+    const bool has_children = end > offset_ || needs_groups;
+    if (has_children) answer_ += ",\"children\":[";
     bool is_first = true;
     const auto begin_child = [&] {
         if (!is_first) answer_ += ',';
         is_first = false;
     };
-    const auto leave_groups = [&] {
+    const auto add_groups = [&] {
+        if (!std::exchange(needs_groups, false)) return true;
         begin_child();
-        groups_place_ = answer_.size();
+        return write_groups();
     };
     if (end > offset_) {
         std::optional<Page> page;
@@ -57,7 +60,7 @@ void PlanRun::write_hits(const std::vector<Scored>& hits) {
         };
         std::string relevance;
         for (size_t hit = offset_; hit < end; ++hit) {
-            if (has_groups && groups_place_ == 0 && !(hits[hit].score >= RELEVANCE_OF_GROUPS)) leave_groups();
+            if (!(hits[hit].score >= RELEVANCE_OF_GROUPS) && !add_groups()) return false;
             begin_child();
             relevance.clear();
             append_number(hits[hit].score, relevance);
@@ -66,9 +69,9 @@ void PlanRun::write_hits(const std::vector<Scored>& hits) {
         }
         shown_ = static_cast<uint32_t>(end - offset_);
     }
-    if (has_groups && groups_place_ == 0) leave_groups();
-    if (end > offset_ || has_groups) answer_ += ']';
-    answer_ += "}}";
+    if (!add_groups()) return false;
+    answer_ += has_children ? "]}}" : "}}";
+    return true;
 }
 
 }  // namespace paperwasp

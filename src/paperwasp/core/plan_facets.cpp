@@ -83,7 +83,7 @@ class FacetSearch {
         const size_t all = std::min(groups_.size(), list_.most);
         leave_first();
         if (!score_equal()) return false;
-        sort_first(column.strings.has_value());
+        sort_first(column.strings != nullptr);
         found.has_more = all > list_.shown;
         found.first = std::move(groups_);
         return true;
@@ -197,29 +197,24 @@ std::string_view in_id(std::string_view text) {
 
 struct ShownGroup {
     const FacetGroup* group;
-    nb::object string;      // keeps its text
-    std::string_view text;  // of strings
+    std::string text;  // of strings
 };
 
-// The groups that are shown, in their order. False: a string is no text.
+// The groups that are shown, in their order. False: a string is not known yet, or no text.
 bool shown_groups(const FacetList& list, const SnapshotColumn& column, const std::vector<FacetGroup>& groups,
                   std::vector<ShownGroup>& shown) {
+    std::string buffer;
     for (const FacetGroup& group : groups) {
-        ShownGroup& each = shown.emplace_back(ShownGroup{&group, {}, {}});
-        if (!column.strings.has_value()) continue;
-        each.string = (*column.strings)[static_cast<size_t>(group.value)];
-        Py_ssize_t size = 0;
-        const char* const bytes = PyUnicode_AsUTF8AndSize(each.string.ptr(), &size);
-        if (bytes == nullptr) {  // it has surrogates
-            PyErr_Clear();
-            return false;
-        }
-        each.text = {bytes, static_cast<size_t>(size)};
+        ShownGroup& each = shown.emplace_back(ShownGroup{&group, {}});
+        if (column.strings == nullptr) continue;
+        const std::optional<std::string_view> text = column.strings->text(static_cast<uint64_t>(group.value), buffer);
+        if (!text) return false;
+        each.text = *text;
     }
     const auto is_equal = [&](const ShownGroup& a, const ShownGroup& b) {
         return (list.order == 0 || a.group->count == b.group->count) && a.group->best == b.group->best;
     };
-    for (auto start = shown.begin(); column.strings.has_value() && start != shown.end();) {
+    for (auto start = shown.begin(); column.strings != nullptr && start != shown.end();) {
         const auto end = std::find_if_not(start, shown.end(), [&](const ShownGroup& each) { return is_equal(*start, each); });
         std::sort(start, end, [](const ShownGroup& a, const ShownGroup& b) { return a.text < b.text; });
         start = end;
@@ -288,7 +283,7 @@ bool append_facets(const FacetRoot& root, const SnapshotColumn* const* columns, 
         (to += is_first ? ",\"children\":[" : ",") += list.head;
         if (found.has_more) to += list.turn;
         to += ",\"children\":[";
-        append_groups(list, shown, column.strings.has_value(), to);
+        append_groups(list, shown, column.strings != nullptr, to);
         to += "]}";
         is_first = false;
     }

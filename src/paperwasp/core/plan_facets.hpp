@@ -1,6 +1,6 @@
 // Facets of a plan: the first values of attributes among the matches, by their counts, as JSON.
 //
-//     matches, column → FacetGroups, without the interpreter's lock → JSON, with it, since strings of columns are Python's
+//     matches, column → FacetGroups → JSON
 //
 // Groups are ordered by their counts. Documents are scored only where equally large groups compete for a place: then the group with the
 // better hit comes first, and of equal ones that with the lower value. grouping/facets.py and grouping/result/shown_facets.py are the
@@ -79,7 +79,7 @@ class Matches {
 // Finds the groups of a list. False: a score or lid is none. Throws OutOfTime.
 bool find_facet(const FacetList& list, const SnapshotColumn& column, Matches& matches, Clock& clock, FacetGroups& found);
 
-// Appends a root group. The lists' columns and groups begin at these. False: a string is no text. Needs the interpreter's lock.
+// Appends a root group. The lists' columns and groups begin at these. False: a string is not known yet, or no text.
 bool append_facets(const FacetRoot& root, const SnapshotColumn* const* columns, const FacetGroups* groups, std::string& to);
 
 }  // namespace paperwasp

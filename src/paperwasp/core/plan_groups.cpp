@@ -54,24 +54,17 @@ bool PlanRun::find_groups(WordFinder& finder, const std::vector<Scored>& hits) {
     return true;
 }
 
-void PlanRun::write_groups() {
-    if (!is_answered_ || groups_place_ == 0) return;
-    std::string json;
+// Writes the groups as children of the answer. False: it cannot.
+bool PlanRun::write_groups() {
     const SnapshotColumn* const* columns = columns_.data();
     const FacetGroups* groups = groups_.data();
     for (const FacetRoot& root : plan_.shown.facets) {
-        if (!json.empty()) json += ',';
-        if (!append_facets(root, columns, groups, json)) {
-            is_answered_ = false;
-            return;
-        }
+        if (&root != &plan_.shown.facets.front()) answer_ += ',';
+        if (!append_facets(root, columns, groups, answer_)) return false;
         columns += root.lists.size();
         groups += root.lists.size();
     }
-    answer_.insert(groups_place_, json);
-    for (LeftHit& hit : left_)
-        if (hit.place > groups_place_) hit.place += json.size();
-    groups_place_ = 0;
+    return true;
 }
 
 }  // namespace paperwasp

@@ -99,14 +99,12 @@ nb::object run_of(nb::handle plan_object, nb::handle snapshot_object, nb::handle
     return nb::cast(run.release(), nb::rv_policy::take_ownership);
 }
 
-nb::object answer_of(PlanRun& self) {
-    self.write_groups();
+nb::object answer_of(const PlanRun& self) {
     if (!self.is_answered()) return nb::none();
     return nb::bytes(self.answer().data(), self.answer().size());
 }
 
-nb::list left_of(PlanRun& self) {
-    self.write_groups();
+nb::list left_of(const PlanRun& self) {
     nb::list left;
     for (const PlanRun::LeftHit& hit : self.left()) left.append(nb::make_tuple(hit.place, hit.lid, hit.score));
     return left;

@@ -44,9 +44,8 @@ void PlanRun::search() {
     Until::set(end_ns_);
     if (!plan_.shown.facets.empty() && !find_groups(finder, hits)) return;
     const int64_t begun_ns = monotonic_ns();
-    write_hits(hits);
+    is_answered_ = write_hits(hits);
     writing_ns_ = monotonic_ns() - begun_ns;
-    is_answered_ = true;
 }
 
 }  // namespace paperwasp

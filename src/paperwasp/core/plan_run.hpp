@@ -7,7 +7,6 @@
 //       rank_globally    plan_global.cpp
 //       find_groups      plan_groups.cpp
 //       write_hits       plan_answer.cpp
-//     write_groups       plan_groups.cpp: last, with the lock
 //
 // Threads: a run is used by one thread at a time, and needs no lock. It holds no object of Python until it has `owners`, which are given to
 // it, and freed with it, with the interpreter's lock; until then whoever made it keeps alive what it reads, arrays among it, whose
@@ -75,9 +74,6 @@ class PlanRun {
     // must be run by search/search.py instead.
     void run() noexcept;
 
-    // Writes the groups into the answer, if they are not there yet. Needs the interpreter's lock.
-    void write_groups();
-
     bool is_answered() const { return is_answered_; }
     const std::string& answer() const { return answer_; }
     const std::vector<LeftHit>& left() const { return left_; }
@@ -137,7 +133,8 @@ class PlanRun {
     bool find_groups(WordFinder& finder, const std::vector<Scored>& hits);
 
     // Writing the answer
-    void write_hits(const std::vector<Scored>& hits);
+    bool write_hits(const std::vector<Scored>& hits);
+    bool write_groups();
 
     const Plan& plan_;
     const Snapshot& snapshot_;
@@ -175,7 +172,6 @@ class PlanRun {
     // The answer
     bool is_answered_ = false;
     std::string answer_;
-    size_t groups_place_ = 0;  // where groups are still to be written into it; 0: nowhere
     std::vector<LeftHit> left_;
     uint32_t shown_ = 0;
     int64_t writing_ns_ = 0;

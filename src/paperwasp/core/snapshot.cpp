@@ -147,10 +147,11 @@ void bind_snapshot(nb::module_& m) {
             "Says what the vectors of a field are: one a document at most, in a graph.")
         .def(
             "add_column",
-            [](Snapshot& self, const std::string& name, decltype(SnapshotColumn::values) values, std::optional<nb::list> strings,
-               bool are_truths) {
-                if (strings && !std::holds_alternative<In<uint32_t>>(values)) throw nb::value_error("strings have codes");
-                self.add_column(name, {std::move(values), std::move(strings), are_truths});
+            [](Snapshot& self, const std::string& name, decltype(SnapshotColumn::values) values, nb::object strings, bool are_truths) {
+                const bool are_codes = !strings.is_none();
+                if (are_codes && !std::holds_alternative<In<uint32_t>>(values)) throw nb::value_error("strings have codes");
+                const ColumnStrings* const noted = are_codes ? nb::cast<const ColumnStrings*>(strings) : nullptr;
+                self.add_column(name, {std::move(values), noted, std::move(strings), are_truths});
             },
             nb::arg("name"), nb::arg("values").noconvert(), nb::arg("strings").none(), nb::arg("are_truths") = false,
             "Says which values a column has, by lid, for plans that count, sort by or show them: numbers, truths, or the codes of strings.");

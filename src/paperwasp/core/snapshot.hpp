@@ -5,7 +5,7 @@
 //
 // Threads: any number may read. Words and columns are added under a lock and never changed; fields are read as copies, under it. Of what it
 // points into, two are written meanwhile, by the writer, and read as atomics: bytes of `changed` go from 0 to 1, and values of columns are
-// changed in place. Lists of strings only grow.
+// changed in place.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@
 #include <variant>
 #include <vector>
 
+#include "column_strings.hpp"
 #include "core.hpp"
 #include "plan_near.hpp"
 #include "reader.hpp"
@@ -70,8 +71,9 @@ class Words {
 // A column with one string or number for each lid. The least integer, or NaN, stands for none.
 struct SnapshotColumn {
     std::variant<In<uint32_t>, In<int8_t>, In<int32_t>, In<int64_t>, In<float>, In<double>> values;
-    std::optional<nb::list> strings;  // by code, where values are codes; nothing: they are numbers
-    bool are_truths = false;          // whether positive numbers stand for true, and all others for false
+    const ColumnStrings* strings;  // by code, where values are codes; nullptr: they are numbers
+    nb::object strings_owner;
+    bool are_truths;  // whether positive numbers stand for true, and all others for false
 };
 
 class Snapshot {

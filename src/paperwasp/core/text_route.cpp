@@ -28,7 +28,8 @@ void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handl
     if (!foreign.is_none()) self->foreign = nb::cast<const WordSet*>(foreign);
     if (accept && accept->size() != self->snapshot->live->size())
         throw nb::value_error("the bitmap does not cover the documents of the snapshot");
-    if (hits == 0 || timeout_ns <= 0) throw nb::value_error("a page has hits, and its search takes time");
+    if ((hits == 0 && self->plan->shown.facets.empty()) || timeout_ns <= 0)
+        throw nb::value_error("a page has hits or groups, and its search takes time");
     self->hits = hits;
     self->offset = offset;
     self->timeout_ns = timeout_ns;

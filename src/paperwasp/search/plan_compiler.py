@@ -16,6 +16,7 @@ from typing import NamedTuple
 from paperwasp import limits
 from paperwasp.attribute import ColumnView
 from paperwasp.attribute.numeric import NumericView
+from paperwasp.attribute.string import StringView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.grouping.columns import plain_column
@@ -90,7 +91,7 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
     columns = bound.setting.space.columns
     if not all(name in columns and plain_column(columns[name]) for name in counted):
         return None
-    shown = _shown_numbers(step, columns)
+    shown = _shown_columns(step, columns)
     return CompiledPlan(
         template=template,
         document_type=types[0],
@@ -150,10 +151,11 @@ def _is_of_one_phase(bound: BoundQuery) -> bool:
     return not (phases or narrows or notes or is_tuned_otherwise(space.tuning))
 
 
-def _shown_numbers(step: PageStep, columns: Mapping[str, ColumnView]) -> tuple[str, ...]:
-    """The attributes that are shown, one for each key of the page; none where others than single numbers are."""
+def _shown_columns(step: PageStep, columns: Mapping[str, ColumnView]) -> tuple[str, ...]:
+    """The attributes that are shown, one for each key of the page; none where others than single numbers and strings
+    are."""
     names = tuple([attribute.name for attribute in step.attributes or ()])
-    return names if all(type(columns.get(name)) is NumericView for name in names) else ()
+    return names if all(type(columns.get(name)) in (NumericView, StringView) for name in names) else ()
 
 
 def _words(template: TextTemplate, indexes: Sequence[str]) -> _core.PlanWords:

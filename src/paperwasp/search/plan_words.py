@@ -71,7 +71,7 @@ def describe(
         for name in dict.fromkeys((*compiled.counted, *compiled.shown)):
             column = space.columns[name]
             if isinstance(column, StringView):
-                snapshot.add_column(name, column.values, column.dictionary.by_code)
+                snapshot.add_column(name, column.values, column.dictionary.for_plans())
             else:
                 assert isinstance(column, NumericView)
                 snapshot.add_column(name, column.values, None, column.data_type == BOOL)

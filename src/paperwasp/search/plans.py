@@ -83,7 +83,7 @@ class Plans:
     def route_of(self, view: View, query: RouteQuery, pool: _core.PlanPool[_Token]) -> PlannedRoute | None:
         """The route of queries that differ in their texts and vectors alone; None: these go the general way."""
         compiled = self._compiled(view, query.template, "")
-        if compiled is None or compiled.words or compiled.counted:
+        if compiled is None or compiled.words:
             return None
         if compiled.step.attributes is not None and not compiled.shown:  # no hit would be written by the core
             return None
