@@ -21,6 +21,7 @@ from paperwasp import limits
 from paperwasp.attribute.patterns import TextPattern, no_clock
 from paperwasp.attribute.wanted import NOTHING, Tokens, Wanted
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Value
 from paperwasp.errors import InternalError
 
@@ -163,6 +164,10 @@ class Column(ABC):
     @abstractmethod
     def append(self, values: Sequence[Value | None]) -> None:
         """The rows of the next lids. None: unset."""
+
+    def append_plain(self, puts: list[PlainChange], name: str) -> None:
+        """The rows of the next lids: what plain puts have in the field of that name."""
+        self.append([put.get(name) for put in puts])
 
     @abstractmethod
     def pad(self, length: int) -> None:

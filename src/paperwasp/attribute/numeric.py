@@ -34,6 +34,7 @@ from paperwasp.attribute.growable import GrowableArray
 from paperwasp.attribute.posting import Posting, PostingSource
 from paperwasp.attribute.wanted import NOTHING, InRange, Tokens, Wanted, wanted_numbers
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, FLOAT16, NumericType
 
@@ -156,6 +157,11 @@ class NumericColumn(Column):
     def append(self, values: Sequence[Value | None]) -> None:
         self._values.extend(self._encode(values))
 
+    def append_plain(self, puts: list[PlainChange], name: str) -> None:
+        first = self._values.length
+        self._values.pad(first + len(puts))
+        _core.put_numbers(puts, name, self._values.array, first)
+
     def pad(self, length: int) -> None:
         self._values.pad(length)
 
@@ -166,6 +172,16 @@ class NumericColumn(Column):
         self._values.array[lid] = self._unset if value is None else value
         if self._posting is not None:
             self._posting.note_change(lid)
+
+    @property
+    def rows(self) -> NDArray[Any]:
+        """The numbers by lid. Whoever changes them in place notes that afterwards."""
+        return self._values.array
+
+    def note_changes(self, lids: Lids) -> None:
+        """These rows, and perhaps not all of them, were changed in place just now."""
+        if self._posting is not None:
+            self._posting.note_changes(lids.tolist())
 
     def change(self, lids: Lids, operation: str, operand: float) -> None:
         """Sets rows (`=`), or adds to them (`+=`, `-=`) where what is unset counts as 0. What is beyond the range of an
@@ -179,9 +195,7 @@ class NumericColumn(Column):
         with np.errstate(over="ignore"):
             found = values - known if operation == "-=" else values + known
         self._values.array[lids] = found != 0 if self._type == BOOL else found.astype(values.dtype)
-        if self._posting is not None:
-            for lid in lids.tolist():
-                self._posting.note_change(lid)
+        self.note_changes(lids)
 
     def snapshot(self) -> NumericView:
         values = self._values.view()

@@ -63,6 +63,12 @@ class PostingSource:
             self.changes, self.picture = [], None
         self.changes.append(lid)
 
+    def note_changes(self, lids: list[int]) -> None:
+        """The same of several rows, and perhaps of some that were not changed."""
+        if len(self.changes) + len(lids) > _MOST_CHANGES:
+            self.changes, self.picture = [], None
+        self.changes += lids
+
     def snapshot(self) -> Posting:
         return Posting(self)
 

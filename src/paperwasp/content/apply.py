@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import repeat
+from itertools import count, islice, repeat
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +37,8 @@ from paperwasp.store.document_store import StoredDocument, StoredForm, StoreWrit
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _MOST_ROW_BYTES: Final = 2**32 - 1
+_LEAST_TOGETHER: Final = 4
+"""Fewer updates take less time one by one."""
 _EXISTED, _NEW = Outcome(True), Outcome(False)
 _REFUSED: Final = {
     Refusal.NOT_MET: Outcome(True, Refusal.NOT_MET),
@@ -54,7 +56,7 @@ _Rows = tuple[bytes, NDArray[np.uint64], NDArray[np.uint32], list[tuple[bytes, b
 
 def apply_entries(state: NodeState, entries: Sequence[Logged]) -> list[Outcome]:
     """Applies entries in order; returns the outcome of each."""
-    return _Batch(state).apply(entries)
+    return _Batch(state).apply(list(entries))
 
 
 class _Batch:
@@ -66,48 +68,58 @@ class _Batch:
         self._writes = StoreWrites()
         self._run: list[_Row] = []
         self._run_gids: set[bytes] = set()
+        """Of the first rows of the run: see `_gids_of_run`."""
+        self._gids_count = 0
         self._run_type = ""
         self._lids: dict[bytes, int] = {}
         """The lids, or NO_LID, of documents that entries ask about: looked up together, and kept up to date."""
         self._prefetched: dict[bytes, StoredDocument | None] = {}
         """Documents that are to be reindexed, as stored before the first entry."""
 
-    def apply(self, entries: Sequence[Logged]) -> list[Outcome]:
+    def apply(self, entries: list[Logged]) -> list[Outcome]:
         self._outcomes = list(repeat(_NEW, len(entries)))
-        self._look_up([entry for entry in entries if _asks(entry)])
-        for place, entry in enumerate(entries):
+        self._look_up([entry for entry in entries if isinstance(entry, Entry) and _asks(entry)])
+        place = 0
+        while place < len(entries):
+            entry = entries[place]
             if isinstance(entry, PlainChange):
-                self._change(place, entry)
-                continue
-            if (entry.create or entry.required_us or entry.condition is not None) and self._is_refused(place, entry):
-                continue
-            if entry.kind is _PUT:
-                self._add(place, entry, self._values_of(entry), entry.body)
-            elif entry.kind is _UPDATE:
-                self._update(place, entry)
-            elif entry.kind is _REINDEX:
-                self._reindex(place, entry)
-            elif entry.kind is _MUTATE:
-                self._mutate(entry)
+                changes = _core.alike_from(entries, place)
+                self._change_all(place, changes)
+                place += len(changes)
             else:
-                self._remove(place, entry)
+                self._apply_one(place, entry)
+                place += 1
         self._finish_run()
         if entries:
             self._state.timestamp_us = max(self._state.timestamp_us, max(entry.timestamp_us for entry in entries))
         return self._outcomes
 
-    def _look_up(self, asking: Sequence[Logged]) -> None:
+    def _apply_one(self, place: int, entry: Entry) -> None:
+        if (entry.create or entry.required_us or entry.condition is not None) and self._is_refused(place, entry):
+            return
+        if entry.kind is _PUT:
+            self._add(place, entry, self._values_of(entry), entry.body)
+        elif entry.kind is _UPDATE:
+            self._update(place, entry)
+        elif entry.kind is _REINDEX:
+            self._reindex(place, entry)
+        elif entry.kind is _MUTATE:
+            self._mutate(entry)
+        else:
+            self._remove(place, entry)
+
+    def _look_up(self, asking: Sequence[Entry]) -> None:
         """Finds at once what one by one takes longer."""
         if not asking:
             return
         gids = [entry.gid for entry in asking]
         self._lids = dict(zip(gids, self._state.gid_map.find(b"".join(gids)).tolist(), strict=True))
-        if gids := [entry.gid for entry in asking if isinstance(entry, Entry) and entry.kind is _REINDEX]:
+        if gids := [entry.gid for entry in asking if entry.kind is _REINDEX]:
             self._prefetched = dict(zip(gids, self._state.store.multi_get(gids), strict=True))
 
     def _is_refused(self, place: int, entry: Entry) -> bool:
         """Whether the document is not as the operation demands. `create` alone demands something of puts only."""
-        if entry.gid in self._run_gids:
+        if entry.gid in self._gids_of_run():
             self._finish_run()
         lid = self._lids[entry.gid]
         refusal = None
@@ -137,24 +149,55 @@ class _Batch:
     def _add(self, place: int, entry: Entry, values: Valued, body: bytes) -> None:
         self._begin_run(entry.document_type)
         self._run.append((place, entry, values, body))
-        self._run_gids.add(entry.gid)
 
     def _begin_run(self, document_type: str) -> None:
         if document_type != self._run_type:
             self._finish_run()
             self._run_type = document_type
 
-    def _change(self, place: int, change: PlainChange) -> None:
-        gid, document_type = change.gid, change.document_type
-        if not change.is_update:
+    def _gids_of_run(self) -> set[bytes]:
+        """The documents that the run puts: made when somebody asks, since most runs are of puts alone."""
+        self._run_gids.update([entry.gid for _, entry, _, _ in islice(self._run, self._gids_count, None)])
+        self._gids_count = len(self._run)
+        return self._run_gids
+
+    def _change_all(self, place: int, changes: list[PlainChange]) -> None:
+        """Applies changes that follow each other and are alike (`core.alike_from`)."""
+        document_type = changes[0].document_type
+        if not changes[0].is_update:
             self._begin_run(document_type)
-            self._run.append((place, change, change, b""))
-            self._run_gids.add(gid)
+            self._run.extend(zip(count(place), changes, changes, repeat(b"")))
             return
-        if gid in self._run_gids:
+        if self._run and not self._gids_of_run().isdisjoint([change.gid for change in changes]):
             self._finish_run()
-        lid, values = self._lids[gid], change.fields
         kind = self._state.layout.types[document_type]
+        done = self._set_numbers(place, changes, kind) if len(changes) >= _LEAST_TOGETHER else 0
+        for number, change in enumerate(changes[done:], place + done):
+            self._change(number, change)
+
+    def _set_numbers(self, place: int, updates: list[PlainChange], kind: TypeLayout) -> int:
+        """Changes rows of columns of numbers in place, by one call. Returns how many of the updates are done: the one
+        after them needs more than that."""
+        state = self._state
+        columns = {name: state.columns[kind.name, name] for name in updates[0].fields if name in kind.in_place}
+        numbers = {name: column for name, column in columns.items() if isinstance(column, NumericColumn)}
+        lids = state.gid_map.find(_core.gids_of(updates))
+        rows = [(name, column.rows) for name, column in numbers.items()]
+        done = _core.set_in_place(updates, lids, rows, state.changed.array, state.timestamps.array)
+        found = np.flatnonzero(lids[:done] != NO_LID)
+        for column in numbers.values():
+            column.note_changes(lids[found])
+        for number in found.tolist():
+            self._outcomes[place + number] = _EXISTED
+        return done
+
+    def _change(self, place: int, change: PlainChange) -> None:
+        """Applies one update."""
+        gid, document_type = change.gid, change.document_type
+        if gid in self._gids_of_run():
+            self._finish_run()
+        lid = self._lids[gid] = int(self._state.gid_map.find(gid)[0])
+        values, kind = change.fields, self._state.layout.types[document_type]
         if lid == NO_LID or not kind.in_place.issuperset(values) or not self._set_in_place(change, lid, values, kind):
             self._update(place, entry_of_change(change))
         else:
@@ -162,7 +205,7 @@ class _Batch:
 
     def _update(self, place: int, entry: Entry) -> None:
         state, name = self._state, entry.document_type
-        if entry.gid in self._run_gids:
+        if entry.gid in self._gids_of_run():
             self._finish_run()
         if entry.updates is None:
             entry.updates = state.codecs[name].decode_updates(entry.body)
@@ -229,7 +272,7 @@ class _Batch:
         """Puts a document again as it is, also its time, if it is there and was not put just now. What indexing makes
         of it is replaced, unless the document was changed since that was made."""
         state = self._state
-        if entry.gid in self._run_gids:
+        if entry.gid in self._gids_of_run():
             self._outcomes[place] = _REFUSED[Refusal.NOT_MET] if entry.body else _EXISTED
         elif (lid := self._lids[entry.gid]) != NO_LID:
             codec, timestamp_us = state.codecs[entry.document_type], int(state.timestamps.array[lid])
@@ -271,7 +314,7 @@ class _Batch:
 
     def _remove(self, place: int, entry: Entry) -> None:
         state = self._state
-        if entry.gid in self._run_gids:
+        if entry.gid in self._gids_of_run():
             self._finish_run()
         lids = state.gid_map.remove([entry.gid])
         self._lids[entry.gid] = NO_LID
@@ -289,7 +332,7 @@ class _Batch:
             first, kind = self._state.limit, self._state.layout.types[document_type]
             plain = [entry for _, entry, _, _ in run if isinstance(entry, PlainChange)]
             if len(plain) == len(run) and not kind.languages:
-                self._append_rows(document_type, plain)
+                self._append_plain_rows(kind, plain)
                 self._state.rows.note(first, plain)
                 self._give_lids(_core.rows_of(plain, first, StoredForm.WHOLE))
             else:
@@ -298,10 +341,21 @@ class _Batch:
                 self._append_rows(document_type, documents, kind.languages_of(documents))
                 self._give_lids(_rows_of(general, first))
             self._run, self._run_type = [], ""
-            self._run_gids.clear()
+            self._run_gids, self._gids_count = set(), 0
         if self._writes:
             self._state.store.write(self._writes)
             self._writes = StoreWrites()
+
+    def _append_plain_rows(self, kind: TypeLayout, puts: list[PlainChange]) -> None:
+        state = self._state
+        for source in kind.columns:
+            column = state.columns[kind.name, source.name]
+            column.pad(state.limit)
+            if source.read is None:
+                column.append_plain(puts, source.source)
+            else:
+                column.append(source.values(puts))
+        state.index.add_batch(state.limit, kind.name, puts)
 
     def _append_rows(
         self, document_type: str, documents: Sequence[Valued], languages: Sequence[Mapping[str, str]] | None = None
@@ -340,10 +394,8 @@ class _Batch:
             self._lids.update(zip((gid for gid, _ in stored), range(first, end), strict=True))
 
 
-def _asks(entry: Logged) -> bool:
+def _asks(entry: Entry) -> bool:
     """Whether it depends on the document that is there."""
-    if isinstance(entry, PlainChange):
-        return entry.is_update
     return entry.kind is not _PUT or entry.create or entry.condition is not None
 
 

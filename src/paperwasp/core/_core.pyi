@@ -252,6 +252,18 @@ def rows_of(
     puts: list[PlainChange], first_lid: int, form: int
 ) -> tuple[bytes, _U64, _U32, list[tuple[bytes, bytes]]]: ...
 
+# plain_columns.cpp
+def alike_from(entries: Sequence[object], first: int) -> list[PlainChange]: ...
+def gids_of(changes: list[PlainChange]) -> bytes: ...
+def set_in_place(
+    updates: list[PlainChange],
+    lids: _U32,
+    columns: list[tuple[str, NDArray[np.generic]]],
+    changed: _U8,
+    timestamps: _U64,
+) -> int: ...
+def put_numbers(puts: list[PlainChange], name: str, rows: NDArray[np.generic], first: int) -> None: ...
+
 # plain_fields.cpp
 
 class PlainFields:
