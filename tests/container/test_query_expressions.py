@@ -300,8 +300,8 @@ def test_a_container_and_a_content_node_compile_once(monkeypatch: pytest.MonkeyP
     assert part.query is not None
     monkeypatch.delattr(compile_module, "compile_profile")
     a = config.clusters[0].schemas["a"]
-    plan = served.rank_plan(a, "p", given)
-    assert plan is served.rank_plan(a, "p", RankExpressions(*given))
+    plan = served.ready_profile(a, "p", given)
+    assert plan is served.ready_profile(a, "p", RankExpressions(*given))
     assert plan.profile.global_phase is config.global_phase(a, "p", given)
     assert part.ranking is not None and part.ranking.phase is plan.profile.global_phase
     assert plan.profile.rerank_count == 100
@@ -313,7 +313,7 @@ def test_a_deployment_with_other_functions_compiles_again() -> None:
     for of_a in ("1", "2"):
         current = schemas(of_a)
         served.compile_all(current, {})
-        plan = served.rank_plan(current["a"], "p", given)
+        plan = served.ready_profile(current["a"], "p", given)
         assert plan.profile.second_phase is not None
         found.append(plan.profile.second_phase.constant)
     assert found == [2, 4]
@@ -326,13 +326,13 @@ def test_of_many_expressions_the_last_used_are_kept() -> None:
     a = config.clusters[0].schemas["a"]
     before = len(compile_module._served)
     often = RankExpressions(first_phase="attribute(year)")
-    kept = served.rank_plan(a, "p", often)
+    kept = served.ready_profile(a, "p", often)
     for number in range(3 * limits.expressions.KEPT_PROFILES):
         given = RankExpressions(first_phase=f"attribute(year) + {draw.random()} * {number}")
         assert not config.profile_problem(a, "p", given)
-        served.rank_plan(a, "p", given)
+        served.ready_profile(a, "p", given)
         assert config.profile_problem(a, "p", RankExpressions(first_phase=f"none{number}"))
-        assert served.rank_plan(a, "p", often) is kept
+        assert served.ready_profile(a, "p", often) is kept
     gc.collect()
     assert len(served._of_queries) == len(config._of_queries) == limits.expressions.KEPT_PROFILES
     assert len(compile_module._served) <= before + 2 * limits.expressions.KEPT_PROFILES
@@ -359,9 +359,9 @@ def test_kept_profiles_are_bounded_by_their_bytes_and_of_one_schema() -> None:
 
 def test_sums_of_bm25_are_pruned_as_in_a_profile() -> None:
     a, served = schemas()["a"], ServedSchemas()
-    plan = served.rank_plan(a, "p", RankExpressions(first_phase="2 * bm25(title) + bm25(text)"))
+    plan = served.ready_profile(a, "p", RankExpressions(first_phase="2 * bm25(title) + bm25(text)"))
     assert plan.profile.bm25_sum == (("title", 2.0), ("text", 1.0))
-    by_input = served.rank_plan(a, "p", RankExpressions(first_phase="query(n) * bm25(title)"))
+    by_input = served.ready_profile(a, "p", RankExpressions(first_phase="query(n) * bm25(title)"))
     assert by_input.profile.bm25_weights({"n": 5.0}) == (("title", 5.0),)
     assert by_input.profile.bm25_weights({}) == (("title", 2.0),)
 
@@ -371,7 +371,7 @@ def test_the_size_of_what_is_compiled_counts_its_tensors() -> None:
     served = ServedSchemas()
 
     def size(expression: str) -> int:
-        profile = served.rank_plan(a, "p", RankExpressions(first_phase=expression)).profile
+        profile = served.ready_profile(a, "p", RankExpressions(first_phase=expression)).profile
         assert isinstance(profile, CompiledProfile)
         return profile.size_bytes
 
@@ -388,7 +388,7 @@ def test_a_query_with_many_cells_is_answered_by_a_worker() -> None:
 
     def cost(cells: int, phase: str = "first_phase") -> RankCost:
         text = f"reduce(tensor(x[{cells}])(x + attribute(year)), sum)"
-        return served.rank_plan(a, "p", RankExpressions(**{phase: text})).cost
+        return served.ready_profile(a, "p", RankExpressions(**{phase: text})).cost
 
     assert cost(1_000_000).first_ns > limits.INLINE_QUERY_NS > cost(1000).first_ns
     assert cost(1_000_000, "second_phase").second_ns > limits.INLINE_QUERY_NS

@@ -33,7 +33,7 @@ def test_a_container_takes_what_its_content_node_compiled(monkeypatch: pytest.Mo
     monkeypatch.delattr(compile_module, "compile_profile")
     config = SearchConfig((ClusterConfig("c", schemas),))
     assert config.profile_problem(schemas["s"], "p") == ""
-    assert config.global_phase(schemas["s"], "p") is served.rank_plan(schemas["s"], "p").profile.global_phase
+    assert config.global_phase(schemas["s"], "p") is served.ready_profile(schemas["s"], "p").profile.global_phase
     assert config.global_phase(schemas["s"], "default") is None
     assert "does not contain requested rank profile 'none'" in config.profile_problem(schemas["s"], "none")
 

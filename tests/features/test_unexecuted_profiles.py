@@ -270,7 +270,7 @@ def test_a_query_is_told_what_is_not_executed() -> None:
 
     schema = schema_of('rank-profile p { first-phase { expression: xgboost("a.json") } }')
     with pytest.raises(InvalidQuery) as raised:
-        ServedSchemas().rank_plan(schema, "p")
+        ServedSchemas().ready_profile(schema, "p")
     told = "rank profile 'p' of schema 's': not executed yet: xgboost(\"a.json\"), whose file is not available"
     assert str(raised.value) == told
 

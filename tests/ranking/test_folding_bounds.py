@@ -6,8 +6,8 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.ranking.program import ProgramBuilder
+from paperwasp.ranking.tensor_graph import TensorGraph
 from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_plan import TensorGraph
 from paperwasp.tensor import TensorType, algebra
 from paperwasp.tensor.batch import Labels
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import paperwasp.features.bm25 as bm25_module
-import paperwasp.search.rank_plan as rank_plan
+import paperwasp.search.ready_profile as ready_profile
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
@@ -111,7 +111,7 @@ def test_kept_features_are_those_that_are_computed_again(
     assert served is not None and isinstance(served.compiled, CompiledProfile)
     assert reused_features(served.compiled) == {"bm25(title)", f"closeness(field,{metric})"}
     kept = _asked(node, where, f"both_{metric}", **named)
-    monkeypatch.setattr(rank_plan, "reused_features", lambda _: frozenset[str]())
+    monkeypatch.setattr(ready_profile, "reused_features", lambda _: frozenset[str]())
     computed = _asked(node, where, f"both_{metric}", **named)
     assert len(kept.hits) == (10 if on_node else 30)
     assert kept == replace(computed, summary_ns=kept.summary_ns)

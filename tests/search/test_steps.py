@@ -84,7 +84,7 @@ def test_writing_hits_of_several_types_is_measured_for_each(tmp_path: Path) -> N
     with started(tmp_path, parsed) as node:
         node.apply(*(Put(DocumentId.parse(f"id:n:{name}::{number}"), {}) for name in schemas for number in range(8)))
         search_module.search(node.node.reader.view(), query_of(TrueItem()), served)
-    costs = [served.rank_plan(parsed[name], "default").cost.write_ns for name in schemas]
+    costs = [served.ready_profile(parsed[name], "default").cost.write_ns for name in schemas]
     assert costs[0] == costs[1] != RankCost().write_ns
 
 
@@ -96,7 +96,7 @@ def test_what_queries_of_many_words_cost_says_nothing_of_others() -> None:
     with node_with(*EXAMPLES) as node:
         view = node.node.reader.view()
         served = ServedSchemas()
-        plan = served.rank_plan(view.schemas["paper"], "sum")
+        plan = served.ready_profile(view.schemas["paper"], "sum")
         for tree, expected in ((many, plan.large_cost), (forms, plan.large_cost), (WORDS, plan.cost)):
             bound = search_module.BoundSearch(view, query_of(tree, rank_profile="sum"), served)
             costs = {each.setting.space.schema.name: each.cost for each in bound._indexed}

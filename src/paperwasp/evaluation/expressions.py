@@ -23,7 +23,7 @@ from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.names import Description, Names
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
-from paperwasp.ranking.tensor_plan import RankValue
+from paperwasp.ranking.tensor_graph import RankValue
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Function as Declared
 from paperwasp.tensor.batch import Labels, TensorBatch

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,17 @@ NOT_COUNTED: Final = (0, 1)
 NearSearch = tuple[int, int, int, bool, bool, float, float]
 """How plans search a graph in a view: the limit of lids, how many are wanted and explored, whether with the filter, and
 by it first, exploration, slack."""
+
+
+class Accepted(NamedTuple):
+    """What the filters of a plan leave of a view."""
+
+    documents: Bitmap | None = None
+    """Those among which the plan looks; None: all."""
+    attribute_match: float = 0.0
+    """What nativeAttributeMatch is of each."""
+    near: NearSearch | None = None
+    """How a graph is searched among them; None: none is."""
 
 
 def no_clock() -> None:
@@ -134,9 +145,8 @@ class ViewCache:
         self.space = space
         self.snapshot: _core.Snapshot | None = None
         """The same documents as compiled plans search them; None: no plan has needed them yet."""
-        self.filters: dict[Hashable, tuple[Bitmap, float, NearSearch | None]] = {}
-        """By what filters them, the live documents among which compiled plans look, their nativeAttributeMatch, and how
-        a graph is searched among them."""
+        self.filters: dict[Hashable, Accepted] = {}
+        """What filters of compiled plans leave, by the template and the literals of these."""
         self._operators: dict[tuple[str, str, str], Operator] = {}
 
     def get(self, index: str, word: str, language: str) -> Operator | None:

@@ -4,7 +4,7 @@ from paperwasp.ranking.compiler import FeatureCatalog
 from paperwasp.ranking.expression import parse_expression, parse_reference
 from paperwasp.ranking.profile import CompiledProfile, ProfileError, Unexecuted, compile_profile
 from paperwasp.ranking.program import Feature, Program
-from paperwasp.ranking.tensor_plan import RankValue
+from paperwasp.ranking.tensor_graph import RankValue
 
 __all__ = [
     "CompiledProfile",

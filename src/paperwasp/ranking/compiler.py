@@ -1,6 +1,6 @@
 """From the tree of an expression to values: functions are put in their places, names are resolved.
 
-A value is a number of a scalar program, or a node of tensors (`ranking.tensor_plan`). Types have been inferred before
+A value is a number of a scalar program, or a node of tensors (`ranking.tensor_graph`). Types have been inferred before
 (`ranking.inference`), and names mean what they meant there. An argument of a function is compiled where it is used, so
 that it may also stand for the name of a field.
 """
@@ -21,8 +21,8 @@ from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, function_source
 from paperwasp.ranking.tensor_compiler import TensorCompiler
 from paperwasp.ranking.tensor_expression import as_reduction
+from paperwasp.ranking.tensor_graph import RankValue, TensorGraph, Value
 from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_plan import RankValue, TensorGraph, Value
 from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.ranking.tree import (

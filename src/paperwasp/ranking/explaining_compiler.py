@@ -16,7 +16,7 @@ from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.explanation import Explained, Explanation
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope, Source, argument_text
-from paperwasp.ranking.tensor_plan import Value
+from paperwasp.ranking.tensor_graph import Value
 from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
 

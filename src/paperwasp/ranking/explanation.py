@@ -15,7 +15,7 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, apply_operation
-from paperwasp.ranking.tensor_plan import Value
+from paperwasp.ranking.tensor_graph import Value
 from paperwasp.records import dataclass
 from paperwasp.tensor.value import Tensor
 

@@ -18,8 +18,8 @@ from paperwasp.ranking.names import no_forest, no_model
 from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
 from paperwasp.ranking.onnx_run import OnnxRun
 from paperwasp.ranking.scope import Scope, Source, argument_text
+from paperwasp.ranking.tensor_graph import TensorGraph, Value
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
-from paperwasp.ranking.tensor_plan import TensorGraph, Value
 from paperwasp.ranking.token_sequences import FEATURES as SEQUENCES
 from paperwasp.ranking.token_sequences import sequence_type
 from paperwasp.ranking.tree import Node, Reference

@@ -29,7 +29,7 @@ from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
 from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Source
-from paperwasp.ranking.tensor_plan import RankValue, TensorGraph
+from paperwasp.ranking.tensor_graph import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Function, RankProfile

@@ -110,7 +110,7 @@ class Binding:
     type: TensorType | None = None
     is_typed: bool = False
     value: Any = None
-    """The value that it was compiled to: a `tensor_plan.Value`."""
+    """The value that it was compiled to: a `tensor_graph.Value`."""
     text: str | None = None
 
 

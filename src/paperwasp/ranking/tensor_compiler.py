@@ -15,8 +15,8 @@ from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, bound_b
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
+from paperwasp.ranking.tensor_graph import OfBatches, TensorGraph, Value, dependence_of
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
-from paperwasp.ranking.tensor_plan import OfBatches, TensorGraph, Value, dependence_of
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Node, Number
 from paperwasp.records import dataclass

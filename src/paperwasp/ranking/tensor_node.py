@@ -44,7 +44,7 @@ class TensorNode:
     """One tensor for each hit of a block, of one type, computed by `work`."""
 
     name: str
-    """Canonical within its plan."""
+    """Canonical within its graph."""
     type: TensorType
     """Where it leaves the sizes of dimensions open, the batches have them."""
     key: tuple[Any, ...]

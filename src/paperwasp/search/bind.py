@@ -26,7 +26,7 @@ from paperwasp.search.order import RELEVANCE, Level, levels_of
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.query_properties import inputs_by_property, now_by_property
-from paperwasp.search.rank_plan import RankPlan
+from paperwasp.search.ready_profile import ReadyProfile
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.sort_features import sort_feature
 from paperwasp.search.streaming_search import STREAMING_MODE
@@ -50,24 +50,24 @@ def bind(
 
     Errors: InvalidQuery for what these documents cannot be asked.
     """
-    plan_ = served.rank_plan(view.schemas[name], query.rank.profile, query.rank.expressions)
-    observer = observer_of(trace, query.observe.profiling, () if streamed else plan_.declared.mutations)
-    profile = observer.profile(plan_.profile_for(query.rank.override, streamed=streamed))
+    ready = served.ready_profile(view.schemas[name], query.rank.profile, query.rank.expressions)
+    observer = observer_of(trace, query.observe.profiling, () if streamed else ready.declared.mutations)
+    profile = observer.profile(ready.profile_for(query.rank.override, streamed=streamed))
     skips = not query.order.keys or _needs_ranking(query, profile)
-    space = _space(cache_of(view, name), query, plan_, clock, streamed=streamed, weak_and_skips=skips)
+    space = _space(cache_of(view, name), query, ready, clock, streamed=streamed, weak_and_skips=skips)
     try:
         setting = _setting(plan(query.match.tree, space), profile, query, space)
-        declared, match = plan_.declared, query.match
+        declared, match = ready.declared, query.match
         diversity = match.match_phase.diversity
         levels: tuple[Level, ...] = ()
         if query.order.keys:
             levels = levels_of(query.order.keys, space, match.language, partial(sort_feature, setting, profile))
         return BoundQuery(
             query,
-            plan_,
+            ready,
             profile,
             setting,
-            plan_.cost if small else plan_.large_cost,
+            ready.cost if small else ready.large_cost,
             limiter_of(declared, match.match_phase, match.tree, space),
             diversifier_of(declared.diversity, diversity, space) if profile.second_phase else None,
             levels,
@@ -77,14 +77,14 @@ def bind(
         )
     except OutOfTime:
         setting = _setting(FalseOperator(space), profile, query, space)
-        return BoundQuery(query, plan_, profile, setting, plan_.cost, is_late=True)
+        return BoundQuery(query, ready, profile, setting, ready.cost, is_late=True)
 
 
 def bind_to_write(view: View, name: str, query: Query, served: ServedSchemas) -> BoundQuery:
     """The query as far as writing hits needs it that are found already, and show nothing of what was searched for."""
-    plan_ = served.rank_plan(view.schemas[name], query.rank.profile, query.rank.expressions)
-    profile, space = plan_.profile_for(query.rank.override, streamed=False), space_of(view, name)
-    return BoundQuery(query, plan_, profile, _setting(FalseOperator(space), profile, query, space), plan_.cost)
+    ready = served.ready_profile(view.schemas[name], query.rank.profile, query.rank.expressions)
+    profile, space = ready.profile_for(query.rank.override, streamed=False), space_of(view, name)
+    return BoundQuery(query, ready, profile, _setting(FalseOperator(space), profile, query, space), ready.cost)
 
 
 def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
@@ -103,7 +103,7 @@ def space_of(view: View, name: str) -> SearchSpace:
 def _space(
     cache: ViewCache,
     query: Query,
-    plan_: RankPlan,
+    ready: ReadyProfile,
     clock: QueryClock,
     *,
     streamed: bool,
@@ -122,8 +122,8 @@ def _space(
         rank.inputs,
         clock.now_seconds if rank.now_seconds is None else rank.now_seconds,
         match.language,
-        element_gaps(plan_.element_gaps, rank.properties) if rank.properties else plan_.element_gaps,
-        plan_.streamed_tuning if streamed else tuning(plan_.declared, plan_.tuning, rank.properties),
+        element_gaps(ready.element_gaps, rank.properties) if rank.properties else ready.element_gaps,
+        ready.streamed_tuning if streamed else tuning(ready.declared, ready.tuning, rank.properties),
         streamed,
         no_clock if streamed else clock.check,
         match.gram_match,

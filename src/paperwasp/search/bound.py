@@ -15,7 +15,7 @@ from paperwasp.search.observe import NO_OBSERVER, Observer
 from paperwasp.search.order import Level
 from paperwasp.search.query import Query
 from paperwasp.search.rank_cost import RankCost
-from paperwasp.search.rank_plan import RankPlan
+from paperwasp.search.ready_profile import ReadyProfile
 
 _NO_HELPERS: Final = Helpers()
 
@@ -30,9 +30,9 @@ class BoundQuery:
     """A query over the documents of one type in one view."""
 
     query: Query
-    plan: RankPlan
+    ready: ReadyProfile
     profile: CompiledProfile
-    """That of the plan with what the query says instead, as the observer has it run."""
+    """That with what the query says instead, as the observer has it run."""
     setting: QuerySetting
     cost: RankCost
     """What ranking and writing hits is known to take: of queries of few words, or of others."""

@@ -32,8 +32,8 @@ from paperwasp.ranking.explanation import (
 )
 from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Feature, Floats
+from paperwasp.ranking.tensor_graph import Value
 from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_plan import Value
 from paperwasp.search.query import HitExplanation, Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.scoring import halves

@@ -72,7 +72,7 @@ def exhaustive(
     if rescaling is None and (found := _best_by_kernel(bound, matches, kept)) is not None:
         return found
     lids = matches.lids(bound.setting.space.limit) if kept > 0 else NO_LIDS
-    best, notes = _Best(bound, kept, rescaling, without), FeatureNotes(bound.plan.reused)
+    best, notes = _Best(bound, kept, rescaling, without), FeatureNotes(bound.ready.reused)
     scored = score_blocks(bound, lids, notes, best.take)
     if scored < len(lids):
         share = scored / len(lids)
@@ -113,7 +113,7 @@ def all_scored(bound: BoundQuery, matches: Matches) -> RankedHits:
     Raises OutOfTime where there was no time for any.
     """
     lids = matches.lids(bound.setting.space.limit)
-    every, notes = _Every(bound, lids), FeatureNotes(bound.plan.reused)
+    every, notes = _Every(bound, lids), FeatureNotes(bound.ready.reused)
     scored = score_blocks(bound, lids, notes, every.take)
     hits, scores = every.hits()
     if scored < len(lids):

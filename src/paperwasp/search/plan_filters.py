@@ -20,7 +20,7 @@ from paperwasp.features.setting import QuerySetting
 from paperwasp.operators.constants import FalseOperator
 from paperwasp.operators.field_match import Bitmap, FieldMatch
 from paperwasp.operators.item import plan
-from paperwasp.operators.operator import NearSearch, SearchSpace, TermOperator, ViewCache
+from paperwasp.operators.operator import Accepted, SearchSpace, TermOperator, ViewCache
 from paperwasp.operators.term import AttributeMatch
 from paperwasp.search.plan_compiler import CompiledPlan, is_planned_soon
 from paperwasp.search.plan_near import near_search
@@ -30,21 +30,18 @@ KEPT_CHARACTERS: Final = 256
 """The literals of filters whose bitmap is kept have no more."""
 KEY_BYTES: Final = 1024
 """About what such a bitmap takes beside its own bytes."""
+_ALL: Final = Accepted()
 
 
-def accepted_documents(
-    compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery
-) -> tuple[Bitmap | None, float, NearSearch | None] | None:
-    """The documents that a plan looks among (None: all), what nativeAttributeMatch is of each, and how a graph is
-    searched among them; None: the filters do more than narrow it, or take long, or no graph is searched."""
+def accepted_documents(compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery) -> Accepted | None:
+    """What the filters of a query leave; None: they do more than narrow it, or take long, or the query is for what is
+    near, and no graph is searched."""
     if not compiled.filters and compiled.template.near is None:
-        return None, 0.0, None
+        return _ALL
     return cache.filters.get(_filter_key(compiled, query)) or _filter(compiled, cache, query)
 
 
-def _filter(
-    compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery
-) -> tuple[Bitmap, float, NearSearch | None] | None:
+def _filter(compiled: CompiledPlan, cache: ViewCache, query: TextQuery | RouteQuery) -> Accepted | None:
     """The same, where there are filters or a graph: found and kept."""
     space, template = cache.space, compiled.template
     if space.limit * len(compiled.filters) > limits.INLINE_QUERY_NS:  # a row takes about a nanosecond
@@ -69,12 +66,12 @@ def _filter(
         return None
     if attribute is None or (near is None and template.near is not None):
         return None
-    key = _filter_key(compiled, query)
+    key, accepted = _filter_key(compiled, query), Accepted(found, attribute, near)
     if sum(map(len, key[2])) <= KEPT_CHARACTERS:
         if (len(cache.filters) + 1) * (found.nbytes + KEY_BYTES) > limits.VIEW_FILTER_BYTES:
             cache.filters.clear()
-        cache.filters[key] = found, attribute, near
-    return found, attribute, near
+        cache.filters[key] = accepted
+    return accepted
 
 
 def _filter_key(compiled: CompiledPlan, query: TextQuery | RouteQuery) -> tuple[int, str, tuple[str, ...]]:

@@ -57,24 +57,9 @@ def describe(
     template = compiled.template
     space = replace(cache.space, language=template.query.match.language, cache=cache)
     try:
-        for name in compiled.ranking.fields:
-            key = (compiled.document_type, name)
-            if not space.index.has(key):
-                return False
-            number = space.index.number_of(key)
-            lengths = (
-                space.index.live_lengths(number, space.accept, space.dead)
-                if compiled.ranking.native is None
-                else (None,)
-            )
-            snapshot.add_field(name, number, lengths[0])
-        for name in dict.fromkeys((*compiled.counted, *compiled.shown)):
-            column = space.columns[name]
-            if isinstance(column, StringView):
-                snapshot.add_column(name, column.values, column.dictionary.for_plans())
-            else:
-                assert isinstance(column, NumericView)
-                snapshot.add_column(name, column.values, None, column.data_type == BOOL)
+        if not _describe_fields(compiled, space, snapshot):
+            return False
+        _describe_columns(compiled, space, snapshot)
         for number, in_phrase, word in words:
             index = compiled.indexes[number]
             if in_phrase:
@@ -86,6 +71,29 @@ def describe(
     except PaperwaspError:  # the general way will say so
         return False
     return True
+
+
+def _describe_fields(compiled: CompiledPlan, space: SearchSpace, snapshot: _core.Snapshot) -> bool:
+    """False: a field that is ranked by is not there."""
+    for name in compiled.ranking.fields:
+        key = (compiled.document_type, name)
+        if not space.index.has(key):
+            return False
+        number, average_length = space.index.number_of(key), None
+        if compiled.ranking.native is None:
+            average_length, _ = space.index.live_lengths(number, space.accept, space.dead)
+        snapshot.add_field(name, number, average_length)
+    return True
+
+
+def _describe_columns(compiled: CompiledPlan, space: SearchSpace, snapshot: _core.Snapshot) -> None:
+    for name in dict.fromkeys((*compiled.counted, *compiled.shown)):
+        column = space.columns[name]
+        if isinstance(column, StringView):
+            snapshot.add_column(name, column.values, column.dictionary.for_plans())
+        else:
+            assert isinstance(column, NumericView)
+            snapshot.add_column(name, column.values, None, column.data_type == BOOL)
 
 
 _Parts = list[tuple[float, float, int, list[tuple[int, list[int], int]]]]

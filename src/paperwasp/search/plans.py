@@ -64,17 +64,23 @@ class Plans:
         accepted = accepted_documents(compiled, cache, query)
         if accepted is None:
             return None
-        accept, attribute, near = accepted
-        end_ns = query.deadline_ns
-        match_end_ns = now_ns + int((end_ns - now_ns) * compiled.soft_share)
-        plan, rows = compiled.plan, view.rows.rows
+        match_end_ns = now_ns + int((query.deadline_ns - now_ns) * compiled.soft_share)
         text = _words_of(compiled, query) if compiled.words else query.text
-        vector = query.vector
         for _ in range(_MOST_LOOKUPS):
-            run = plan.run_of(
-                snapshot, rows, text, query.hits, query.offset, match_end_ns, end_ns, accept, attribute, vector, near
+            run = compiled.plan.run_of(
+                snapshot,
+                view.rows.rows,
+                text,
+                query.hits,
+                query.offset,
+                match_end_ns,
+                query.deadline_ns,
+                accepted.documents,
+                accepted.attribute_match,
+                query.vector,
+                accepted.near,
             )
-            if not isinstance(run, list):
+            if not isinstance(run, list):  # a list: words that the snapshot does not know
                 return None if run is None else ReadyRun(run, view, cache.space.documents, compiled, self._served)
             if not describe(compiled, cache, snapshot, run):
                 return None
@@ -89,10 +95,9 @@ class Plans:
             return None
         cache = cache_of(view, compiled.document_type)
         snapshot = snapshot_of(view, cache)
-        found = accepted_documents(compiled, cache, query)
-        if found is None:
+        accepted = accepted_documents(compiled, cache, query)
+        if accepted is None:
             return None
-        accept, attribute, near = found
         route = _core.TextRoute(
             plan=compiled.plan,
             snapshot=snapshot,
@@ -101,9 +106,9 @@ class Plans:
             offset=query.offset,
             timeout_ns=query.timeout_ns,
             soft_share=compiled.soft_share,
-            accept=accept,
-            attribute=attribute,
-            near=near,
+            accept=accepted.documents,
+            attribute=accepted.attribute_match,
+            near=accepted.near,
             foreign=FOREIGN if query.template.detects_language else None,
             keeps_long=query.keeps_long,
             pool=pool,

@@ -22,8 +22,8 @@ from paperwasp.operators import Operator, SearchSpace, TermOperator
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.evaluation import batch, levels_of
 from paperwasp.ranking.program import Feature
+from paperwasp.ranking.tensor_graph import TensorFeature
 from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_plan import TensorFeature
 from paperwasp.records import dataclass
 from paperwasp.search.query import Profiling
 from paperwasp.search.trace import MOST_OPERATORS, name_of

@@ -7,7 +7,7 @@ from typing import Final
 
 from paperwasp.core.rank_program import OPERATION_WIDTH
 from paperwasp.ranking import CompiledProfile, Program, RankValue
-from paperwasp.ranking.tensor_plan import TensorFeature, cells_of
+from paperwasp.ranking.tensor_graph import TensorFeature, cells_of
 
 FEATURE_NS: Final = 2_000
 """What one rank feature of one hit is taken to cost until it was measured: more than nearly all do."""

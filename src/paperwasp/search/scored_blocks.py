@@ -170,7 +170,7 @@ def threads_of(bound: BoundQuery, hits: int) -> int:
 def _setting(bound: BoundQuery, key: str, name: str, default: int = 0) -> int:
     """What the query says by a rank property, else its rank profile."""
     said = bound.query.rank.properties.get(key, "")
-    return int(said) if _COUNT.fullmatch(said) else int(bound.plan.declared.tuning.get(name, default))
+    return int(said) if _COUNT.fullmatch(said) else int(bound.ready.declared.tuning.get(name, default))
 
 
 def _blocks_of_all(bound: BoundQuery, count: int) -> Iterable[slice]:

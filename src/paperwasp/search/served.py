@@ -18,7 +18,7 @@ from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.page import PageSteps
-from paperwasp.search.rank_plan import RankPlan
+from paperwasp.search.ready_profile import ReadyProfile
 from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType
 from paperwasp.search.summary import SummaryForms
 
@@ -29,44 +29,44 @@ class ServedSchemas:
     def __init__(self, helpers: Helpers | None = None) -> None:
         """`helpers`: the threads that help with large queries; None: there are none."""
         self.helpers = helpers or Helpers()
-        self._plans: dict[int, tuple[Schema, dict[str, RankPlan | Unexecuted]]] = {}
+        self._profiles: dict[int, tuple[Schema, dict[str, ReadyProfile | Unexecuted]]] = {}
         self._streamed: dict[int, tuple[Schema, StreamedType]] = {}
-        self._of_queries: KeptProfiles[RankPlan | Unexecuted] = KeptProfiles()
+        self._of_queries: KeptProfiles[ReadyProfile | Unexecuted] = KeptProfiles()
         self.summaries, self.pages = SummaryForms(), PageSteps()
 
-    def rank_plan(self, schema: Schema, name: str, expressions: RankExpressions | None = None) -> RankPlan:
-        """Return the plan of a rank profile, compiling it where it is asked for first. `expressions`: those of a
+    def ready_profile(self, schema: Schema, name: str, expressions: RankExpressions | None = None) -> ReadyProfile:
+        """Return a rank profile as queries need it, compiling it where it is asked for first. `expressions`: those of a
         query, in place of the profile's.
 
         Errors: InvalidQuery if the schema has no such profile, or it is not executed yet; LanguageError.
         """
         if expressions is None:
-            known = self._plans.get(id(schema))
-            plan = None if known is None else known[1].get(name)
-            if plan is None:
-                plan = self._compile(schema, name)
+            known = self._profiles.get(id(schema))
+            ready = None if known is None else known[1].get(name)
+            if ready is None:
+                ready = self._compile(schema, name)
         else:
-            plan = self._plan_with(schema, name, expressions)
-        if isinstance(plan, Unexecuted):
-            raise InvalidQuery(f"rank profile '{name}' of schema '{schema.name}': {plan}")
-        return plan
+            ready = self._profile_with(schema, name, expressions)
+        if isinstance(ready, Unexecuted):
+            raise InvalidQuery(f"rank profile '{name}' of schema '{schema.name}': {ready}")
+        return ready
 
-    def _plan_with(self, schema: Schema, name: str, expressions: RankExpressions) -> RankPlan | Unexecuted:
+    def _profile_with(self, schema: Schema, name: str, expressions: RankExpressions) -> ReadyProfile | Unexecuted:
         found = self._of_queries.get(schema, name, expressions)
         if found is not None:
             return found
-        plan = _made(schema, name, expressions)
-        size_bytes = compiled_bytes(expressions, plan.profile if isinstance(plan, RankPlan) else None)
-        return self._of_queries.add(schema, name, expressions, plan, size_bytes)
+        ready = _made(schema, name, expressions)
+        size_bytes = compiled_bytes(expressions, ready.profile if isinstance(ready, ReadyProfile) else None)
+        return self._of_queries.add(schema, name, expressions, ready, size_bytes)
 
     def is_compiled(self, schema: Schema, name: str, expressions: RankExpressions | None) -> bool:
-        """Return whether the plan of a rank profile is there, with these expressions of a query."""
+        """Return whether a rank profile is compiled, with these expressions of a query."""
         return expressions is None or self._of_queries.get(schema, name, expressions) is not None
 
-    def _compile(self, schema: Schema, name: str) -> RankPlan | Unexecuted:
-        plan = _made(schema, name)
-        _, plans = self._plans.setdefault(id(schema), (schema, {}))
-        return plans.setdefault(name, plan)
+    def _compile(self, schema: Schema, name: str) -> ReadyProfile | Unexecuted:
+        ready = _made(schema, name)
+        _, profiles = self._profiles.setdefault(id(schema), (schema, {}))
+        return profiles.setdefault(name, ready)
 
     def streamed(self, schema: Schema) -> StreamedType:
         """Return the type of mode streaming as its documents are searched."""
@@ -88,21 +88,21 @@ class ServedSchemas:
             for name, schema in schemas.items()
         ]
         kept = {id(schema) for schema in searched}
-        self._plans = {key: value for key, value in list(self._plans.items()) if key in kept}
+        self._profiles = {key: value for key, value in list(self._profiles.items()) if key in kept}
         self._of_queries.keep_only(kept)
         self.summaries, self.pages = SummaryForms(), PageSteps()
         _core.forget_routes()
         for schema in searched:
             for name in schema.rank_profiles:
-                if name not in self._plans.get(id(schema), (schema, {}))[1]:
+                if name not in self._profiles.get(id(schema), (schema, {}))[1]:
                     with suppress(PaperwaspError):
                         self._compile(schema, name)
 
 
-def _made(schema: Schema, name: str, expressions: RankExpressions | None = None) -> RankPlan | Unexecuted:
-    """Make the plan of a rank profile. Errors: InvalidQuery if there is no such profile; LanguageError."""
+def _made(schema: Schema, name: str, expressions: RankExpressions | None = None) -> ReadyProfile | Unexecuted:
+    """Make a rank profile ready. Errors: InvalidQuery if there is no such profile; LanguageError."""
     served = served_profile(schema, name, expressions)
     if served is None:
         hint = did_you_mean(name, schema.rank_profiles)
         raise InvalidQuery(f"schema '{schema.name}' does not contain requested rank profile '{name}'{hint}")
-    return served.compiled if isinstance(served.compiled, Unexecuted) else RankPlan.of(served)
+    return served.compiled if isinstance(served.compiled, Unexecuted) else ReadyProfile.of(served)

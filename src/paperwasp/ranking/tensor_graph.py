@@ -3,7 +3,7 @@
 A `TensorGraph` makes nodes: the same operation on the same operands is the same node, and small ones that depend on
 nothing but constants are computed at once. A number becomes a node by `number`; a node whose tensor is a number becomes
 a value of the scalar program by `scalar`, as a feature of it. Nodes are immutable, but for what is remembered of a
-constant; a plan may run in many threads.
+constant; a graph may run in many threads.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _OVERRIDES: Final = (
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RankPlan:
+class ReadyProfile:
     """A rank profile of one schema with all that queries derive from it."""
 
     served: ServedProfile
@@ -49,7 +49,7 @@ class RankPlan:
     """Features of the first phase that later steps need again."""
 
     @classmethod
-    def of(cls, served: ServedProfile) -> RankPlan:
+    def of(cls, served: ServedProfile) -> ReadyProfile:
         """Derive everything from a compiled profile. Errors: AssertionError where it is not executed yet."""
         declared, profile = served.declared, served.compiled
         assert isinstance(profile, CompiledProfile)
