@@ -8,17 +8,20 @@ import select
 import socket
 import struct
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 import pytest
 
-from paperwasp import limits
 from paperwasp.core import _core
+from tests.chance import SEED
 from tests.container.routed_port import RoutedPort, connected, get, read_answer, run, turn
 from tests.container.test_routes import DOCUMENTS, FIXED, wanted
 from tests.container.text_peers import Peers, filled_peers
 
 _TEXTS = ("the of", "a", "blue", "cats the")
+FIRST_REQUESTS = 6
+"""Until the core reads a socket."""
+MOST_UNTOLD = 256
 _RESET = struct.pack("ii", 1, 0)
 
 
@@ -32,7 +35,7 @@ def shared() -> Iterator[Peers]:
 async def watched(port: RoutedPort) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """A connection whose socket the core reads: the route is found first, then an answer goes by it."""
     async with connected(port.server.port) as (reader, writer):
-        for _ in range(6):
+        for _ in range(FIRST_REQUESTS):
             writer.write(get(**FIXED, query="the of"))
             await read_answer(reader)
         await until(port, 1)
@@ -138,14 +141,40 @@ def test_a_server_that_stops_ends_those_that_wait(shared: Peers) -> None:
 def test_all_bytes_are_counted(shared: Peers) -> None:
     async def ask(port: RoutedPort) -> None:
         async with watched(port) as (reader, writer):
-            before = port.server.traffic.received_bytes
             request = get(**FIXED, query="blue")
             for _ in range(5):
                 writer.write(request)
                 await read_answer(reader)
-            assert port.server.traffic.received_bytes - before == 5 * len(request)
+            wanted_bytes = FIRST_REQUESTS * len(get(**FIXED, query="the of")) + 5 * len(request)
+            async with asyncio.timeout(20):  # the event loop is told after the client
+                while port.server.traffic.received_bytes < wanted_bytes:
+                    await turn()
+            assert port.server.traffic.received_bytes == wanted_bytes
 
     run(shared, ask)
+
+
+def test_a_server_that_stops_leaves_no_part_of_an_answer(shared: Peers) -> None:
+    """Whoever has asked has the whole answer, or none: the core may be answering while the server begins to stop."""
+    body, choice = wanted(shared, **FIXED, query="blue"), random.Random(SEED)
+    answered = 0
+
+    async def ask(port: RoutedPort) -> None:
+        nonlocal answered
+        for _ in range(30):
+            async with watched(port) as (reader, writer):
+                writer.write(get(**FIXED, query="blue"))
+                for _ in range(choice.randrange(30)):
+                    await turn()
+                await port.server.restart()
+                found = b""
+                with suppress(ConnectionResetError):  # the server has not read the request
+                    found = await reader.read()
+                assert not found or found.endswith(b"\r\n\r\n" + body), found
+                answered += bool(found)
+
+    run(shared, ask)
+    assert answered
 
 
 # The kernel
@@ -156,66 +185,127 @@ class Pair:
 
     def __init__(self, sockets: _core.WatchedSockets[str], name: str) -> None:
         self.ours, self.theirs = socket.socketpair()
-        self.number = self.ours.fileno()
-        sockets.watch(self.number, _core.AnswerSocket(self.number), name, print)
+        self.number = sockets.watch(self.ours.fileno(), _core.AnswerSocket(self.ours.fileno()), name, print)
 
     def close(self) -> None:
         self.ours.close()
         self.theirs.close()
 
 
-@pytest.fixture
-def sockets() -> Iterator[_core.WatchedSockets[str]]:
-    made: _core.WatchedSockets[str] = _core.WatchedSockets(_core.TextRoutes(limits.REQUEST_FORMS), 1000)
-    yield made
-    made.close()
+class Sockets:
+    """Sockets that are watched; `told` has what has come, by name."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.kernel: _core.WatchedSockets[str] = _core.WatchedSockets(_core.TextRoutes(1), most_bytes, 2)
+        self.told: list[tuple[str, object]] = []
+        self.bytes = 0
+
+    def wait_for(self, count: int) -> list[tuple[str, object]]:
+        """Waits until so many more things have come, and takes them."""
+        del self.told[:]
+        while len(self.told) < count:
+            assert self.is_ready(20), f"{self.told} of {count}"
+            came, size_bytes = self.kernel.receive()
+            self.told += came
+            self.bytes += size_bytes
+        return self.told
+
+    def is_ready(self, seconds: float = 0) -> bool:
+        return bool(select.select([self.kernel.fd], [], [], seconds)[0])
+
+    def pairs(self, count: int) -> list[Pair]:
+        return [Pair(self.kernel, str(number)) for number in range(count)]
 
 
-def test_one_call_reads_all_that_have_something(sockets: _core.WatchedSockets[str]) -> None:
-    pairs = [Pair(sockets, str(number)) for number in range(5)]
-    assert sockets.receive(True) == ([], 0)
-    for number in (1, 3):
-        pairs[number].theirs.send(b"x" * number)
-    assert select.select([sockets.fd], [], [], 0)[0]
-    came, size_bytes = sockets.receive(True)
-    assert sorted(came, key=str) == [("1", b"x"), ("3", b"xxx")] and size_bytes == 4
-    assert not select.select([sockets.fd], [], [], 0)[0]
-    for pair in pairs:
-        pair.close()
+@contextmanager
+def watching(count: int, most_bytes: int = 1000) -> Iterator[tuple[Sockets, list[Pair]]]:
+    sockets = Sockets(most_bytes)
+    pairs = sockets.pairs(count)
+    try:
+        yield sockets, pairs
+    finally:
+        for pair in pairs:
+            sockets.kernel.unwatch(pair.number)
+            pair.close()
+        sockets.kernel.close()
 
 
-def test_each_call_reads_a_part_of_every_socket(sockets: _core.WatchedSockets[str]) -> None:
-    pairs = [Pair(sockets, str(number)) for number in range(2)]
-    for pair in pairs:
-        pair.theirs.send(bytes(2500))
-    found = [sockets.receive(True) for _ in range(4)]
-    assert [size for _, size in found] == [2000, 2000, 1000, 0]
-    assert all({line for line, _ in came} == {"0", "1"} for came, _ in found[:3])
-    for pair in pairs:
-        pair.close()
+def test_all_that_have_something_are_read() -> None:
+    with watching(5) as (sockets, pairs):
+        assert sockets.kernel.receive() == ([], 0)
+        for number in (1, 3):
+            pairs[number].theirs.send(b"x" * number)
+        assert sorted(sockets.wait_for(2), key=str) == [("1", b"x"), ("3", b"xxx")]
+        assert sockets.bytes == 4 and not sockets.is_ready()
 
 
-def test_whatever_is_not_plainly_bytes_ends_the_watch_unread(sockets: _core.WatchedSockets[str]) -> None:
-    pair = Pair(sockets, "it")
-    pair.theirs.send(b"last")
-    pair.theirs.shutdown(socket.SHUT_WR)
-    assert sockets.receive(True) == ([("it", None)], 0)
-    assert len(sockets) == 0
-    assert pair.ours.recv(10) == b"last"
-    pair.close()
+def test_what_is_left_to_python_is_read_on_when_it_says_so() -> None:
+    with watching(2) as (sockets, pairs):
+        for pair in pairs:
+            pair.theirs.send(bytes(2500))
+        for size in (1000, 1000, 500):
+            assert sorted(sockets.wait_for(2), key=str) == [("0", bytes(size)), ("1", bytes(size))]
+            assert not sockets.is_ready() and not any(sockets.kernel.is_read(pair.number) for pair in pairs)
+            for pair in pairs:
+                sockets.kernel.expect(pair.number, False)
+        assert sockets.bytes == 5000
 
 
-def test_a_socket_that_is_not_watched_is_not_read(sockets: _core.WatchedSockets[str]) -> None:
-    pair = Pair(sockets, "it")
-    pair.theirs.send(b"more")
-    sockets.unwatch(pair.number)
-    sockets.unwatch(pair.number)
-    sockets.expect(pair.number, True)
-    assert sockets.receive(True) == ([], 0)
-    pair.close()
+def test_the_end_is_left_unread() -> None:
+    with watching(1) as (sockets, (pair,)):
+        pair.theirs.sendall(b"last")
+        pair.theirs.shutdown(socket.SHUT_WR)
+        told = sockets.wait_for(1)
+        # Both at once, or one after the other.
+        if told == [("0", b"last")]:
+            sockets.kernel.expect(pair.number, False)
+            told = sockets.wait_for(1)
+            assert pair.ours.recv(10) == b""
+        else:
+            assert pair.ours.recv(10) == b"last"
+        assert told == [("0", None)] and sockets.kernel.unwatch(pair.number)
+        assert len(sockets.kernel) == 0
 
 
-def test_a_number_that_is_no_socket_is_refused(sockets: _core.WatchedSockets[str]) -> None:
+def test_a_socket_that_is_not_watched_is_not_read() -> None:
+    with watching(1) as (sockets, (pair,)):
+        assert sockets.kernel.unwatch(pair.number) and sockets.kernel.unwatch(pair.number)
+        pair.theirs.send(b"more")
+        sockets.kernel.expect(pair.number, True)
+        assert not sockets.kernel.is_read(pair.number) and sockets.kernel.receive() == ([], 0)
+        assert pair.ours.recv(10) == b"more"
+
+
+def test_what_was_read_before_is_told_before_the_end_of_watching() -> None:
+    with watching(1) as (sockets, (pair,)):
+        pair.theirs.send(b"more")
+        assert sockets.is_ready(20) and sockets.kernel.is_read(pair.number)
+        assert not sockets.kernel.unwatch(pair.number)
+        assert sockets.wait_for(2) == [("0", b"more"), ("0", None)]
+        assert sockets.kernel.unwatch(pair.number) and not sockets.is_ready()
+
+
+def test_what_nobody_takes_is_bounded() -> None:
+    """More sockets than things may wait: the others are read when these are taken."""
+    with watching(MOST_UNTOLD + 44) as (sockets, pairs):
+        for pair in pairs:
+            pair.theirs.send(b"x")
+        found = sockets.wait_for(len(pairs))
+        assert sorted(found) == sorted((str(number), b"x") for number in range(len(pairs)))
+
+
+def test_sockets_end_with_what_nobody_has_taken() -> None:
+    for _ in range(20):
+        with watching(3) as (sockets, pairs):
+            for pair in pairs:
+                pair.theirs.send(b"more")
+            assert sockets.is_ready(20)
+            sockets.kernel.close()
+            assert len(sockets.kernel) == 0
+
+
+def test_a_number_that_is_no_socket_is_refused() -> None:
+    sockets = Sockets(1000).kernel
     with pytest.raises(OSError):
         sockets.watch(-1, _core.AnswerSocket(-1), "it", print)
     sockets.close()
@@ -225,5 +315,6 @@ def test_a_number_that_is_no_socket_is_refused(sockets: _core.WatchedSockets[str
     for each in pair:
         each.close()
     assert len(sockets) == 0
-    with pytest.raises(ValueError, match="no bytes"):
-        _core.WatchedSockets(_core.TextRoutes(1), 0)
+    for most_bytes, threads in ((0, 1), (1, 0)):
+        with pytest.raises(ValueError, match="no bytes, or by no thread"):
+            _core.WatchedSockets(_core.TextRoutes(1), most_bytes, threads)

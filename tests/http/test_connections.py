@@ -82,7 +82,7 @@ def test_a_flood_of_requests_waits_in_the_system_and_not_here() -> None:
         writer.write(get("/wait") + get("/a") * count)
         await until(lambda: bool(connections_of(server)) and connections_of(server)[0].line is not None)
         line: Any = connections_of(server)[0].line
-        await until(lambda: line._is_paused)
+        await until(lambda: line.is_paused)
         assert limits.HTTP_RECEIVE_BYTES <= line._reader.waiting_bytes < 3 * limits.HTTP_RECEIVE_BYTES
         assert held.begun == ["/wait"]
         held.may_end.set()

@@ -2,7 +2,6 @@
 #include "plan_pool.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,33 +10,15 @@
 #include <system_error>
 #include <utility>
 
+#include "native_threads.hpp"
 #include "unlocked.hpp"
 
 namespace paperwasp {
 namespace {
 
-// What tools such as `top -H` show; bench/warm_query.py tells by it which threads never take the interpreter's lock.
-constexpr char THREAD_NAME[] = "core-queries";
-
 // Runs that wait for each thread when whoever asked for them helps: fewer are taken by the threads while it reads more requests. Measured
 // with eight connections on two cores: two answer 1.5 times what one does where it always helps, 1.85 times where it waits for six.
 constexpr size_t WORTH_HELP = 3;
-
-// Threads of the pool get no signals: these are for Python's main thread.
-class SignalsBlocked {
-  public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-  private:
-    sigset_t before_;
-};
 
 // A run whose answer Python takes.
 class RunWork : public PoolWork {
@@ -100,7 +81,9 @@ void PlanPool::submit(nb::object run, nb::object token) {
     put(std::make_unique<Job>(Job{work, std::move(token), std::move(owned), true}));
 }
 
-bool PlanPool::add(PoolWork& work, nb::object object) { return put(std::make_unique<Job>(Job{&work, std::move(object), nullptr})); }
+bool PlanPool::add(PoolWork& work, nb::object object, bool is_prepared) {
+    return put(std::make_unique<Job>(Job{&work, std::move(object), nullptr, is_prepared}));
+}
 
 bool PlanPool::put(std::unique_ptr<Job> job) {
     bool is_worth = false;
@@ -197,7 +180,7 @@ PlanPool::Job* PlanPool::next() {
 }
 
 void PlanPool::work() {
-    pthread_setname_np(pthread_self(), THREAD_NAME);
+    pthread_setname_np(pthread_self(), QUERY_THREAD_NAME);
     std::unique_lock lock(mutex_);
     for (;;) {
         const UnlockedTime counted;

@@ -53,7 +53,7 @@ class PlanPool {
     void submit(nb::object run, nb::object token);
 
     // Has work done, which the object owns. It is given back by `take`. True: so much waits that `help` would take some of it.
-    bool add(PoolWork& work, nb::object object);
+    bool add(PoolWork& work, nb::object object, bool is_prepared = false);
 
     // Runs one that waits and takes little time, on the calling thread, if the threads will not come to it soon. False: they will.
     bool help();

@@ -46,16 +46,15 @@ void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handl
 
 }  // namespace
 
-RoutedText::RoutedText(const nb::object& route, OwnValues values, const nb::object& socket, nb::bytes head, nb::bytes request,
-                       nb::object asker)
-    : route_object(route),
-      asker(std::move(asker)),
-      request(std::move(request)),
-      route_(nb::cast<const TextRoute&>(route)),
+FoundRoute::FoundRoute(nb::object given, nb::bytes first_lines)
+    : object(std::move(given)), route(nb::cast<const TextRoute&>(object)), head(first_lines.c_str(), first_lines.size()) {}
+
+RoutedText::RoutedText(std::shared_ptr<const FoundRoute> route, std::shared_ptr<const Client> client, OwnValues values, std::string request)
+    : found_(std::move(route)),
+      client_(std::move(client)),
+      route_(found_->route),
       values_(std::move(values)),
-      socket_object_(socket),
-      socket_(nb::cast<AnswerSocket&>(socket)),
-      head_(std::move(head)),
+      request_(std::move(request)),
       begun_ns_(monotonic_ns()) {}
 
 void RoutedText::prepare() noexcept {
@@ -97,7 +96,7 @@ void RoutedText::run() noexcept {
     run_->run();
     if (!run_->is_answered() || !run_->left().empty()) return;
     try {
-        unsent_ = socket_.send({head_.c_str(), head_.size()}, run_->answer(), sent_bytes_);
+        unsent_ = client_->socket.send(found_->head, run_->answer(), sent_bytes_);
     } catch (...) {  // no memory, before anything was written
         return;
     }
@@ -118,9 +117,11 @@ void bind_text_route(nb::module_& m) {
              nb::arg("foreign").none(), nb::arg("keeps_long"), nb::arg("pool"), nb::arg("most_waiting"), nb::arg("answers"))
         .def_ro("answers", &TextRoute::answers);
     nb::class_<RoutedText>(m, "RoutedText")
-        .def_ro("route", &RoutedText::route_object)
-        .def_ro("asker", &RoutedText::asker)
-        .def_ro("request", &RoutedText::request, "The bytes of the request.")
+        .def_prop_ro("route", [](const RoutedText& self) { return self.route().object; })
+        .def_prop_ro("asker", [](const RoutedText& self) { return self.client().asker; })
+        .def_prop_ro(
+            "request", [](const RoutedText& self) { return nb::bytes(self.request().data(), self.request().size()); },
+            "The bytes of the request.")
         .def_prop_ro("text", [](const RoutedText& self) { return nb::str(self.values().text.data(), self.values().text.size()); })
         .def_prop_ro("vector", [](const RoutedText& self) { return nb::bytes(self.values().vector.data(), self.values().vector.size()); })
         .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or given up, where it came.")

@@ -6,8 +6,8 @@
 // does not answer in full, since its text says more than words, its vector is no such, a word of it is new in the view, time is over, or a
 // hit has no row, is left to be answered the general way: `is_sent` is false then.
 //
-// Threads: a route never changes. A routed text is used by one thread at a time; it is made and freed with the interpreter's lock, and
-// `prepare` and `run` need none: the run that they make reads what the route keeps alive.
+// Threads: a route never changes. A routed text is used by one thread at a time, any, and freed with the interpreter's lock; the run that
+// `prepare` makes reads what the route keeps alive.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "answer_socket.hpp"
@@ -44,10 +45,28 @@ struct TextRoute {
     std::vector<nb::object> owners;
 };
 
+// A route as Python has it, and the first lines of all answers. Made and freed with the interpreter's lock.
+struct FoundRoute {
+    FoundRoute(nb::object given, nb::bytes first_lines);
+
+    nb::object object;
+    const TextRoute& route;
+    const std::string head;
+};
+
+// Where a request came from. Made and freed with the interpreter's lock.
+struct Client {
+    Client(nb::object given_socket, nb::object given_asker)
+        : asker(std::move(given_asker)), socket_object(std::move(given_socket)), socket(nb::cast<AnswerSocket&>(socket_object)) {}
+
+    nb::object asker;  // for Python alone: who has sent the request
+    nb::object socket_object;
+    AnswerSocket& socket;
+};
+
 class RoutedText : public PoolWork {
   public:
-    // asker: for Python alone: who has sent the request.
-    RoutedText(const nb::object& route, OwnValues values, const nb::object& socket, nb::bytes head, nb::bytes request, nb::object asker);
+    RoutedText(std::shared_ptr<const FoundRoute> route, std::shared_ptr<const Client> client, OwnValues values, std::string request);
 
     // Finds out what it will take.
     void prepare() noexcept override;
@@ -76,21 +95,22 @@ class RoutedText : public PoolWork {
     // The run of an answer that was not written, for Python to go on with; nullptr: there is none.
     std::unique_ptr<PlanRun> take_run();
 
+    const FoundRoute& route() const { return *found_; }
+    const Client& client() const { return *client_; }
     const OwnValues& values() const { return values_; }
+    const std::string& request() const { return request_; }
 
-    nb::object route_object, asker;
-    nb::bytes request;
     bool is_here = false;        // whether it was answered where it came
     bool is_worth_help = false;  // whether so much waited for the threads when it was added that the event loop is to help
 
   private:
     bool prepare_run();
 
+    const std::shared_ptr<const FoundRoute> found_;
+    const std::shared_ptr<const Client> client_;
     const TextRoute& route_;
     const OwnValues values_;
-    nb::object socket_object_;
-    AnswerSocket& socket_;
-    const nb::bytes head_;
+    const std::string request_;
     const int64_t begun_ns_;
     int64_t ended_ns_ = 0;
     std::unique_ptr<PlanRun> run_;

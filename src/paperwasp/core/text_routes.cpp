@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "text_route.hpp"
-
 namespace paperwasp {
 namespace {
 
@@ -45,44 +43,23 @@ TextRoutes::~TextRoutes() {
 nb::object TextRoutes::begin(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
     std::optional<OwnValues> values = cut_request({request.c_str(), request.size()}, rest_);
     if (!values) return nb::none();
-    Entry found;
+    std::shared_ptr<const FoundRoute> found;
     Table dropped;  // freed without the lock
     {
         const std::lock_guard lock(mutex_);
         if (table_.size() >= most_ && table_.find(rest_) == table_.end()) dropped.swap(table_);
         Entry& entry = table_[rest_];
-        if (!entry.route.is_valid()) {
+        if (!entry.route) {
             if (!is_asked_for(++entry.missed)) return nb::none();
             return nb::bytes(rest_.data(), rest_.size());
         }
-        found = entry;
+        found = entry.route;
     }
-    nb::object begun = begin_by(found, std::move(*values), std::move(request), socket, std::move(asker), alone);
-    return begun.is_valid() ? begun : nb::none();
-}
-
-nb::object TextRoutes::begin_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone) {
-    std::optional<OwnValues> values = cut_request({request.c_str(), request.size()}, rest_);
-    if (!values) return {};
-    Entry found;
-    {
-        const std::lock_guard lock(mutex_);
-        const auto place = table_.find(rest_);
-        if (place == table_.end() || !place->second.route.is_valid()) return {};
-        found = place->second;
-    }
-    return begin_by(found, std::move(*values), std::move(request), socket, std::move(asker), alone);
-}
-
-// Begins to answer a request of that route. A null object: too much waits for the threads.
-nb::object TextRoutes::begin_by(const Entry& entry, OwnValues values, nb::bytes request, const nb::object& socket, nb::object asker,
-                                bool alone) {
-    const TextRoute& found = nb::cast<const TextRoute&>(entry.route);
-    PlanPool& pool = *found.pool;
+    PlanPool& pool = *found->route.pool;
     const size_t busy = pool.busy();
-    if (busy >= found.most_waiting) return {};
-    auto made = std::make_unique<RoutedText>(entry.route, std::move(values), socket, nb::borrow<nb::bytes>(entry.head), std::move(request),
-                                             std::move(asker));
+    if (busy >= found->route.most_waiting) return nb::none();
+    auto made = std::make_unique<RoutedText>(std::move(found), std::make_shared<Client>(socket, std::move(asker)), std::move(*values),
+                                             std::string(request.c_str(), request.size()));
     RoutedText* const routed = made.get();
     nb::object object = nb::cast(made.release(), nb::rv_policy::take_ownership);
     if (alone && busy == 0) {
@@ -98,14 +75,22 @@ nb::object TextRoutes::begin_by(const Entry& entry, OwnValues values, nb::bytes 
     return object;
 }
 
+std::shared_ptr<const FoundRoute> TextRoutes::find(std::string_view request, std::string& rest, OwnValues& values) const {
+    std::optional<OwnValues> cut = cut_request(request, rest);
+    if (!cut) return nullptr;
+    values = std::move(*cut);
+    const std::lock_guard lock(mutex_);
+    const auto found = table_.find(rest);
+    return found == table_.end() ? nullptr : found->second.route;
+}
+
 void TextRoutes::put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes) {
     Table dropped;  // freed without the lock, as what is replaced
+    auto found = std::make_shared<const FoundRoute>(std::move(route), std::move(head));
     const std::lock_guard lock(mutex_);
     if (changes != route_changes()) return;
     if (table_.size() >= most_) dropped.swap(table_);
-    Entry& entry = table_[std::string(rest.c_str(), rest.size())];
-    std::swap(entry.route, route);
-    std::swap(entry.head, static_cast<nb::object&>(head));
+    table_[std::string(rest.c_str(), rest.size())].route.swap(found);
 }
 
 TextRoutes::Table TextRoutes::forget() {

@@ -4,18 +4,21 @@
 // whoever has found out what one of them says, and that nothing but these matters, has found it out for all: until something changes
 // that answers depend on. Whatever may do so calls `forget_routes`, which empties all tables of the process, so that they keep no view.
 //
-// Threads: all with the interpreter's lock, since routes are objects of Python. `begin`, `begin_known` and `put` are one event loop's; any
-// thread forgets, and the table has a lock, under which nothing is freed and nothing of Python runs.
+// Threads: `begin` and `put` are one event loop's, with the interpreter's lock. Any thread forgets, with it, and any finds routes, without
+// it. The table has a lock, under which nothing is freed and nothing of Python runs.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "core.hpp"
 #include "request_text.hpp"
+#include "text_route.hpp"
 
 namespace paperwasp {
 
@@ -31,16 +34,16 @@ class TextRoutes {
     // RoutedText. Bytes: its route is not known; `put` it by them. None: it has neither plain text nor vector, or goes the general way.
     nb::object begin(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
 
-    // The same of a request whose route is known. A null object: it is not, or the request goes the general way.
-    nb::object begin_known(nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
+    // The route of a request, and its own values; nullptr: none is known. rest: memory for the other bytes of it. Whoever frees what is
+    // returned has the interpreter's lock.
+    std::shared_ptr<const FoundRoute> find(std::string_view request, std::string& rest, OwnValues& values) const;
 
     // Keeps a route, unless something has changed since `changes` was as it is given here. head: the first lines of all answers.
     void put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes);
 
     struct Entry {
-        nb::object route;  // null: none was found yet
-        nb::object head;
-        uint32_t missed = 0;  // how often that was so
+        std::shared_ptr<const FoundRoute> route;  // nullptr: none was found yet
+        uint32_t missed = 0;                      // how often that was so
     };
     using Table = std::unordered_map<std::string, Entry>;
 
@@ -49,8 +52,6 @@ class TextRoutes {
     size_t size() const;
 
   private:
-    nb::object begin_by(const Entry& entry, OwnValues values, nb::bytes request, const nb::object& socket, nb::object asker, bool alone);
-
     const size_t most_;
     std::string rest_;
     mutable std::mutex mutex_;

@@ -66,7 +66,6 @@ class Http1Line:
         "_is_advancing",
         "_is_broken",
         "_is_ended",
-        "_is_paused",
         "_left",
         "_may_route",
         "_out",
@@ -76,6 +75,7 @@ class Http1Line:
         "_since",
         "_state",
         "_watch",
+        "is_paused",
     )
 
     def __init__(self, connection: Connection) -> None:
@@ -104,7 +104,7 @@ class Http1Line:
         self._is_advancing = False
         self._is_broken = False
         """Whether what the client has sent last is no request."""
-        self._is_paused = False
+        self.is_paused = False
         self._watch = Watch(connection)
         self._rests = False
         """Whether other connections have their turn before its next request."""
@@ -152,7 +152,7 @@ class Http1Line:
                 turns.spend(monotonic() - began)
         if self._rests:
             self._connection.advance_soon()
-        if self._is_paused or self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES:
+        if self.is_paused or self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES:
             self._hold_reading(self._has_too_much_ahead())
 
     def flush(self) -> None:
@@ -164,11 +164,10 @@ class Http1Line:
 
     def drain(self) -> None:
         self._may_route = False
-        self._watch.end()
-        if self._state is State.HEAD or self._state is State.DISCARD:
-            self._ends = True
         if self._connection.answer_socket is not None:
             self._connection.answer_socket.end_soon()
+        if self._watch.end() and self._state in (State.HEAD, State.DISCARD):
+            self._ends = True
 
     def lose(self) -> None:
         self._watch.end()
@@ -184,7 +183,7 @@ class Http1Line:
     @property
     def is_idle(self) -> bool:
         is_gathered = self._gathered is not None and self._gathered.is_waiting
-        return self._exchange is None and self._routed is None and not is_gathered
+        return self._exchange is None and self._routed is None and not (is_gathered or self._watch.is_answering)
 
     @property
     def held_back_bytes(self) -> int:
@@ -241,7 +240,7 @@ class Http1Line:
             self._out.add(routed.unsent)
         elif not (self._reader.waiting_bytes or self._is_ended or connection.is_draining or connection.is_closing):
             connection.since, self._state, self._may_route = monotonic(), State.HEAD, True
-            if not self._is_paused:
+            if not self.is_paused:
                 self._watch.expect_request(self)
             return
         self._watch.expect_bytes()
@@ -452,7 +451,7 @@ class Http1Line:
         connection.since = self._since = monotonic()
         if connection.is_closing:
             return
-        self._ends = self._closes or connection.is_draining
+        self._ends = self._closes or (connection.is_draining and not self._watch.is_ending)
         self._state = State.HEAD if self._reader.is_body_over else State.DISCARD
         self._discarded_bytes = 0
         if not self._is_advancing:
@@ -494,7 +493,7 @@ class Http1Line:
         return waits and self._reader.waiting_bytes >= limits.HTTP_RECEIVE_BYTES
 
     def _hold_reading(self, holds: bool) -> None:
-        if holds != self._is_paused:
+        if holds != self.is_paused:
             self._watch.end()
-            self._is_paused = holds
+            self.is_paused = holds
             self._connection.hold_reading(holds)

@@ -4,12 +4,12 @@ core answer them.
     bytes → TextRoutes.begin → RoutedText → a thread writes the answer → its connection goes on     (no request is read)
     bytes without a route → the connection reads them as usual; its route is kept if it has one
 
-A connection that was answered so gives its socket to the core (`watch`), which reads all sockets that have something by
-one call, and begins to answer the requests whose routes it knows (`core/watched_sockets.cpp`).
+A connection that was answered so gives its socket to threads of the core (`watch`), which read it, and answer the
+requests whose routes they know (`core/watched_sockets.cpp`); the event loop is told of many at once.
 
 What a route is stands in `core/text_route.hpp`; who finds one, and answers what the core has not, is behind `Routing`.
 
-Everything here runs on the event loop.
+Everything here runs on the event loop, but for those threads.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from typing import Final, NamedTuple, Protocol, cast
 
 from paperwasp import limits
 from paperwasp.core import _core
+from paperwasp.env import threads_for_cores
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.compression import takes_gzip
 from paperwasp.http.exchange import PortContext
@@ -72,8 +73,8 @@ class WatchedLine(Protocol):
     """A connection whose socket the core reads: `http.watch.Watch`."""
 
     def receive_watched(self, came: bytes | _core.RoutedText | None) -> None:
-        """What has come: bytes, or a request that is being answered; None: the socket is watched no more, and says why
-        to whoever reads it. It must not raise."""
+        """What has come: bytes, or a request that was answered (`is_here`), or is being; None: the socket is read no
+        more, and says why to whoever reads it next. It must not raise."""
 
 
 class SentAnswer(NamedTuple):
@@ -121,7 +122,9 @@ class RoutedRequests:
         """Those that are not counted yet."""
         self._loop = loop
         self._routes = _core.TextRoutes(limits.REQUEST_FORMS)
-        self._sockets: _core.WatchedSockets[WatchedLine] = _core.WatchedSockets(self._routes, limits.HTTP_RECEIVE_BYTES)
+        self._sockets: _core.WatchedSockets[WatchedLine] = _core.WatchedSockets(
+            self._routes, limits.HTTP_RECEIVE_BYTES, max(limits.QUERY_THREADS, threads_for_cores())
+        )
         loop.add_reader(self._sockets.fd, self._receive)
 
     def close(self) -> None:
@@ -150,22 +153,26 @@ class RoutedRequests:
 
     def watch(
         self, socket: int, answers: _core.AnswerSocket, line: WatchedLine, asker: Callable[[_core.RoutedText], None]
-    ) -> bool:
-        """Has the core read a socket from now on, and begin to answer what comes next if it can. False: it cannot."""
+    ) -> int:
+        """Has the core read a socket from now on, and answer what comes next if it can. The number under which it is
+        watched; 0: it cannot be."""
         try:
-            self._sockets.watch(socket, answers, line, asker)
+            return self._sockets.watch(socket, answers, line, asker)
         except OSError:  # the system watches no more, or the port has closed
-            return False
-        return True
+            return 0
 
-    def expect(self, socket: int, *, request: bool) -> None:
-        """Goes on reading a socket that is watched, whose last request is answered, or left. request: whether the core
-        may answer what comes next."""
-        self._sockets.expect(socket, request)
+    def expect(self, number: int, *, request: bool) -> None:
+        """Has a socket read again of which something was left to Python. request: whether the core may answer what
+        comes next."""
+        self._sockets.expect(number, request)
 
-    def unwatch(self, socket: int) -> None:
-        """Has the core read it no more."""
-        self._sockets.unwatch(socket)
+    def unwatch(self, number: int) -> bool:
+        """Has the core read it no more. False: what it has read last is still to be told; then None is."""
+        return self._sockets.unwatch(number)
+
+    def is_read(self, number: int) -> bool:
+        """Whether the core has read something of it that is still to be told."""
+        return self._sockets.is_read(number)
 
     @property
     def watched(self) -> int:
@@ -173,7 +180,7 @@ class RoutedRequests:
         return len(self._sockets)
 
     def _receive(self) -> None:
-        came, size_bytes = self._sockets.receive(not has_more_to_do(self._loop))
+        came, size_bytes = self._sockets.receive()
         self._traffic.received_bytes += size_bytes
         for line, each in came:
             if isinstance(each, _core.RoutedText):
