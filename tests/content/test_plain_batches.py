@@ -15,12 +15,17 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
+from paperwasp import limits
 from paperwasp.attribute import posting
+from paperwasp.content.messages import ApplyChanges
 from paperwasp.content.records import AnyOperation
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.core.gid_map import NO_LID
+from paperwasp.document.ids import partition_of
+from paperwasp.document.operations import Outcome
 from paperwasp.document.plain_fields import operation_of
+from paperwasp.errors import InvalidInput
 from tests.chance import SEED
 from tests.content.nodes import SCHEMAS, TestNode, doc_id, remove, started
 from tests.content.test_plain_changes import change_of, music
@@ -166,3 +171,40 @@ def test_alike_are_changes_of_one_kind_with_the_fields_of_the_first() -> None:
         ([one, remove("a")], 1),
     ):
         assert _core.alike_from(entries, 0) == entries[:end]
+
+
+@pytest.mark.parametrize("seed", [SEED])
+def test_plain_changes_have_times_as_they_came_and_the_order_of_the_log(seed: int) -> None:
+    choice = random.Random(seed)
+    changes = [choice.choice((change_of({}, str(number)), music(str(number), True))) for number in range(100)]
+    batch = [(change, f"reply {number}", 9) for number, change in enumerate(changes)]
+    types = _core.read_as_of(batch)
+    assert types is not None and {each.name for each in types} == {"thing", "music"}
+    operations, replies = _core.in_order_of_log(batch, 1000, limits.PARTITIONS)
+    order = sorted(range(100), key=lambda number: partition_of(changes[number].gid))
+    assert operations == [changes[number] for number in order]
+    assert replies == [f"reply {number}" for number in order]
+    assert [change.timestamp_us for change in changes] == list(range(1000, 1100))
+    assert _core.read_as_of([]) == []
+    others: Any = [*batch, (remove("a"), "reply", 9)]
+    assert _core.read_as_of(others) is None
+    with pytest.raises(ValueError, match="something else"):
+        _core.in_order_of_log(others, 1, limits.PARTITIONS)
+    with pytest.raises(ValueError, match="power of two"):
+        _core.in_order_of_log(batch, 1, 3)
+    wrong: Any = [(remove("a"), "reply")]
+    with pytest.raises(ValueError, match="three parts"):
+        _core.read_as_of(wrong)
+
+
+def test_a_change_of_a_type_that_is_gone_is_refused_alone(tmp_path: Path) -> None:
+    answers: list[Any] = [None, None]
+    with started(tmp_path) as node:
+        together, done = ApplyChanges(), Event()
+        together.add([change_of({"text": "x"}), music("a", year=1)], [9, 9])
+        with node.node.operations.adding():
+            node.node.operations.add_changes(together, [partial(answers.__setitem__, place) for place in range(2)])
+        node.node.operations.add_action(done.set)
+        assert done.wait(60)
+        assert isinstance(answers[0], InvalidInput) and answers[1] == Outcome(False)
+        assert node.get("a") == {"year": 1}

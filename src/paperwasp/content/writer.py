@@ -22,6 +22,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue, type_of, unknown_type
 from paperwasp.content.records import Logged
 from paperwasp.content.state_machine import StateMachine
+from paperwasp.core import _core
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.ids import partition_of
 from paperwasp.env import Environment
@@ -40,10 +41,13 @@ class Encoder:
         self._late = late
         self._environment = environment
 
-    def encode(self, batch: Sequence[Waiting]) -> list[tuple[Logged, OperationReply]]:
-        """Entries in the order of the log: by partition, then as they came. Refused ones are answered."""
+    def encode(self, batch: Sequence[Waiting]) -> tuple[Sequence[Logged], Sequence[OperationReply]]:
+        """Entries in the order of the log, by partition, then as they came, and the reply to each. Refused ones are
+        answered."""
         state = self._current.state
         first_us = max(self._environment.time_ns() // 1000, state.timestamp_us + 1)
+        if self._are_plain(batch):
+            return _core.in_order_of_log(batch, first_us, limits.PARTITIONS)
         by_partition: list[list[tuple[Logged, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
         for timestamp_us, (operation, reply, _) in enumerate(batch, first_us):
             document_type = type_of(operation)
@@ -62,7 +66,13 @@ class Encoder:
                 reply(InternalError(f"{operation.id}: {error}"))
             else:
                 by_partition[partition_of(entry.gid)].append((entry, reply))
-        return [waiting for partition in by_partition for waiting in partition]
+        waiting = [waiting for partition in by_partition for waiting in partition]
+        return [entry for entry, _ in waiting], [reply for _, reply in waiting]
+
+    def _are_plain(self, batch: Sequence[Waiting]) -> bool:
+        """Whether all are plain changes of fields that the layout has: such a change is its own entry."""
+        read_as, types = _core.read_as_of(batch), self._current.state.layout.types
+        return read_as is not None and all(each.name in types and types[each.name].has_all(each) for each in read_as)
 
 
 class Writer:
@@ -113,13 +123,11 @@ class Writer:
 
     def _process(self, batch: Sequence[Waiting]) -> None:
         begun_ns = time.monotonic_ns()
-        size_bytes = sum(size_bytes for _, _, size_bytes in batch)
-        largest_bytes = max((each for _, _, each in batch), default=0)
+        sizes_bytes = [size_bytes for _, _, size_bytes in batch]
+        size_bytes, largest_bytes = sum(sizes_bytes), max(sizes_bytes, default=0)
         is_large = largest_bytes >= limits.STORE_BLOB_BYTES and is_worth(largest_bytes)
         with switching_soon, yielding_if_large(size_bytes), outside_arenas(is_large):
-            waiting = self._encoder.encode(batch)
-            replies = [reply for _, reply in waiting]
-            entries = [entry for entry, _ in waiting]
+            entries, replies = self._encoder.encode(batch)
             try:
                 answers: Sequence[object] = self._machine.log_and_apply(entries)
             except Exception as error:

@@ -19,6 +19,7 @@ _Signed = TypeVar("_Signed", np.int8, np.int32, np.int64, np.float32, np.float64
 _Float = TypeVar("_Float", np.float32, np.float64)
 _Token = TypeVar("_Token")
 _Line = TypeVar("_Line")
+_Reply = TypeVar("_Reply")
 _Sum = TypeVar("_Sum", np.int64, np.float64)
 _NarrowCells = NDArray[np.float32] | NDArray[np.int8] | NDArray[np.uint16]
 # A cell of 16 bits is a bfloat16.
@@ -223,6 +224,10 @@ def repeats_names(text: bytes) -> bool: ...
 def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...
 
 # operation_records.cpp
+def read_as_of(batch: Sequence[tuple[object, _Reply, int]]) -> list[DocumentType] | None: ...
+def in_order_of_log(
+    batch: Sequence[tuple[object, _Reply, int]], first_us: int, partitions: int
+) -> tuple[list[PlainChange], list[_Reply]]: ...
 def operation_records(entries: list[object], version: int, partitions: int) -> list[tuple[int, bytes]]: ...
 
 # plain_change.cpp

@@ -1,7 +1,7 @@
-// The payloads of log records: operations as bytes, docs/formats/operations.md. content/records.py reads them.
+// The order and the payloads of log records: operations as bytes, docs/formats/operations.md. content/records.py reads them.
 //
-// It takes entries (`content.records.Entry`, or plain changes) in the order of the log and makes one payload of each run that is of one
-// partition:
+// `operation_records` takes entries (`content.records.Entry`, or plain changes) in the order of the log and makes one payload of each run
+// that is of one partition:
 //
 //     version u8 · count u32 · for each: kind u8 · flags u8 · id size u16 · body size u32 · time u64 · global id 12 bytes · id · body
 //
@@ -124,9 +124,16 @@ class Writing {
     char* at_;
 };
 
-// (partition, payload) of each run of entries. A partition is the low bits of a global id's first byte.
-nb::list operation_records(const nb::list& entries, uint8_t version, uint32_t partitions) {
+void check_partitions(uint32_t partitions) {
     if (partitions == 0 || (partitions & (partitions - 1)) != 0) throw nb::value_error("partitions are a power of two");
+}
+
+// A partition is the low bits of a global id's first byte.
+uint32_t partition_of(std::string_view gid, uint32_t partitions) { return static_cast<uint8_t>(gid[0]) & (partitions - 1); }
+
+// (partition, payload) of each run of entries.
+nb::list operation_records(const nb::list& entries, uint8_t version, uint32_t partitions) {
+    check_partitions(partitions);
     const Names names;
     nb::list records;
     std::vector<Entry> run;
@@ -149,7 +156,7 @@ nb::list operation_records(const nb::list& entries, uint8_t version, uint32_t pa
         const PlainChange* const change = plain_change_of(each);
         Entry entry = change != nullptr ? Entry(*change) : Entry(each, names);
         if (entry.id.size() > std::numeric_limits<uint16_t>::max()) throw nb::value_error("an id that is too long");
-        const uint32_t of = static_cast<uint8_t>(entry.gid[0]) & (partitions - 1);
+        const uint32_t of = partition_of(entry.gid, partitions);
         if (of != partition) end_run();
         partition = of;
         if (entry.body_bytes() > std::numeric_limits<uint32_t>::max()) throw nb::value_error("a body that is too long");
@@ -160,9 +167,53 @@ nb::list operation_records(const nb::list& entries, uint8_t version, uint32_t pa
     return records;
 }
 
+// The operation of what waits for the writer: (operation, reply, size in bytes).
+nb::handle operation_of(nb::handle waiting) {
+    if (!PyTuple_Check(waiting.ptr()) || PyTuple_GET_SIZE(waiting.ptr()) != 3) throw nb::value_error("what waits has three parts");
+    return PyTuple_GET_ITEM(waiting.ptr(), 0);
+}
+
+// The document types that the operations of a batch were read as, one that comes again right away once; None where one is no plain change.
+nb::object read_as_of(const nb::list& batch) {
+    nb::list found;
+    const PlainType* last = nullptr;
+    for (nb::handle waiting : batch) {
+        const PlainChange* const change = plain_change_of(operation_of(waiting));
+        if (change == nullptr) return nb::none();
+        if (change->type.get() == last) continue;
+        last = change->type.get();
+        found.append(last->read_as);
+    }
+    return found;
+}
+
+// (operations, replies) of a batch of plain changes in the order of the log: by partition, then as they came. Gives the changes their
+// times, a microsecond apart, in the order in which they came.
+nb::tuple in_order_of_log(const nb::list& batch, uint64_t first_us, uint32_t partitions) {
+    check_partitions(partitions);
+    std::vector<std::vector<nb::handle>> by_partition(partitions);
+    for (nb::handle waiting : batch) {
+        const nb::handle operation = operation_of(waiting);
+        if (plain_change_of(operation) == nullptr) throw nb::value_error("a batch of plain changes has something else");
+        PlainChange& change = *nb::inst_ptr<PlainChange>(operation);
+        change.timestamp_us = first_us++;
+        by_partition[partition_of({change.gid.data(), change.gid.size()}, partitions)].push_back(waiting);
+    }
+    nb::list operations, replies;
+    for (const std::vector<nb::handle>& partition : by_partition) {
+        for (const nb::handle waiting : partition) {
+            operations.append(nb::handle(PyTuple_GET_ITEM(waiting.ptr(), 0)));
+            replies.append(nb::handle(PyTuple_GET_ITEM(waiting.ptr(), 1)));
+        }
+    }
+    return nb::make_tuple(operations, replies);
+}
+
 }  // namespace
 
 void bind_operation_records(nb::module_& m) {
+    m.def("read_as_of", &read_as_of, nb::arg("batch"));
+    m.def("in_order_of_log", &in_order_of_log, nb::arg("batch"), nb::arg("first_us"), nb::arg("partitions"));
     m.def("operation_records", &operation_records, nb::arg("entries"), nb::arg("version"), nb::arg("partitions"));
 }
 
