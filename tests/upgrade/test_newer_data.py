@@ -78,7 +78,7 @@ def operations(data: Path) -> str:
     assert header is not None
     marks = list(header.bases)
     assert log_format.first_gap(list(log_format.scan(content)), marks) is None
-    record = log_format.encode_record(3, 1, marks[3].sequence + 1, 1, 0, struct.pack("<BI", 5, 0))
+    record, _ = log_format.encode_records([(3, struct.pack("<BI", 5, 0), 1)], marks, 1)
     path.write_bytes(content + record)
     (path.parent / END).write_bytes(LogEnd(int(path.stem), len(content + record)).encode())
     return "operations of version 5"

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from paperwasp import limits
+from paperwasp.core import _core
 from paperwasp.records import dataclass
 
 Bytes = bytes | memoryview
@@ -97,15 +98,17 @@ def version_of(data: Bytes) -> int | None:
     return int(_FILE_START.unpack_from(content)[1]) if crc == crc32(content[: -_CRC.size]) else None
 
 
-def encode_record(partition: int, kind: int, sequence: int, time_us: int, batch_offset: int, payload: bytes) -> bytes:
-    """Header and payload of one record; `batch_offset` is its distance from the first record of its append."""
-    rest = _RECORD_REST.pack(len(payload), partition, kind, sequence, time_us, batch_offset)
-    return b"".join((_RECORD_START.pack(RECORD_MAGIC, crc32(payload, crc32(rest))), rest, payload))
-
-
-def crc_of(record: bytes) -> int:
-    """The CRC in an encoded record."""
-    return int.from_bytes(record[4:8], "little")
+def encode_records(
+    records: Sequence[tuple[int, bytes, int]], marks: list[Mark], time_us: int
+) -> tuple[bytes, list[Mark]]:
+    """The bytes of records (partition, payload, kind) that are appended together, and the mark of each. `marks`: the
+    last record of each partition, which it moves."""
+    data, crcs = _core.log_records(RECORD_MAGIC, list(records), [mark.sequence for mark in marks], time_us)
+    appended = []
+    for (partition, _, _), crc in zip(records, crcs, strict=True):
+        marks[partition] = Mark(marks[partition].sequence + 1, crc)
+        appended.append(marks[partition])
+    return data, appended
 
 
 def decode_record(data: Bytes, offset: int) -> RawRecord | None:

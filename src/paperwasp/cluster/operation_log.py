@@ -230,20 +230,10 @@ class FileOperationLog:
             self._is_closed = True
 
     def _encode(self, records: Sequence[NewRecord], marks: list[Mark]) -> tuple[bytes, list[Mark]]:
-        time_us = self._environment.time_ns() // 1000
-        parts: list[bytes] = []
-        appended: list[Mark] = []
-        offset = 0
-        for partition, payload, kind in records:
-            if len(payload) > limits.LOG_RECORD_BYTES:
-                raise InternalError(f"a log record of {len(payload)} bytes; at most {limits.LOG_RECORD_BYTES}")
-            sequence = marks[partition].sequence + 1
-            data = log_format.encode_record(partition, kind, sequence, time_us, offset, payload)
-            marks[partition] = Mark(sequence, log_format.crc_of(data))
-            appended.append(marks[partition])
-            parts.append(data)
-            offset += len(data)
-        return b"".join(parts), appended
+        largest_bytes = max((len(record.payload) for record in records), default=0)
+        if largest_bytes > limits.LOG_RECORD_BYTES:
+            raise InternalError(f"a log record of {largest_bytes} bytes; at most {limits.LOG_RECORD_BYTES}")
+        return log_format.encode_records(records, marks, self._environment.time_ns() // 1000)
 
     def _write(self, data: bytes) -> None:
         self._has_rest = True

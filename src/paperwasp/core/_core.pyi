@@ -230,6 +230,11 @@ def in_order_of_log(
 ) -> tuple[list[PlainChange], list[_Reply]]: ...
 def operation_records(entries: list[object], version: int, partitions: int) -> list[tuple[int, bytes]]: ...
 
+# log_records.cpp
+def log_records(
+    magic: bytes, records: list[tuple[int, bytes, int]], sequences: list[int], time_us: int
+) -> tuple[bytes, list[int]]: ...
+
 # plain_change.cpp
 _PlainValue: TypeAlias = str | float | list[str] | _F64
 

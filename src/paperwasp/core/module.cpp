@@ -50,6 +50,7 @@ void bind_elements(nb::module_& m);
 void bind_max_similarity(nb::module_& m);
 void bind_members(nb::module_& m);
 void bind_operation_records(nb::module_& m);
+void bind_log_records(nb::module_& m);
 void bind_plain_change(nb::module_& m);
 void bind_plain_columns(nb::module_& m);
 void bind_document_answers(nb::module_& m);
@@ -132,6 +133,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_max_similarity(m);
     paperwasp::bind_members(m);
     paperwasp::bind_operation_records(m);
+    paperwasp::bind_log_records(m);
     paperwasp::bind_plain_change(m);
     paperwasp::bind_plain_columns(m);
     paperwasp::bind_document_answers(m);
