@@ -18,6 +18,7 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.document.operations import Put
 from paperwasp.http import http1
+from paperwasp.http.compression import compress, gunzip
 from tests.chance import SEED
 from tests.container.routed_port import RoutedPort, connected, get, post, read_answer, run, turn
 from tests.container.search_nodes import put
@@ -38,6 +39,12 @@ def shared() -> Iterator[Peers]:
 
 def wanted(shared: Peers, **parameters: object) -> bytes:
     return shared.general.answer(**parameters).body
+
+
+def inflated(answer: tuple[bytes, bytes]) -> bytes:
+    """The body of an answer."""
+    head, body = answer
+    return gunzip(body, 1 << 30) if b"content-encoding: gzip" in head else body
 
 
 def template(choice: random.Random) -> dict[str, object]:
@@ -64,13 +71,15 @@ def test_random_texts_have_the_general_answers(shared: Peers) -> None:
     ]
     bodies = [wanted(shared, **each) for each in asked]
     requests = [choice.choice((get, post))(**each) for each in asked]
+    gzip = b"\r\nAccept-Encoding: gzip, deflate\r\n\r\n"
+    requests = [choice.choice((each, each, each.replace(b"\r\n\r\n", gzip, 1))) for each in requests]
 
     async def ask(port: RoutedPort) -> None:
         for connections in (1, 8):
             found = await port.ask(requests, connections)
-            assert [body for _, body in found] == bodies
+            assert list(map(inflated, found)) == bodies
         heads = {_DATE.sub(b"", re.sub(rb"length: \d+", b"length: n", head)) for head, _ in found}
-        assert len(heads) == 1, heads
+        assert len(heads) == 2, heads
 
     port = run(shared, ask)
     # Of twice as many: of some templates none, of others those of letters of ASCII.
@@ -296,11 +305,35 @@ def test_more_than_may_wait_goes_the_general_way(shared: Peers, monkeypatch: pyt
 
 
 def test_a_client_that_takes_gzip_has_it(shared: Peers) -> None:
+    body = wanted(shared, **FIXED, query="the of")
     request = get(**FIXED, query="the of").replace(b"\r\n\r\n", b"\r\nAccept-Encoding: gzip\r\n\r\n")
 
+    heads = set()
+
     async def ask(port: RoutedPort) -> None:
-        for head, _ in await port.ask([request] * 5):
-            assert b"content-encoding: gzip" in head
+        for head, found in await port.ask([request] * 5):
+            assert gunzip(found, limits.HTTP_INLINE_GZIP_BYTES) == body
+            heads.add(_DATE.sub(b"", head))
+
+    sent = run(shared, ask).sent
+    assert len(heads) == 1 and b"content-encoding: gzip" in heads.pop()
+    assert sent and all(each.sent_bytes == len(compress(body)) < len(body) for each in sent)
+
+
+@pytest.mark.parametrize("limit", ["HTTP_COMPRESSED_LEAST_BYTES", "HTTP_INLINE_GZIP_BYTES"])
+def test_what_is_not_compressed_here_is_answered_the_general_way(
+    shared: Peers, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    is_least = limit == "HTTP_COMPRESSED_LEAST_BYTES"
+    monkeypatch.setattr(limits, limit, 1 << 30 if is_least else 1)
+    request = get(**FIXED, query="the of").replace(b"\r\n\r\n", b"\r\nAccept-Encoding: gzip\r\n\r\n")
+    body = wanted(shared, **FIXED, query="the of")
+
+    async def ask(port: RoutedPort) -> None:
+        for head, found in await port.ask([request] * 5):
+            assert (b"content-encoding" in head) != is_least
+            assert (found if is_least else gunzip(found, len(body))) == body
+        assert len(port.known) == 1
 
     assert not run(shared, ask).sent
 

@@ -46,8 +46,11 @@ void make_route(TextRoute* self, nb::handle plan, nb::handle snapshot, nb::handl
 
 }  // namespace
 
-FoundRoute::FoundRoute(nb::object given, nb::bytes first_lines)
-    : object(std::move(given)), route(nb::cast<const TextRoute&>(object)), head(first_lines.c_str(), first_lines.size()) {}
+FoundRoute::FoundRoute(nb::object given, nb::bytes first_lines, bool gzip)
+    : object(std::move(given)),
+      route(nb::cast<const TextRoute&>(object)),
+      head(first_lines.c_str(), first_lines.size()),
+      waits_for_gzip(gzip) {}
 
 RoutedText::RoutedText(std::shared_ptr<const FoundRoute> route, std::shared_ptr<const Client> client, OwnValues values, std::string request)
     : found_(std::move(route)),
@@ -94,12 +97,16 @@ void RoutedText::run() noexcept {
     if (!run_) return;
     has_run_ = true;
     run_->run();
-    if (!run_->is_answered() || !run_->left().empty()) return;
+    if (!has_answer() || found_->waits_for_gzip) return;
     try {
-        unsent_ = client_->socket.send(found_->head, run_->answer(), sent_bytes_);
+        send(run_->answer());
     } catch (...) {  // no memory, before anything was written
-        return;
     }
+}
+
+void RoutedText::send(std::string_view body) {
+    unsent_ = client_->socket.send(found_->head, body, sent_bytes_);
+    body_bytes_ = body.size();
     is_sent_ = true;
     ended_ns_ = monotonic_ns();
 }
@@ -127,6 +134,17 @@ void bind_text_route(nb::module_& m) {
         .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or given up, where it came.")
         .def_ro("is_worth_help", &RoutedText::is_worth_help, "Whether so much waits for the threads that it is worth helping them.")
         .def_prop_ro("is_sent", &RoutedText::is_sent, "Whether the answer was written; if not, it is to be found otherwise.")
+        .def_prop_ro("waits_for_gzip", &RoutedText::waits_for_gzip, "Whether the answer is to be compressed, and sent then.")
+        .def_prop_ro(
+            "answer", [](const RoutedText& self) { return nb::bytes(self.answer().data(), self.answer().size()); },
+            "Of a request whose answer is to be compressed.")
+        .def(
+            "send",
+            [](RoutedText& self, const nb::bytes& body) {
+                if (!self.waits_for_gzip()) throw nb::value_error("no answer waits to be compressed");
+                self.send({body.c_str(), body.size()});
+            },
+            nb::arg("body"), "Writes the answer, which is compressed.")
         .def_prop_ro("has_run", &RoutedText::has_run)
         .def_prop_ro("takes_long", &RoutedText::takes_long, "Whether it was left because it takes long: its answer may be kept.")
         .def_prop_ro(

@@ -47,11 +47,12 @@ struct TextRoute {
 
 // A route as Python has it, and the first lines of all answers. Made and freed with the interpreter's lock.
 struct FoundRoute {
-    FoundRoute(nb::object given, nb::bytes first_lines);
+    FoundRoute(nb::object given, nb::bytes first_lines, bool gzip);
 
     nb::object object;
     const TextRoute& route;
     const std::string head;
+    const bool waits_for_gzip;  // whether answers are compressed before they are sent, which is for Python to do
 };
 
 // Where a request came from. Made and freed with the interpreter's lock.
@@ -71,19 +72,24 @@ class RoutedText : public PoolWork {
     // Finds out what it will take.
     void prepare() noexcept override;
     uint64_t expected_ns() const override { return run_ ? run_->expected_ns() : 0; }
-    // Answers the request, and writes the answer.
+    // Answers the request, and writes the answer, unless it is to be compressed.
     void run() noexcept override;
+    // Writes this in place of the answer: the same, compressed.
+    void send(std::string_view body);
     int64_t last_ns() const override { return begun_ns_ + route_.timeout_ns; }
 
     // Whether the answer was written.
     bool is_sent() const { return is_sent_; }
+    // Whether it waits for `send`.
+    bool waits_for_gzip() const { return found_->waits_for_gzip && !is_sent_ && has_answer(); }
+    const std::string& answer() const { return run_->answer(); }
     // Whether the plan has run: with or without an answer.
     bool has_run() const { return has_run_; }
     // Whether it was left because it takes long: its answer may be kept.
     bool takes_long() const { return takes_long_; }
     // Of an answer that was written: what the system did not take, and the size of its body and of all of it.
     const std::string& unsent() const { return unsent_; }
-    size_t body_bytes() const { return run_->answer().size(); }
+    size_t body_bytes() const { return body_bytes_; }
     size_t sent_bytes() const { return sent_bytes_; }
     uint64_t total() const { return run_->total(); }
     uint32_t shown() const { return run_->shown(); }
@@ -105,6 +111,7 @@ class RoutedText : public PoolWork {
 
   private:
     bool prepare_run();
+    bool has_answer() const { return run_ && run_->is_answered() && run_->left().empty(); }
 
     const std::shared_ptr<const FoundRoute> found_;
     const std::shared_ptr<const Client> client_;
@@ -116,7 +123,7 @@ class RoutedText : public PoolWork {
     std::unique_ptr<PlanRun> run_;
     bool has_run_ = false, takes_long_ = false, is_sent_ = false;
     std::string unsent_;
-    size_t sent_bytes_ = 0;
+    size_t body_bytes_ = 0, sent_bytes_ = 0;
 };
 
 }  // namespace paperwasp

@@ -84,9 +84,9 @@ std::shared_ptr<const FoundRoute> TextRoutes::find(std::string_view request, std
     return found == table_.end() ? nullptr : found->second.route;
 }
 
-void TextRoutes::put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes) {
+void TextRoutes::put(const nb::bytes& rest, nb::object route, nb::bytes head, bool gzip, uint64_t changes) {
     Table dropped;  // freed without the lock, as what is replaced
-    auto found = std::make_shared<const FoundRoute>(std::move(route), std::move(head));
+    auto found = std::make_shared<const FoundRoute>(std::move(route), std::move(head), gzip);
     const std::lock_guard lock(mutex_);
     if (changes != route_changes()) return;
     if (table_.size() >= most_) dropped.swap(table_);
@@ -120,7 +120,7 @@ void bind_text_routes(nb::module_& m) {
         .def(
             "begin", &TextRoutes::begin, nb::arg("request"), nb::arg("socket"), nb::arg("asker"), nb::arg("alone"),
             "Begins to answer a request, as the RoutedText that is returned; bytes by which to `put` its route; None: it is none for this.")
-        .def("put", &TextRoutes::put, nb::arg("rest"), nb::arg("route"), nb::arg("head"), nb::arg("changes"),
+        .def("put", &TextRoutes::put, nb::arg("rest"), nb::arg("route"), nb::arg("head"), nb::arg("gzip"), nb::arg("changes"),
              "Keeps a route, unless `route_changes` is no longer `changes`: then it may be outdated.")
         .def("__len__", &TextRoutes::size);
     m.def("route_changes", &route_changes, "How often `forget_routes` was called.");

@@ -39,7 +39,8 @@ class TextRoutes {
     std::shared_ptr<const FoundRoute> find(std::string_view request, std::string& rest, OwnValues& values) const;
 
     // Keeps a route, unless something has changed since `changes` was as it is given here. head: the first lines of all answers.
-    void put(const nb::bytes& rest, nb::object route, nb::bytes head, uint64_t changes);
+    // gzip: whether answers are to be compressed before they are sent.
+    void put(const nb::bytes& rest, nb::object route, nb::bytes head, bool gzip, uint64_t changes);
 
     struct Entry {
         std::shared_ptr<const FoundRoute> route;  // nullptr: none was found yet

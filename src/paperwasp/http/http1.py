@@ -424,8 +424,13 @@ def _h2_settings(connection: frozenset[str], all_of: Mapping[str, list[str]]) ->
 def head_bytes(status: int, content_type: str, fields: Mapping[str, str], framing: bytes, is_old: bool) -> bytes:
     """The head of an answer. `framing`: lines about the connection. Errors: ValueError where a value would end its
     line."""
+    return b"".join((first_lines(status, content_type, fields, is_old), framing, _date(), _LINE_END))
+
+
+def first_lines(status: int, content_type: str, fields: Mapping[str, str], is_old: bool) -> bytes:
+    """The lines of a head that say nothing of the body, the connection or the time. Errors: as `head_bytes`."""
     extra = b"".join(_field_line(name, value) for name, value in fields.items()) if fields else b""
-    return b"".join((start_of_head(status, content_type, is_old), extra, SERVER, framing, _date(), _LINE_END))
+    return b"".join((start_of_head(status, content_type, is_old), extra, SERVER))
 
 
 def length_line(status: int, length_bytes: int) -> bytes:

@@ -231,7 +231,7 @@ class Http1Line:
     def end_routed(self, routed: _core.RoutedText) -> None:
         """The core has answered a request, or left it."""
         connection, self._routed = self._connection, None
-        if not routed.is_sent or connection.routed is None:
+        if connection.routed is None or not connection.routed.complete(routed):
             self._watch.expect_bytes()
             self._read_left(routed)
             return

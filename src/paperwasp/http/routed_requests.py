@@ -25,9 +25,9 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.env import threads_for_cores
 from paperwasp.errors import PaperwaspError
-from paperwasp.http.compression import takes_gzip
+from paperwasp.http.compression import compress, gzipped, takes_gzip
 from paperwasp.http.exchange import PortContext
-from paperwasp.http.http1 import SERVER, Reader, start_of_head
+from paperwasp.http.http1 import Reader, first_lines
 from paperwasp.http.loop_work import has_more_to_do
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.observing import Peer, Spoken
@@ -195,11 +195,21 @@ class RoutedRequests:
         if route is None or request is None:
             return False
         shown = cast(Answers, route.answers).shown
-        if takes_gzip(request, shown):
-            return False
-        head = start_of_head(shown.status, shown.content_type, is_old=False) + SERVER
-        self._routes.put(rest, route, head, changes)
+        gzip = takes_gzip(request, shown)
+        fields = gzipped(shown.headers) if gzip else shown.headers
+        head = first_lines(shown.status, shown.content_type, fields, is_old=False)
+        self._routes.put(rest, route, head, gzip, changes)
         return True
+
+    @staticmethod
+    def complete(routed: _core.RoutedText) -> bool:
+        """Compresses and writes an answer that waits for it, unless it is small, or takes long to compress. False: a
+        request is left, without an answer."""
+        if routed.waits_for_gzip:
+            answer = routed.answer
+            if limits.HTTP_COMPRESSED_LEAST_BYTES <= len(answer) <= limits.HTTP_INLINE_GZIP_BYTES:
+                routed.send(compress(answer))
+        return routed.is_sent
 
     def note_sent(self, routed: _core.RoutedText, line: Spoken, peer: Peer) -> None:
         """An answer was written by the core. All of a round of the event loop are counted together."""
