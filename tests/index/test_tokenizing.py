@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.core.positions import ELEMENT_GAP
+from paperwasp.document.plain_fields import PlainFields
+from paperwasp.document.types import STRING, DocumentType, array_of
 from paperwasp.errors import Corruption
 from paperwasp.index import IndexedField, TextIndex
 from paperwasp.index.files import describe_file
-from paperwasp.index.tokenizing import tokenize, tokenize_plain
-from paperwasp.linguistics import TextProfile, index_terms, profile_of, query_terms
+from paperwasp.index.tokenizing import tokenize, tokenize_plain, tokenize_puts
+from paperwasp.linguistics import TextProfile, detect_all, detect_puts, index_terms, profile_of, query_terms
 
 GERMAN = "Die Häuser und die Bücher sind nicht alt"
 ENGLISH = "The houses and the policies of walking cars"
@@ -85,6 +89,45 @@ def test_plain_english_is_tokenized_in_few_steps() -> None:
     assert found is not None and found[3] == 2
     for value in (GERMAN, "é", ["cars"], "x" * (profile.max_length + 1), 1):
         assert tokenize_plain(lexicon, profile, [ENGLISH, value]) is None  # type: ignore[list-item]
+
+
+PUTS = PlainFields(DocumentType("thing", {"text": STRING, "texts": array_of(STRING)}))
+FOREIGN = "die Autos und der Mann sind nicht alt"
+VALUES = st.lists(
+    st.one_of(
+        st.sampled_from([None, ENGLISH, FOREIGN, " \t\n" + FOREIGN, "'" + FOREIGN, "x" * 9, "é", "\ta", ["cars"]]),
+        st.text(alphabet='ab "\\\n-s', max_size=12),
+    ),
+    max_size=6,
+)
+
+
+def put_of(number: int, value: Any) -> PlainChange:
+    fields = {} if value is None else {"texts" if isinstance(value, list) else "text": value}
+    found = PUTS.read_change("id:n:thing::", str(number), orjson.dumps({"fields": fields}), False)
+    assert isinstance(found, PlainChange)
+    return found
+
+
+@given(PROFILES, VALUES)
+def test_texts_of_plain_puts_are_tokenized_as_their_values(profile: TextProfile, values: list[Any]) -> None:
+    puts = [put_of(number, value) for number, value in enumerate(values)]
+    one, other = _core.Lexicon(), _core.Lexicon()
+    for name in ("text", "texts", "unknown"):
+        found = tokenize_puts(one, profile, puts, name)
+        of_name: list[Any] = [put.get(name) for put in puts]
+        wanted = tokenize_plain(other, profile, of_name)
+        assert (found is None) == (wanted is None) and len(one) == len(other)
+        if found is not None and wanted is not None:
+            assert [each.tolist() for each in found[:3]] == [each.tolist() for each in wanted[:3]]
+            assert found[3] == wanted[3]
+
+
+@given(VALUES)
+def test_languages_of_plain_puts_are_those_of_their_values(values: list[Any]) -> None:
+    puts = [put_of(number, value) for number, value in enumerate(values)]
+    texts = ["" if value is None or isinstance(value, list) else value for value in values]
+    assert detect_puts(puts, "text") == (detect_all(texts) if all(map(str.isascii, texts)) else None)
 
 
 @given(

@@ -355,7 +355,7 @@ class _Batch:
                 column.append_plain(puts, source.source)
             else:
                 column.append(source.values(puts))
-        state.index.add_batch(state.limit, kind.name, puts)
+        state.index.add_puts(state.limit, kind.name, puts)
 
     def _append_rows(
         self, document_type: str, documents: Sequence[Valued], languages: Sequence[Mapping[str, str]] | None = None

@@ -10,6 +10,7 @@
 #include "core.hpp"
 
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@
 
 #include "arrays.hpp"
 #include "field_index.hpp"
+#include "plain_change.hpp"
 
 namespace paperwasp {
 namespace {
@@ -145,24 +147,19 @@ class Lexicon {
             texts.emplace_back(reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text)), size);
             bytes += size;
         }
-        auto ids = std::make_unique<std::vector<uint32_t>>();
-        auto positions = std::make_unique<std::vector<uint32_t>>();
-        auto offsets = std::make_unique<std::vector<uint64_t>>();
-        uint32_t filled = 0;
-        {
-            ids->reserve(bytes / TEXT_BYTES_A_WORD);
-            positions->reserve(bytes / TEXT_BYTES_A_WORD);
-            offsets->reserve(texts.size() + 1);
-            const GilRelease unlocked(bytes > MUCH_TEXT);
-            offsets->push_back(0);
-            for (const std::string_view text : texts) {
-                uint32_t position = 0;
-                tokenize_text(text.data(), text.size(), LOWERING, longest, position, *ids, *positions);
-                filled += position > 0;
-                offsets->push_back(ids->size());
-            }
+        return tokenize_views(texts, bytes, longest);
+    }
+
+    // The same of what plain puts have in a field.
+    nb::object tokenize_puts(const nb::list& puts, std::string_view name, size_t most, uint32_t longest) {
+        const auto texts = ascii_texts_of(puts, name);
+        if (!texts) return nb::none();
+        size_t bytes = 0;
+        for (const std::string_view text : *texts) {
+            if (text.size() > most) return nb::none();
+            bytes += text.size();
         }
-        return nb::make_tuple(own(std::move(ids)), own(std::move(positions)), own(std::move(offsets)), filled);
+        return tokenize_views(*texts, bytes, longest);
     }
 
     // Of `surfaces`, those whose term is not known for a stemmer: ids, each once.
@@ -328,6 +325,28 @@ class Lexicon {
         return stems_[stemmer];
     }
 
+    // The tokens of texts of ASCII, of so many bytes together, one of each document: see `tokenize_plain`.
+    nb::object tokenize_views(const std::vector<std::string_view>& texts, size_t bytes, uint32_t longest) {
+        auto ids = std::make_unique<std::vector<uint32_t>>();
+        auto positions = std::make_unique<std::vector<uint32_t>>();
+        auto offsets = std::make_unique<std::vector<uint64_t>>();
+        uint32_t filled = 0;
+        {
+            ids->reserve(bytes / TEXT_BYTES_A_WORD);
+            positions->reserve(bytes / TEXT_BYTES_A_WORD);
+            offsets->reserve(texts.size() + 1);
+            const GilRelease unlocked(bytes > MUCH_TEXT);
+            offsets->push_back(0);
+            for (const std::string_view text : texts) {
+                uint32_t position = 0;
+                tokenize_text(text.data(), text.size(), LOWERING, longest, position, *ids, *positions);
+                filled += position > 0;
+                offsets->push_back(ids->size());
+            }
+        }
+        return nb::make_tuple(own(std::move(ids)), own(std::move(positions)), own(std::move(offsets)), filled);
+    }
+
     void tokenize_text(const char* text, size_t size, const WordBytes& bytes, uint32_t longest, uint32_t& position,
                        std::vector<uint32_t>& ids, std::vector<uint32_t>& positions) {
         const size_t room = std::min<uint64_t>(size, uint64_t{4} * longest);  // a character has at most four bytes
@@ -450,6 +469,7 @@ void bind_lexicon(nb::module_& m) {
         .def("tokenize", &Lexicon::tokenize, nb::arg("texts"), nb::arg("owners"), nb::arg("documents"), nb::arg("cased") = false,
              nb::arg("whole") = false, nb::arg("longest") = LONGEST_TOKEN)
         .def("tokenize_plain", &Lexicon::tokenize_plain, nb::arg("values"), nb::arg("most"), nb::arg("longest"))
+        .def("tokenize_puts", &Lexicon::tokenize_puts, nb::arg("puts"), nb::arg("name"), nb::arg("most"), nb::arg("longest"))
         .def("unknown", &Lexicon::unknown, nb::arg("stemmer"), nb::arg("surfaces"))
         .def("learn", &Lexicon::learn, nb::arg("stemmer"), nb::arg("surfaces"), nb::arg("terms"))
         .def("to_terms", &Lexicon::to_terms, nb::arg("stemmer"), nb::arg("surfaces").noconvert())

@@ -1,6 +1,6 @@
 // PlainChange for Python: what it says of itself, and what a run of puts becomes in the columns by row and in the document store.
 //
-// Threads: as `PlainChange`; the interpreter's lock is held, since what is made are Python's objects.
+// Threads: as `PlainChange`; the interpreter's lock is held, since what is made or read are Python's objects.
 #include "plain_change.hpp"
 
 #include <nanobind/stl/string.h>
@@ -122,6 +122,29 @@ nb::dict PlainValues::dict() const {
 
 const PlainChange* plain_change_of(nb::handle object) {
     return nb::isinstance<PlainChange>(object) ? nb::inst_ptr<PlainChange>(object) : nullptr;
+}
+
+std::optional<std::vector<std::string_view>> ascii_texts_of(const nb::list& puts, std::string_view name) {
+    std::vector<std::string_view> texts;
+    texts.reserve(puts.size());
+    const PlainType* type = nullptr;
+    const PlainField* field = nullptr;
+    for (nb::handle each : puts) {
+        const PlainChange* const put = plain_change_of(each);
+        if (put == nullptr) throw nb::value_error("texts are of plain changes");
+        if (put->type.get() != type) {
+            type = put->type.get();
+            field = type->find(name, 0);
+        }
+        std::string_view text;
+        for (const PlainValue& value : put->values.values) {
+            if (value.field != field) continue;
+            if (field->kind != PlainKind::TEXT || !value.text.is_ascii) return std::nullopt;
+            text = put->values.view(value.text);
+        }
+        texts.push_back(text);
+    }
+    return texts;
 }
 
 void bind_plain_change(nb::module_& m) {

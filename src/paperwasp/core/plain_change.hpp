@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -93,5 +94,9 @@ struct PlainChange {
 
 // The change that an object is; null where it is another.
 const PlainChange* plain_change_of(nb::handle object);
+
+// The texts that plain puts have in a field, empty where one has none, as long as the puts are there. Nothing where one has something else
+// than a text of ASCII. Throws ValueError for what is no plain change.
+std::optional<std::vector<std::string_view>> ascii_texts_of(const nb::list& puts, std::string_view name);
 
 }  // namespace paperwasp

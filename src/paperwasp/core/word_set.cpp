@@ -1,12 +1,16 @@
 // WordSet: what word_set.hpp declares.
 #include "word_set.hpp"
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
+
+#include "plain_change.hpp"
 
 namespace paperwasp {
 namespace {
@@ -74,6 +78,20 @@ std::vector<uint32_t> WordSet::with(const nb::list& texts, uint32_t least, uint3
     return found;
 }
 
+std::optional<std::vector<uint32_t>> WordSet::with_puts(const nb::list& puts, std::string_view name, uint32_t least,
+                                                        uint32_t characters) const {
+    const auto texts = ascii_texts_of(puts, name);
+    if (!texts) return std::nullopt;
+    std::vector<uint32_t> found;
+    for (uint32_t number = 0; number < texts->size(); ++number) {
+        std::string_view text = (*texts)[number];
+        while (!text.empty() && text[0] != '\'' && CODES.of[static_cast<uint8_t>(text[0])] == SEPARATOR) text.remove_prefix(1);
+        const auto* const at = reinterpret_cast<const uint8_t*>(text.data());
+        if (has(at, std::min<size_t>(text.size(), characters), least)) found.push_back(number);
+    }
+    return found;
+}
+
 bool WordSet::contains(uint64_t key) const {
     for (size_t at = slot(key); slots_[at] != 0; at = (at + 1) & (slots_.size() - 1))
         if (slots_[at] == key) return true;
@@ -98,7 +116,8 @@ bool WordSet::has(const uint8_t* text, size_t size, uint32_t least) const {
 void bind_word_set(nb::module_& m) {
     nb::class_<WordSet>(m, "WordSet", "Finds texts with words of a set.")
         .def(nb::init<const std::vector<std::string>&>(), nb::arg("words"))
-        .def("texts_with", &WordSet::with, nb::arg("texts"), nb::arg("least"), nb::arg("characters"));
+        .def("texts_with", &WordSet::with, nb::arg("texts"), nb::arg("least"), nb::arg("characters"))
+        .def("puts_with", &WordSet::with_puts, nb::arg("puts"), nb::arg("name"), nb::arg("least"), nb::arg("characters"));
 }
 
 }  // namespace paperwasp

@@ -5,7 +5,9 @@
 // for spaces. Immutable once built: any thread.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core.hpp"
@@ -19,6 +21,9 @@ class WordSet {
 
     // The numbers of the texts that have at least `least` words of the set among their first `characters`, or are not ASCII.
     std::vector<uint32_t> with(const nb::list& texts, uint32_t least, uint32_t characters) const;
+
+    // The same of the texts that plain puts have in a field, without the white space before them; nothing where one is no text of ASCII.
+    std::optional<std::vector<uint32_t>> with_puts(const nb::list& puts, std::string_view name, uint32_t least, uint32_t characters) const;
 
     // Whether a text of ASCII has at least `least` words of the set.
     bool has(const uint8_t* text, size_t size, uint32_t least) const;

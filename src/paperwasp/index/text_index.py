@@ -14,7 +14,7 @@ Format on disk: docs/formats/index.md.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import count
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.document.operations import Valued
 from paperwasp.env import processors, sync_directory
@@ -38,7 +39,7 @@ from paperwasp.index.segments import (
     merge_segments,
 )
 from paperwasp.index.snapshot import IndexSnapshot
-from paperwasp.index.tokenizing import tokenize, tokenize_plain
+from paperwasp.index.tokenizing import Plain, tokenize, tokenize_plain, tokenize_puts
 from paperwasp.index.tokens import Text, Texts, Tokens
 from paperwasp.index.words import WordRun, WordsEnd, restore_words, words_since, write_words
 from paperwasp.linguistics import TextProfile
@@ -109,16 +110,41 @@ class TextIndex:
         What they have in indexed fields is `Text`. `languages` has for each document the languages of its fields, as
         `set_language` gave them; those of the others are detected.
         """
+
+        def tokens(number: int, indexed: IndexedField) -> Tokens | None:
+            source = indexed.source
+            tags = [of_fields.get(source, "") for of_fields in languages] if languages is not None else None
+            return self._tokens(indexed, number, [document.get(source) for document in documents], tags)
+
+        self._add(first_lid, document_type, len(documents), tokens)
+
+    def add_puts(self, first_lid: int, document_type: str, puts: list[PlainChange]) -> None:
+        """As `add_batch`, of plain puts."""
+        documents: Sequence[Valued] = puts
+
+        def tokens(number: int, indexed: IndexedField) -> Tokens | None:
+            plain = None if indexed.uri else tokenize_puts(self._lexicon, indexed.profile, puts, indexed.source)
+            if plain is None:
+                return self._tokens(indexed, number, [document.get(indexed.source) for document in documents], None)
+            return self._counted(number, plain)
+
+        self._add(first_lid, document_type, len(puts), tokens)
+
+    def _add(
+        self,
+        first_lid: int,
+        document_type: str,
+        documents: int,
+        tokens_of: Callable[[int, IndexedField], Tokens | None],
+    ) -> None:
+        """Adds a segment of documents, of which a function gives the tokens of each field, by its number."""
         fields: list[Tokens | None] = [None] * self._numbers
         count = 0
         for number, indexed in self._fields.values():
             if indexed.document_type == document_type:
-                source = indexed.source
-                tags = [of_fields.get(source, "") for of_fields in languages] if languages is not None else None
-                values = [document.get(source) for document in documents]
-                fields[number] = tokens = self._tokens(indexed, number, values, tags)
+                fields[number] = tokens = tokens_of(number, indexed)
                 count += len(tokens.terms) if tokens is not None else 0
-        segment = Segment(first_lid, len(documents), tuple(fields), count)
+        segment = Segment(first_lid, documents, tuple(fields), count)
         is_searched = bool(self._segments) and self._segments[-1].was_searched
         if count >= (LEAST_SEARCHED_TOKENS if is_searched else LEAST_INVERTED_TOKENS):
             segment = segment.inverted()
@@ -133,10 +159,7 @@ class TextIndex:
         if languages is None and not indexed.uri:
             plain = tokenize_plain(self._lexicon, indexed.profile, values)
         if plain is not None:
-            terms, positions, offsets, filled = plain
-            if len(terms) == 0:
-                return None
-            return Tokens(terms, positions, offsets, self._add_tokens(number, filled, len(terms)))
+            return self._counted(number, plain)
         found = Texts(values)
         texts = [uri_parts(text)[indexed.uri] for text in found.texts] if indexed.uri else found.texts
         tags = [languages[owner] for owner in found.owners] if languages is not None else None
@@ -147,6 +170,12 @@ class TextIndex:
             return None
         filled = int(np.count_nonzero(np.diff(offsets)))
         return Tokens(terms, positions, offsets, self._add_tokens(number, filled, len(terms)), found.elements(ends))
+
+    def _counted(self, number: int, plain: Plain) -> Tokens | None:
+        terms, positions, offsets, filled = plain
+        if len(terms) == 0:
+            return None
+        return Tokens(terms, positions, offsets, self._add_tokens(number, filled, len(terms)))
 
     def _add_tokens(self, number: int, filled: int, count: int) -> float:
         """Counts what comes to a field: documents that have it, and their tokens. Returns its mean length then."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.core.positions import ELEMENT_GAP
 from paperwasp.index.tokens import Text
 from paperwasp.linguistics import (
@@ -21,6 +22,7 @@ from paperwasp.linguistics import (
     STEMMERS,
     TextProfile,
     detect_all,
+    detect_puts,
     document_language,
     stem_words,
 )
@@ -29,6 +31,8 @@ Array: TypeAlias = NDArray[np.uint32]
 Tokenized: TypeAlias = tuple[Array, Array, NDArray[np.uint64], Array]
 """(terms, positions, offsets[documents + 1], ends[texts]): document d has tokens offsets[d]..offsets[d + 1], the
 positions of which rise; the end of a text is the position after its last token's."""
+Plain: TypeAlias = tuple[Array, Array, NDArray[np.uint64], int]
+"""(terms, positions, offsets, how many documents have tokens), of texts that are one each, or none."""
 
 
 def tokenize(
@@ -63,21 +67,40 @@ def tokenize(
     return terms, positions, offsets, ends
 
 
-def tokenize_plain(
-    lexicon: _core.Lexicon, profile: TextProfile, values: list[Text | None]
-) -> tuple[Array, Array, NDArray[np.uint64], int] | None:
+def tokenize_plain(lexicon: _core.Lexicon, profile: TextProfile, values: list[Text | None]) -> Plain | None:
     """As `tokenize`, in fewer steps, of fields with one text each or none, of ASCII and in English, whose languages
     nobody has set: nearly all of most feeds. Called by the writer only.
 
-    Returns terms, positions, offsets and how many documents have tokens; None, with nothing done, for other fields.
+    None, with nothing done, for other fields.
     """
-    if not profile.plain or profile.cased or profile.stemming == "multiple":
+    if not _is_plain(profile):
         return None
     stemmer = profile.stemmer(ENGLISH)
     if stemmer != NO_STEMMER and detect_all([value for value in values if type(value) is str]):
         return None
-    most = min(profile.max_length, 2 * profile.max_occurrences)  # of fewer characters are fewer words than that
-    found = lexicon.tokenize_plain(values, most, profile.max_token_length)
+    return _with_terms(lexicon, stemmer, lexicon.tokenize_plain(values, _most(profile), profile.max_token_length))
+
+
+def tokenize_puts(lexicon: _core.Lexicon, profile: TextProfile, puts: list[PlainChange], name: str) -> Plain | None:
+    """As `tokenize_plain`, of what plain puts have in a field: no object is made of any text."""
+    if not _is_plain(profile):
+        return None
+    stemmer = profile.stemmer(ENGLISH)
+    if stemmer != NO_STEMMER and detect_puts(puts, name) != {}:
+        return None
+    return _with_terms(lexicon, stemmer, lexicon.tokenize_puts(puts, name, _most(profile), profile.max_token_length))
+
+
+def _is_plain(profile: TextProfile) -> bool:
+    return profile.plain and not profile.cased and profile.stemming != "multiple"
+
+
+def _most(profile: TextProfile) -> int:
+    """The characters of a text of which no token is left out."""
+    return min(profile.max_length, 2 * profile.max_occurrences)  # of fewer characters are fewer words than that
+
+
+def _with_terms(lexicon: _core.Lexicon, stemmer: str, found: Plain | None) -> Plain | None:
     if found is not None and len(found[0]):
         _to_terms(lexicon, stemmer, found[0])
     return found

@@ -1,6 +1,6 @@
 """From text to the words it is indexed and searched by."""
 
-from paperwasp.linguistics.detection import detect, detect_all
+from paperwasp.linguistics.detection import detect, detect_all, detect_puts
 from paperwasp.linguistics.languages import CJK, ENGLISH, UNKNOWN, Language, language_of
 from paperwasp.linguistics.query import QueryToken, document_language, index_terms, query_language, query_terms
 from paperwasp.linguistics.stemming import NO_STEMMER, STEMMERS, stem_words, stemmer_of
@@ -17,6 +17,7 @@ __all__ = [
     "TextProfile",
     "detect",
     "detect_all",
+    "detect_puts",
     "document_language",
     "index_terms",
     "language_of",

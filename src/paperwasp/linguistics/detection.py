@@ -13,9 +13,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from typing import Final
 
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
 from paperwasp.linguistics.languages import CHINESE_TRADITIONAL, ENGLISH, UNKNOWN, Language
 from paperwasp.patterns import compile_later
 
@@ -157,7 +159,17 @@ def detect(text: str) -> Language:
 def detect_all(texts: list[str]) -> dict[int, Language]:
     """The languages of texts, by number, of those that are neither English nor UNKNOWN."""
     texts = [text.lstrip() if text[:1].isspace() else text for text in texts]  # as `_strip_start`
-    found = {number: detect(texts[number]) for number in FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS)}
+    return _others((number, texts[number]) for number in FOREIGN.texts_with(texts, 2, LOOKED_AT_CHARACTERS))
+
+
+def detect_puts(puts: list[PlainChange], name: str) -> dict[int, Language] | None:
+    """The same of the texts that plain puts have in a field; None where one has something else than a text of ASCII."""
+    found = FOREIGN.puts_with(puts, name, 2, LOOKED_AT_CHARACTERS)
+    return None if found is None else _others((number, str(puts[number].get(name))) for number in found)
+
+
+def _others(texts: Iterable[tuple[int, str]]) -> dict[int, Language]:
+    found = {number: detect(text) for number, text in texts}
     return {number: language for number, language in found.items() if language not in (ENGLISH, UNKNOWN)}
 
 
