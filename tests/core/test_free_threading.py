@@ -16,6 +16,7 @@ CORE = Path(__file__).parents[2] / "src" / "paperwasp" / "core"
 TEXTS = {path.name: path.read_text() for path in sorted((*CORE.glob("*.hpp"), *CORE.glob("*.cpp")))}
 BOUND = sorted({name for text in TEXTS.values() for name in re.findall(r"nb::class_<(\w+)>", text)})
 SAYS = re.compile(r"Threads:|[Ii]mmutable|[Aa]ny thread|never changes|thread writes at a time")
+WORKS_BESIDE = re.compile(r"std::(?:mutex|atomic|thread)\b|\b__atomic_(?:load|store)")
 SHARED = re.compile(
     r"^(?!using|return|constexpr|const |typedef|thread_local|extern|friend|enum|struct|class|namespace|template)"
     r"[a-z][\w:<>,*]*(?: [\w:<>,*]+)* \w+(?:\[\w+\])?(?: = [^;(]+)?;",
@@ -34,6 +35,13 @@ def _home(name: str) -> str:
 def test_a_class_says_which_threads_may_use_it(name: str) -> None:
     comments = "\n".join(re.findall(r"^ *//.*", _home(name), re.MULTILINE))
     assert SAYS.search(comments), f"nothing is said of threads where {name} is declared"
+
+
+@pytest.mark.parametrize("name", sorted(name for name, text in TEXTS.items() if WORKS_BESIDE.search(text)))
+def test_a_file_with_locks_or_atomics_says_for_which_threads(name: str) -> None:
+    """In its head, or in that of the header of the same name."""
+    header = TEXTS.get(name.replace(".cpp", ".hpp"), "")
+    assert any(SAYS.search("\n".join(re.findall(r"^ *//.*", text, re.MULTILINE))) for text in (TEXTS[name], header))
 
 
 def test_what_a_module_keeps_of_its_own_is_said() -> None:

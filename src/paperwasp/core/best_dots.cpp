@@ -2,7 +2,9 @@
 //
 // vector: (size); vectors: (n, size), both float or both double. rows: by lid where its vector stands (`attribute.rows`: offset << 24 |
 // length); a lid that has none, or is beyond them, scores `nothing`. hits: a bitmap by lid, of which those in [first, last) are looked at;
-// both are multiples of 64, unless there are no more. Parts of the same hits may be searched by several threads at once.
+// both are multiples of 64, unless there are no more.
+//
+// Threads: any; parts of the same hits may be searched at once. The writer may store into `rows` meanwhile.
 //
 // The best `wanted`, best first, and how many were scored in time: all, or the first ones. Throws OutOfTime where none was. What is no
 // finite number counts as -infinity. Hits are scored in blocks of ROWS_AT_ONCE, so that only the best take memory.

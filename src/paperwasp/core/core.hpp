@@ -4,7 +4,9 @@
 // ValueError), release the GIL, and never keep a pointer past their return unless their header says so.
 //
 // "With the interpreter's lock" says that a thread may touch Python's objects: it holds the lock, or, where Python has none, is one of its
-// threads. It never says that no other thread runs meanwhile: what needs that has a lock of its own, or belongs to one thread.
+// threads. It never says that no other thread runs meanwhile: what needs that has a lock of its own, or belongs to one thread. Lists and
+// arrays that are handed over stay as they are while a kernel reads them, but for those of which its file says that a writer may store
+// into them.
 #pragma once
 
 #include <nanobind/nanobind.h>

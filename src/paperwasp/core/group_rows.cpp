@@ -3,6 +3,8 @@
 // Where parents times the span of the keys is not much more than there are rows, a table has a number for each pair; else the pairs are
 // hashed. The hash has a secret of the process in it, so that nobody can feed values that all fall together; and the clock counts
 // the slots that are looked at.
+//
+// Threads: any. The writer may store into a column whose values are counted.
 #include "group_rows.hpp"
 
 #include "arrays.hpp"

@@ -1,4 +1,4 @@
-// The memory of a graph: see hnsw_graph.hpp.
+// The memory of a graph: see hnsw_graph.hpp. Threads: the writer's.
 #include "hnsw_graph.hpp"
 
 #include <sys/mman.h>

@@ -4,7 +4,7 @@
 // (hnsw_space.hpp), then a Node, then its links on the lowest level. Its lists on higher levels are one block elsewhere. Records stand in
 // pages and never move; a graph that grows gets further pages, and tables of pages that readers may hold are kept.
 //
-// Who may be here: one writer (whose threads, while a batch is added, lock the list that they change), and any number of readers without a
+// Threads: one writer (whose threads, while a batch is added, lock the list that they change), and any number of readers without a
 // lock. A record is written whole before the first link to it is. Whatever changes afterwards (lists, states, the entry) is read and
 // written by atomic operations: stored with release, loaded with acquire, so that who finds a node's number finds its record. A reader may
 // see a list in the midst of a change: some of the links are old, and each of them leads to a node that was there. It sees all of those

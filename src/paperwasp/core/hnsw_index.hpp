@@ -1,5 +1,7 @@
 // A graph for nearest neighbours over the vectors of a column, changed by one writer and searched by many readers: see hnsw_insert.cpp
 // (adding), hnsw_tree.cpp (what keeps all nodes together), hnsw_mend.cpp (removing) and hnsw.cpp (searching, saving, Python).
+//
+// Threads: as hnsw_graph.hpp has it. The locks are for the threads with which the writer adds a batch; readers take none.
 #pragma once
 
 #include <atomic>

@@ -3,6 +3,8 @@
 // A new node is linked on each of its levels to some of the nearest that a walk finds: to each only if it is nearer to the new node than to
 // all that were chosen before it, so that links lead in all directions. Those link back, and where they have too many links they choose
 // again by the same rule. From one thread the same additions make the same graph; with several each list is locked while it changes.
+//
+// Threads: the writer, and those that it has help until a batch is added.
 #include <cmath>
 #include <exception>
 #include <limits>

@@ -8,6 +8,8 @@
 //   parents of each node, in the tree (hnsw_tree.cpp); NONE where it has none. In version 1 there are none: they are found when it is
 //   loaded
 // Codes are not saved: they are made from the column. What a reader of files finds is checked whole before anything follows it.
+//
+// Threads: a graph that is loaded is nobody else's yet; those that help to make codes end before it is.
 #include "hnsw_saved.hpp"
 
 #include <algorithm>

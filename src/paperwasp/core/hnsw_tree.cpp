@@ -8,6 +8,8 @@
 //
 // A parent is the nearest node that has room, so what is held is mostly what would have been chosen. Only where no near one has room is a
 // place looked for from above, and it is always found: whoever has no room has children, to which the same applies.
+//
+// Threads: the writer's, one at a time.
 #include "hnsw_worker.hpp"
 
 namespace paperwasp::hnsw {

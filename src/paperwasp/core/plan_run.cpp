@@ -9,7 +9,7 @@
 namespace paperwasp {
 namespace {
 
-// Bounds the work of a thread while one query is answered.
+// Bounds the work of a thread while one query is answered: kernels look at it by their Clock.
 class Until {
   public:
     explicit Until(int64_t end_ns) { set(end_ns); }
@@ -34,6 +34,7 @@ void PlanRun::run() noexcept {
 void PlanRun::search() {
     std::vector<Scored> hits;
     WordFinder finder(snapshot_);
+    // In an order, or by an expression, by closeness, by nativeRank, or by bm25.
     const bool is_done = plan_.ranking.order        ? find_ordered_hits(finder, hits)
                          : plan_.ranking.expression ? find_expressed_hits(finder, hits)
                          : near_                    ? find_near_hits(hits)

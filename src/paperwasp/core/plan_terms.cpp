@@ -52,7 +52,7 @@ bool has_phrase_in_part(const Word& word) {
 
 // Finds each word in the snapshot; then makes of all of them what the kernels take.
 PlanRun::Filled PlanRun::fill_terms(const std::vector<TextTerm>& terms, std::vector<UnknownWord>& unknown) {
-    std::shared_ptr<const Words> known;
+    std::shared_ptr<const Words> words;
     for (size_t i = 0; i < terms.size(); ++i) {
         for (const std::string_view word : terms[i])
             if (word.size() > plan_.words.most_characters) return Filled::GENERAL_WAY;
@@ -61,8 +61,8 @@ PlanRun::Filled PlanRun::fill_terms(const std::vector<TextTerm>& terms, std::vec
         if (terms[i].size() > 1) {
             word = phrase_of(terms[i], unknown);
         } else {
-            if (index > 0 || !known) known = snapshot_.words(plan_.words.indexes[index]);
-            word = known->find(terms[i][0]);
+            if (index > 0 || !words) words = snapshot_.words(plan_.words.indexes[index]);
+            word = words->find(terms[i][0]);
             if (!word) unknown.emplace_back(index, false, terms[i][0]);
         }
         if (word && (word->parts.empty() || has_phrase_in_part(*word))) return Filled::GENERAL_WAY;
@@ -93,11 +93,11 @@ PlanRun::Filled PlanRun::fill_vector(std::string_view vector, const NearSearch& 
 std::shared_ptr<const Word> PlanRun::phrase_of(const TextTerm& term, std::vector<UnknownWord>& unknown) const {
     static const auto OTHER = std::make_shared<const Word>();
     if (term.size() > MOST_PHRASE_WORDS) return OTHER;
-    const std::shared_ptr<const Words> known = snapshot_.words(plan_.words.phrase_index);
+    const std::shared_ptr<const Words> words = snapshot_.words(plan_.words.phrase_index);
     WordPart joined{};
     bool is_known = true;
     for (size_t i = 0; i < term.size(); ++i) {
-        const std::shared_ptr<const Word> word = known->find(term[i]);
+        const std::shared_ptr<const Word> word = words->find(term[i]);
         if (!word) unknown.emplace_back(0, true, term[i]);
         is_known &= word != nullptr;
         if (!is_known) continue;

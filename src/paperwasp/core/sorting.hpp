@@ -1,8 +1,8 @@
 // Which rows of a column can be among the first ones in its order, without sorting the rest.
 //
 // Bitmap: bit (lid & 63) of word (lid >> 6); bits from the number of rows on do not count. NaN is less than any number.
-// The writer of the column may store into single elements meanwhile: a row is then taken by its old or its new value, and may be missed or
-// be one too many; nothing else happens.
+// Threads: any. The writer of the column may store into single elements meanwhile: a row is then taken by its old or its new value, and may
+// be missed or be one too many; nothing else happens.
 #pragma once
 
 #include <algorithm>

@@ -66,8 +66,10 @@ nb::object TextRoutes::begin(nb::bytes request, const nb::object& socket, nb::ob
         routed->prepare();
         if (routed->expected_ns() <= pool.long_ns()) {
             routed->is_here = true;
-            const GilRelease unlocked(is_much(routed->expected_ns()));
-            routed->run();
+            {
+                const GilRelease unlocked(is_much(routed->expected_ns()));
+                routed->run();
+            }
             return object;
         }
     }

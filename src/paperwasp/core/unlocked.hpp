@@ -2,6 +2,8 @@
 //
 // Two clocks are read for each release, which is 0.5 µs on a machine and up to 6 µs on some virtual ones: only while it is asked for.
 // Otherwise a release costs one more read of a flag.
+//
+// Threads: any.
 #pragma once
 
 #include <nanobind/nanobind.h>
