@@ -18,6 +18,7 @@ from bench.corpus import CACHE, SEED
 from bench.feed import ceiling, cpu_row, feed, feed_file, ratio_row
 from bench.report import Report, Row, Times
 from bench.service import Running, data_directory, paperwasp
+from paperwasp import limits
 
 LEAST_UPDATE_RATIO = 0.7
 MOST_UPDATE_US = 25
@@ -33,6 +34,8 @@ _PUT = b'\n{"put":'
 """How the line of a document begins."""
 GROWN = {"index": "node/index-*", "store": "node/store"}
 """What an update of an attribute must leave alone, and its directories in that of a content cluster."""
+ROWS = "node/index-*/rows/*.rows"
+"""The files of the row store, which say in their names of which rows they are."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ def run_update(report: Report, options: Options) -> None:
     with data_directory() as data:
         with paperwasp(data) as server:
             feed(server, feed_file(options.documents_count))
+            _wait_for_rows(data)
         before = _sizes(data)
         for _ in range(options.repeats):
             with paperwasp(data, None) as server:
@@ -135,6 +139,16 @@ def visit(server: Running) -> tuple[int, int, float]:
         tail = (tail + data)[1 - len(_PUT) :]
     connection.close()
     return size_bytes, documents_count, most_mb
+
+
+def _wait_for_rows(data: Path) -> None:
+    """Until the row store has what was put: it is filled behind the writer, and would else grow beside the updates."""
+    last, since = sorted(data.rglob(ROWS)), time.monotonic()
+    while time.monotonic() < since + 3 * limits.ROW_SECONDS:
+        time.sleep(0.1)
+        found = sorted(data.rglob(ROWS))
+        if found != last:
+            last, since = found, time.monotonic()
 
 
 def _sizes(data: Path) -> dict[str, int]:
