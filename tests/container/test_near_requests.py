@@ -254,6 +254,28 @@ def _near(field: str, vector: str, **others: str) -> Request:
     return Request("GET", "/search/", urlencode({"yql": yql, "ranking": field, "input.query(q)": vector} | others))
 
 
+@pytest.mark.parametrize("field", INDEXED)
+def test_exact_searches_are_run_by_plans(shared: Peers, field: str) -> None:
+    """Where it is said, and where a filter leaves few documents."""
+    kind = FIELDS[field][0]
+    name = INPUTS[kind[kind.index("<") + 1 : kind.index(">")]]
+    for notes, filters in (
+        ("approximate: false", ""),
+        ("approximate: false, distanceThreshold: 2.5", ""),
+        ("approximate: false", " and year < 9"),
+        ("hnsw.approximateThreshold: 0.9", " and year < 9"),
+        ("hnsw.approximateThreshold: 0.9", " and year < 0"),
+    ):
+        near = f"{{targetHits: 5, {notes}}}nearestNeighbor({field}, {name})"
+        asked = {"yql": f"select * from music where ({near}){filters}", "ranking": field, "timeout": "60s"}
+        before = shared.answered
+        for vector in ("[1,2,3,4]", "[4,3,2,1]", "[0,0,0,0]"):
+            parameters = {**asked, "hits": "60", f"input.query({name})": vector}
+            warm = Request("GET", "/search/", urlencode({**parameters, f"input.query({name})": "[1,1,1,1]"}))
+            shared.compare_requests(warm, Request("GET", "/search/", urlencode(parameters)))
+        assert shared.answered >= before + 3, notes
+
+
 def test_strings_of_attributes_are_shown_by_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plans, "attribute_hits", None)  # Python writes none of them
     names = ["", 'a"b\\', "\x00\x1f\x7f\n", "caf\u00e9", "\u65e5\u672c", "\U0001f41d", "a" * 3000, "\u00ff\uffff"]

@@ -389,7 +389,7 @@ class Plan:
         accept: _U64 | None,
         attribute: float,
         vector: bytes,
-        near: tuple[int, int, int, bool, bool, float, float] | None,
+        near: tuple[int, int, int, bool, bool, float, float, int] | None,
     ) -> PlanRun | list[tuple[int, bool, str]] | None: ...
 
 class PlanRun:
@@ -502,7 +502,7 @@ class TextRoute:
         soft_share: float,
         accept: _U64 | None,
         attribute: float,
-        near: tuple[int, int, int, bool, bool, float, float] | None,
+        near: tuple[int, int, int, bool, bool, float, float, int] | None,
         foreign: WordSet | None,
         keeps_long: bool,
         pool: PlanPool[_Token],

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "bitmap_fill.hpp"
+#include "clock.hpp"
+#include "nearest_hits.hpp"
 #include "vector_text.hpp"
 
 namespace paperwasp {
@@ -15,6 +18,10 @@ using hnsw::Hit;
 
 // The square of the length of a vector that surely can be in a graph; to a longer one, documents are compared one by one.
 constexpr double MOST_SQUARE = 0x1p118;
+
+// About what it takes to compare vectors one by one.
+constexpr size_t NS_OF_DOCUMENT = 5, CELLS_OF_NS = 4;
+constexpr double NO_VECTOR = std::numeric_limits<double>::infinity();
 
 bool has(const In<uint64_t>& bitmap, uint32_t lid) {
     return (lid >> 6) < bitmap.size() && (bitmap.data()[lid >> 6] >> (lid & 63) & 1) != 0;
@@ -47,9 +54,13 @@ hnsw::Wanted NearQuery::wanted(const In<uint64_t>* accept) const {
     return wanted;
 }
 
-uint64_t NearQuery::expected_ns() const { return steps_of(*vectors_->graph.index, wanted(nullptr)); }
+uint64_t NearQuery::expected_ns() const {
+    if (search_.compared > 0) return search_.compared * (NS_OF_DOCUMENT + vectors_->graph.index->shape().dimensions / CELLS_OF_NS);
+    return steps_of(*vectors_->graph.index, wanted(nullptr));
+}
 
 std::optional<std::vector<NearDocument>> NearQuery::find(const In<uint64_t>& live, const In<uint64_t>& allowed) const {
+    if (search_.compared > 0) return compare(allowed);
     const auto [index, column] = vectors_->graph;
     const auto search = [&](const In<uint64_t>* accept) { return hnsw::find(*index, column, cells_.data(), wanted(accept)); };
     std::vector<Hit> hits = search(search_.uses_filter ? &allowed : nullptr);
@@ -72,6 +83,38 @@ std::optional<std::vector<NearDocument>> NearQuery::find(const In<uint64_t>& liv
     return found;
 }
 
+// The documents that an exact search finds. Nothing: a vector is of a later moment.
+std::optional<std::vector<NearDocument>> NearQuery::compare(const In<uint64_t>& allowed) const {
+    const auto [index, column] = vectors_->graph;
+    const std::unique_ptr<hnsw::Exact> exact = make_exact(index->shape(), column, cells_.data());
+    Clock clock;
+    std::vector<double> heap(std::max<size_t>(search_.count, 1));
+    NearestHits hits(heap.data(), heap.size(), 0, limit_);
+    std::vector<NearDocument> found;
+    for (size_t word = 0; word < allowed.size(); ++word)
+        for (uint64_t left = allowed.data()[word]; left != 0; left &= left - 1) {
+            const auto lid = static_cast<uint32_t>(word * 64 + static_cast<size_t>(__builtin_ctzll(left)));
+            double distance = NO_VECTOR;
+            if (lid >= search_.limit) break;
+            if (!read_distance(*exact, lid, clock, distance)) return std::nullopt;
+            if (hits.add(distance)) found.push_back({lid, closeness(distance)});
+        }
+    return found;
+}
+
+// What is computed of a document's vector; infinite: it has none, or none that is a number. False: it is of a later moment.
+bool NearQuery::read_distance(const hnsw::Exact& exact, uint32_t lid, Clock& clock, double& distance) const {
+    if (lid >= vectors_->rows.size()) return false;
+    const uint64_t row = __atomic_load_n(vectors_->rows.data() + lid, __ATOMIC_RELAXED);
+    clock.spend(static_cast<int64_t>(vectors_->graph.index->shape().dimensions / CELLS_OF_NS + 1));
+    distance = NO_VECTOR;
+    if (number_of_elements(row) == 0) return true;
+    if (row >> ROW_LENGTH_BITS >= vectors_->graph.column.rows) return false;
+    const double computed = exact(static_cast<uint32_t>(row >> ROW_LENGTH_BITS));
+    if (computed < NO_VECTOR) distance = computed;
+    return true;
+}
+
 double NearQuery::least() const { return form_->nearness == Nearness::DOTPRODUCT ? std::numeric_limits<double>::lowest() : 0.0; }
 
 double NearQuery::closeness(double computed) const { return closeness_of(form_->nearness, distance_of(form_->nearness, computed, norm_)); }
@@ -87,14 +130,9 @@ bool NearQuery::read_closeness(const std::vector<NearDocument>& found, const std
             closeness[i] = std::max(least(), known->closeness);
             continue;
         }
-        if (lids[i] >= vectors_->rows.size()) return false;
-        const uint64_t row = __atomic_load_n(vectors_->rows.data() + lids[i], __ATOMIC_RELAXED);
-        clock.spend(static_cast<int64_t>(index->shape().dimensions / 4 + 1));
-        closeness[i] = least();
-        if (number_of_elements(row) == 0) continue;
-        if (row >> ROW_LENGTH_BITS >= column.rows) return false;
-        const double computed = (*exact)(static_cast<uint32_t>(row >> ROW_LENGTH_BITS));
-        if (computed < std::numeric_limits<double>::infinity()) closeness[i] = std::max(least(), this->closeness(computed));
+        double distance = NO_VECTOR;
+        if (!read_distance(*exact, lids[i], clock, distance)) return false;
+        closeness[i] = distance < NO_VECTOR ? std::max(least(), this->closeness(distance)) : least();
     }
     return true;
 }

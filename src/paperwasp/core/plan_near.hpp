@@ -1,6 +1,5 @@
 // nearestNeighbor in plans: the vectors of a field in a view, what a template says of it, and the documents that are nearest to the vector
-// of a request. What is found, and how near it is, is what operators/nearest_neighbor.py finds by a graph; what is compared without one
-// goes the general way.
+// of a request. What is found, and how near it is, is what operators/nearest_neighbor.py finds by a graph, or by comparing all.
 #pragma once
 
 #include <cstdint>
@@ -42,10 +41,11 @@ struct NearSearch {
     size_t count, explore;
     bool uses_filter, filter_first;
     double exploration, slack;
+    size_t compared;  // documents that are compared one by one, without the graph; 0: it is searched
 };
 
 // The same as Python has it, in this order.
-using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double>;
+using SearchTuple = std::tuple<uint32_t, size_t, size_t, bool, bool, double, double, size_t>;
 
 inline NearSearch search_of(const SearchTuple& given) {
     return std::apply([](auto... each) { return NearSearch{each...}; }, given);
@@ -79,6 +79,8 @@ class NearQuery {
     NearQuery(const NearForm& form, const NearSearch& search, const NearVectors& vectors, std::vector<char> cells);
 
     double closeness(double computed) const;
+    std::optional<std::vector<NearDocument>> compare(const In<uint64_t>& allowed) const;
+    bool read_distance(const hnsw::Exact& exact, uint32_t lid, Clock& clock, double& distance) const;
     hnsw::Wanted wanted(const In<uint64_t>* accept) const;
 
     const NearForm* form_;

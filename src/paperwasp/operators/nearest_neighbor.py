@@ -136,19 +136,24 @@ class NearestNeighborMatch(BestMatch):
         """The name of the distance metric."""
         return self._distances.metric
 
-    def kernel_search(self, allowed: Bitmap) -> tuple[KernelGraph, GraphSearch] | None:
-        """The graph, and how it is searched for what is near among some live documents, whatever the vector is; None
-        where vectors are compared one by one, or the time for it is bounded."""
-        graph = self._distances.kernel_graph if self._graph is not None else None
-        strategy = self._chosen(allowed)
-        if graph is None or not strategy.uses_graph or self._tuning.time_budget_ms < math.inf:
+    def kernel_search(self, allowed: Bitmap, *, is_alone: bool) -> tuple[KernelGraph, GraphSearch, int] | None:
+        """The graph, how it is searched for what is near among some live documents, whatever the vector is, and how
+        many of these are compared one by one in place of that, if they are; None where the column has no graph, or the
+        time for it is bounded. is_alone: whether no other term finds a number of documents beside it."""
+        graph = self._distances.kernel_graph
+        if graph is None or self._tuning.time_budget_ms < math.inf or not (is_alone or self.finds_alone):
             return None
-        return graph, self._graph_search(strategy, allowed if strategy.uses_filter else None)
+        strategy = Strategy(EXACT, self._target_hits) if self._graph is None else self._chosen(allowed)
+        compared = 0 if strategy.uses_graph else max(1, self._count(allowed))
+        return graph, self._graph_search(strategy, allowed if strategy.uses_filter else None), compared
 
     def _chosen(self, allowed: Bitmap) -> Strategy:
+        return choose(self._target_hits, self._tuning, self._count(allowed), self._space.documents)
+
+    def _count(self, allowed: Bitmap) -> int:
+        """How many documents these are."""
         space = self._space
-        count = space.documents if allowed is space.accept else _core.bitmap_count(allowed, space.accept)
-        return choose(self._target_hits, self._tuning, count, space.documents)
+        return space.documents if allowed is space.accept else _core.bitmap_count(allowed, space.accept)
 
     def _compared(self, lids: Lids) -> tuple[Lids, _Computed]:
         """The documents of some that are hits, in the order of lids, with what was computed of them."""

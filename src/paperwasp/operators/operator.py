@@ -31,9 +31,9 @@ from paperwasp.schema.model import Field, Schema
 NOT_COUNTED: Final = (0, 1)
 """The document frequency of a term whose documents are not counted."""
 
-NearSearch = tuple[int, int, int, bool, bool, float, float]
+NearSearch = tuple[int, int, int, bool, bool, float, float, int]
 """How plans search a graph in a view: the limit of lids, how many are wanted and explored, whether with the filter, and
-by it first, exploration, slack."""
+by it first, exploration, slack, and how many documents are compared one by one in place of that, if they are."""
 
 
 class Accepted(NamedTuple):

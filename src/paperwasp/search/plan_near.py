@@ -3,8 +3,8 @@ view is searched for it, for `search.plan_filters`.
 
     item + rank profile → _core.NearForm, part of the plan      item + view + filter → NearSearch, kept in the view
 
-Only what a graph finds is answered by plans. The general steps (`search.nearest`, `operators.nearest_neighbor`) are the
-specification.
+Only columns with a graph are searched by plans. The general steps (`search.nearest`, `operators.nearest_neighbor`) are
+the specification.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ def near_search(
     item = template.near
     assert item is not None
     match = _match(item, replace(space, tuning=tuning, inputs=template.query.rank.inputs))
-    kernel = None if match is None else match.kernel_search(found)
+    kernel = None if match is None else match.kernel_search(found, is_alone=template.composite == "near")
     if match is None or kernel is None:
         return None
-    graph, search = kernel
+    graph, search, compared = kernel
     snapshot.add_vectors(match.field, *graph)
     return (
         search.limit,
@@ -70,6 +70,7 @@ def near_search(
         search.filter_first,
         search.exploration,
         search.slack,
+        compared,
     )
 
 
