@@ -171,8 +171,8 @@ def _request(asked: Asked, kind: str) -> bytes:
         "noCache": True,
         "presentation.summary": "number",
     }
-    if kind == "words":
-        del body["input.query(q)"]
+    if kind != "fused":
+        del body["input.query(q)" if kind == "words" else "words"]
     data = json.dumps(body).encode()
     headers = ("Host: localhost", "Content-Type: application/json", f"Content-Length: {len(data)}")
     return "\r\n".join(["POST /search/ HTTP/1.1", *headers, "", ""]).encode() + data
