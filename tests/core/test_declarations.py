@@ -19,15 +19,21 @@ def _declared() -> dict[str, list[list[str]]]:
     for node in TREE.body:
         match node:
             case ast.FunctionDef():
-                found.setdefault(node.name, []).append([each.arg for each in node.args.args])
+                found.setdefault(node.name, []).append(_names(node.args))
             case ast.ClassDef() if not any(ast.unparse(base) == "TypedDict" for base in node.bases):
                 found[node.name] = []
                 for member in node.body:
                     if isinstance(member, ast.FunctionDef) and not member.decorator_list:
-                        found[f"{node.name}.{member.name}"] = [[each.arg for each in member.args.args]]
+                        found[f"{node.name}.{member.name}"] = [_names(member.args)]
             case ast.AnnAssign(target=ast.Name(id=name), value=None):
                 found[name] = []
     return found
+
+
+def _names(arguments: ast.arguments) -> list[str]:
+    """The names of parameters, with a star before those that are given by name alone."""
+    by_name = [each.arg for each in arguments.kwonlyargs]
+    return [*(each.arg for each in arguments.args), *(["*", *by_name] if by_name else ())]
 
 
 def _parameters(signature: str) -> list[str]:
