@@ -13,6 +13,7 @@ void bind_word_set(nb::module_& m);
 void bind_term_bits(nb::module_& m);
 void bind_reader(nb::module_& m);
 void bind_positions(nb::module_& m);
+void bind_feed_sockets(nb::module_& m);
 void bind_field_index(nb::module_& m);
 void bind_field_index_check(nb::module_& m);
 void bind_top_k(nb::module_& m);
@@ -93,6 +94,7 @@ NB_MODULE(_core, m) {
     paperwasp::bind_object_memory(m);
     paperwasp::bind_lexicon(m);
     paperwasp::bind_word_set(m);
+    paperwasp::bind_feed_sockets(m);
     paperwasp::bind_field_index(m);
     paperwasp::bind_field_index_check(m);
     paperwasp::bind_term_bits(m);

@@ -132,6 +132,11 @@ class Reader:
         """How much was sent and is not read yet."""
         return len(self._data) - self._at
 
+    @property
+    def whole(self) -> bytes:
+        """The last request, all of it, if it came alone; else something else."""
+        return b"" if self.waiting_bytes else self._data
+
     def take_rest(self) -> bytes:
         """All that was sent and is not read yet; it is for another reader."""
         rest = self._data[self._at :]

@@ -1,11 +1,5 @@
 """HTTP/1.1 on an `http.connection.Connection`: one request after the other, each answered before the next is looked at.
-
-    state      what it waits for                                          then
-    HEAD       the head of a request                                      BODY, or ANSWER where there is no body
-    BODY       more of a body that is wanted                              ANSWER
-    ANSWER     the answer, and that the client reads                      HEAD
-    DISCARD    the rest of a body that was refused, for a while           HEAD
-    LINGER     that the client has seen the last answer and closes        the end
+What it waits for meanwhile is its `http.http1_state.State`.
 
 What a client sends ahead waits as bytes; when there are many, no more is read until the answer is out. One of a
 feed that has come whole is answered together with those of other connections (`http.http1_gathered`). One that is known
@@ -17,7 +11,7 @@ Everything here runs on the event loop.
 
 from __future__ import annotations
 
-from enum import Enum, auto
+from collections.abc import Mapping
 from time import monotonic, time
 from typing import ClassVar, Final
 
@@ -30,6 +24,7 @@ from paperwasp.http.exchange import Exchange
 from paperwasp.http.http1 import UNKNOWN, BrokenRequest, Head, OtherProtocol, Reader
 from paperwasp.http.http1_gathered import GatheredRequest
 from paperwasp.http.http1_output import Output
+from paperwasp.http.http1_state import State
 from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 from paperwasp.http.routed_requests import context_again
@@ -37,16 +32,6 @@ from paperwasp.http.watch import Watch
 
 _ONLY_NUMBER: Final = 1
 """Of the exchange of an HTTP/1.1 connection; also the stream of the first request after an upgrade."""
-
-
-class State(Enum):
-    """What a connection waits for."""
-
-    HEAD = auto()
-    BODY = auto()
-    ANSWER = auto()
-    DISCARD = auto()
-    LINGER = auto()
 
 
 class Http1Line:
@@ -83,8 +68,6 @@ class Http1Line:
         self._reader = Reader()
         self._state = State.HEAD
         self._exchange: Exchange | None = None
-        batches = connection.context.batches
-        self._gathered = None if batches is None else GatheredRequest(batches, connection)
         self._head: Head | None = None
         self._routed: _core.RoutedText | None = None
         """The request that the core is answering."""
@@ -106,6 +89,8 @@ class Http1Line:
         """Whether what the client has sent last is no request."""
         self.is_paused = False
         self._watch = Watch(connection)
+        batches = connection.context.batches
+        self._gathered = None if batches is None else GatheredRequest(batches, connection, self._watch)
         self._rests = False
         """Whether other connections have their turn before its next request."""
         self._since = 0.0
@@ -115,7 +100,8 @@ class Http1Line:
     # From the connection
 
     def receive(self, data: bytes) -> None:
-        if (self._may_route or self._is_free()) and self._has_core_answer(data):
+        may_route = self._may_route or (self._connection.routed is not None and self.is_free)
+        if may_route and self._has_core_answer(data):
             return
         if self._state is not State.LINGER:
             self._reader.feed(data)
@@ -166,11 +152,15 @@ class Http1Line:
         self._may_route = False
         if self._connection.answer_socket is not None:
             self._connection.answer_socket.end_soon()
+        if self._gathered is not None and (came := self._gathered.end_reading()):
+            self.receive(came)
         if self._watch.end() and self._state in (State.HEAD, State.DISCARD):
             self._ends = True
 
     def lose(self) -> None:
         self._watch.end()
+        if self._gathered is not None:
+            self._gathered.end_reading()
         if self._exchange is not None:
             self._exchange.lose()
 
@@ -203,10 +193,11 @@ class Http1Line:
 
     # Requests that the core answers
 
-    def _is_free(self) -> bool:
+    @property
+    def is_free(self) -> bool:
         """Whether the core may write the next answer: this one is of no other request, and all before have left."""
         connection = self._connection
-        if connection.routed is None or connection.answer_socket is None or self._state is not State.HEAD:
+        if connection.answer_socket is None or self._state is not State.HEAD:
             return False
         if self._reader.waiting_bytes or self._out.parts or self._rests or self._ends or self._is_ended:
             return False
@@ -292,7 +283,7 @@ class Http1Line:
         self._head, self._closes, self._state = head, head.closes, State.ANSWER
         if self._gathered is not None and self._gathered.take(head, self._reader, self):
             return True
-        exchange = self.make_exchange(head)
+        exchange = self.make_exchange(head[:3], head.host, fields.headers)
         if fields.host_problem is not None and not head.is_old:
             self._refuse(InvalidInput(fields.host_problem))
         elif fields.length_bytes:
@@ -303,14 +294,13 @@ class Http1Line:
             exchange.begin()
         return True
 
-    def make_exchange(self, head: Head) -> Exchange:
-        """The exchange of a request with this head."""
+    def make_exchange(self, target: tuple[str, str, str], host: str, headers: Mapping[str, str]) -> Exchange:
+        """The exchange of a request."""
         connection, left = self._connection, self._left
         context = connection.context if left is None else context_again(connection.context, left)
         scheme, self._left = "https" if connection.is_tls else "http", None
-        exchange = self._exchange = Exchange(
-            context, self, _ONLY_NUMBER, head[:3], (scheme, head.host), head.fields.headers, connection
-        )
+        exchange = Exchange(context, self, _ONLY_NUMBER, target, (scheme, host), headers, connection)
+        self._exchange = exchange
         exchange.since_ns = exchange.since_ns if left is None else left.begun_ns
         return exchange
 
@@ -413,6 +403,11 @@ class Http1Line:
         self._out.add(start + _core.last_lines(len(body), closes, int(time())) + body)
         self._connection.flush_now()
         self._go_on()
+
+    def note_read(self, *, waits: bool) -> None:
+        """A request that the thread of feeds has read waits for its answer, which that writes; or no more."""
+        self._connection.since, self._may_route = monotonic(), False
+        self._state = State.ANSWER if waits else State.HEAD
 
     def open_stream(self, exchange: Exchange, answer: StreamedResponse) -> None:
         if exchange.method == "HEAD":

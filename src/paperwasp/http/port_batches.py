@@ -29,8 +29,10 @@ from paperwasp.core.http2 import BatchEvent
 from paperwasp.errors import Overload
 from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.compression import inflated_at_once, takes_gzip
+from paperwasp.http.feed_reader import FeedReader, Form
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.request_batch import Batches, BatchLine, RequestBatch
+from paperwasp.http.traffic import Traffic
 from paperwasp.http.turns import Turns
 
 _LOG: Final = logging.getLogger("paperwasp.http")
@@ -50,6 +52,9 @@ class Port(Protocol):
 
     @property
     def turns(self) -> Turns: ...
+
+    @property
+    def traffic(self) -> Traffic: ...
 
     def note_running(self, each: RequestBatch) -> None: ...
 
@@ -86,7 +91,8 @@ class _Run:
 
     __slots__ = ("bodies", "codings", "common", "lines", "names", "protocol", "scheme", "since_ns", "streams")
 
-    def __init__(self, line: GatheredLine, event: BatchEvent) -> None:
+    def __init__(self, lines: Sequence[GatheredLine], event: BatchEvent) -> None:
+        line = lines[0]
         self.since_ns = monotonic_ns()
         self.protocol, self.scheme = line.protocol, line.scheme
         self.common = event[2:8]
@@ -96,13 +102,13 @@ class _Run:
         self.names: list[str] = []
         self.bodies: list[bytes] = []
         self.codings: list[str | None] = []
-        self.add(line, event)
+        self.add(lines, event)
 
     def is_like(self, line: GatheredLine, event: BatchEvent) -> bool:
         return self.common == event[2:8] and self.scheme == line.scheme and self.protocol == line.protocol
 
-    def add(self, line: GatheredLine, event: BatchEvent) -> None:
-        self.lines += [line] * len(event[1])
+    def add(self, lines: Sequence[GatheredLine], event: BatchEvent) -> None:
+        self.lines += lines
         self.streams += event[1]
         self.names += event[8]
         self.bodies += event[9]
@@ -145,6 +151,7 @@ class PortBatches:
         self._port = port
         self._batches = batches
         self.start: Final = batches.start
+        self.reader: Final = FeedReader(port.loop, port.traffic, self._add_read)
         self._runs: list[_Run] = []
         """What was added and is not begun, in the order in which it came."""
         self._count = 0
@@ -161,11 +168,23 @@ class PortBatches:
 
     def add(self, line: GatheredLine, event: BatchEvent) -> None:
         """Has the requests of an event begun, soon and behind those that were added before."""
-        if self._runs and self._runs[-1].is_like(line, event):
-            self._runs[-1].add(line, event)
-        else:
-            self._runs.append(_Run(line, event))
         line.note_batched(len(event[1]))
+        self._add_all([line] * len(event[1]), event)
+
+    def _add_read(self, form: Form, lines: list[GatheredLine], names: list[str], bodies: list[bytes]) -> None:
+        """Has requests begun that the thread of feeds has read."""
+        count = len(lines)
+        method, scheme, host, start, query, headers, coding = form
+        event: BatchEvent
+        event = ("batch", [1] * count, method, scheme, host, start, query, headers, names, bodies, [coding] * count)
+        self._add_all(lines, event)
+
+    def _add_all(self, lines: Sequence[GatheredLine], event: BatchEvent) -> None:
+        """Adds the requests of an event, each of its line."""
+        if self._runs and self._runs[-1].is_like(lines[0], event):
+            self._runs[-1].add(lines, event)
+        else:
+            self._runs.append(_Run(lines, event))
         self._count += len(event[1])
         if self._count >= limits.HTTP_BATCH_REQUESTS:
             self.begin_all()
@@ -179,10 +198,14 @@ class PortBatches:
     def begin_each(self, line: GatheredLine, event: BatchEvent) -> None:
         """Begins each request of an event as an exchange, behind all that was added before."""
         self.begin_all()
-        run = _Run(line, event)
+        run = _Run([line] * len(event[1]), event)
         line.note_batched(len(run.lines))
         while run.lines:
             self._begin_alone(run)
+
+    def close(self) -> None:
+        """The port has no connections any more."""
+        self.reader.close()
 
     def _begin_due(self) -> None:
         self._is_due = False

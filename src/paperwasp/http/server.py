@@ -190,6 +190,8 @@ class _OpenPort:
                 self._looking.cancel()
             if self._routed is not None:
                 self._routed.close()
+            if self._context.batches is not None:
+                self._context.batches.close()
 
     def _cut(self) -> None:
         """Ends what is not a handler."""

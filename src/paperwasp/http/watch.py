@@ -50,6 +50,11 @@ class Watch:
         """Whether the core reads no more, but has not told all that it has read."""
 
     @property
+    def is_on(self) -> bool:
+        """Whether the core reads."""
+        return self._line is not None
+
+    @property
     def is_answering(self) -> bool:
         """Whether the core has read something that the event loop does not know yet."""
         routed = self._connection.routed
