@@ -1,4 +1,4 @@
-"""One large query by one thread and by two: `ranking.matching.numThreadsPerSearch`, over HTTP, by the clock.
+"""One large query by one thread and by two, as rank profiles say by `num-threads-per-search`: over HTTP, by the clock.
 
 nativeRank over a tenth of the documents, grouping of all of them ranked by bm25, dot products with vectors. Requests of
 one and of two threads take turns over one connection; a figure is the median of a round, and the least of the rounds
@@ -44,14 +44,16 @@ class Options:
 
 @dataclass(frozen=True)
 class Work:
-    """A query: what it does, its YQL, its parameters."""
+    """A query: what it does, its YQL, its rank profile but for the number of threads, its other parameters."""
 
     name: str
     yql: str
+    ranking: str
     parameters: dict[str, str]
 
     def path(self, threads: int) -> str:
-        given = {"ranking.matching.numThreadsPerSearch": str(threads), "nocache": "true", "timeout": "60s"}
+        ranking = f"{self.ranking}_{threads}"
+        given = {"ranking": ranking, "nocache": "true", "timeout": "60s"}
         return "/search/?" + urllib.parse.urlencode({"yql": self.yql, **self.parameters, **given})
 
 
@@ -63,17 +65,20 @@ def works(options: Options) -> list[Work]:
         Work(
             f"nativeRank over {tenth:,} matches, of {options.documents_count:,} documents",
             'select * from entry where body contains "left"',
-            {"ranking": "native"},
+            "native",
+            {},
         ),
         Work(
             f"grouping of {options.documents_count:,} documents ranked by bm25",
             f'select * from entry where body contains "common" | {groups}',
-            {"ranking": "bm25", "hits": "0"},
+            "bm25",
+            {"hits": "0"},
         ),
         Work(
             f"dot products with {tenth:,} vectors of {VECTOR_SIZE}",
             "select * from point where true",
-            {"ranking": "dot", "input.query(q)": json.dumps(vector)},
+            "dot",
+            {"input.query(q)": json.dumps(vector)},
         ),
     ]
 

@@ -67,11 +67,21 @@ struct PlanShown {
     size_t most_groups = 0;  // of a facet
 };
 
+// How many threads share a run that takes long, where others have nothing else to do.
+struct PlanThreads {
+    size_t most = 0;            // 0: as many as there are
+    uint64_t hits_of_each = 0;  // each has so many matches or more
+
+    // The most for these matches; 0: any number.
+    size_t most_for(uint64_t matches) const;
+};
+
 struct Plan {
     PlanWords words;
     std::optional<NearForm> near;  // in place of words, or beside them
     PlanRanking ranking;
     PlanShown shown;
+    PlanThreads threads;
 };
 
 }  // namespace paperwasp

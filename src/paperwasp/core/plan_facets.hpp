@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,34 +53,25 @@ struct FacetGroups {
     bool has_more = false;  // than are shown
 };
 
-// Scores documents, whose lids rise.
+// Scores documents, whose lids rise. Any thread may call it.
 using ScoreLids = std::function<void(const std::vector<uint32_t>& lids, std::vector<double>& scores)>;
 
 // The matches, whose lids rise, and their scores, each of which is found when it is first asked for.
-class Matches {
-  public:
-    // highest: no match scores more.
-    Matches(std::vector<uint32_t> lids, double highest, ScoreLids score)
-        : lids(std::move(lids)), highest(highest), score_(std::move(score)) {}
+struct Matches {
+    // Those of a bitmap of so many words. most_threads: that may share the work; 0: any number. highest: no match scores more.
+    Matches(const uint64_t* bitmap, size_t words, size_t most_threads, double highest, ScoreLids score);
 
-    // Finds the scores of the matches with these numbers, which rise.
-    void score(const std::vector<uint32_t>& rows);
-    // Of one whose score was found.
-    double score_of(uint32_t row) const { return scores_[row]; }
-
-    const std::vector<uint32_t> lids;
+    const size_t count, most_threads;
     const double highest;
-
-  private:
-    const ScoreLids score_;
-    std::vector<double> scores_;  // by match; NaN: not yet
-    uint32_t scored_until_ = 0;   // no match from here on has a score
-    std::vector<uint32_t> new_rows_, new_lids_;
-    std::vector<double> new_scores_;
+    const ScoreLids score;
+    // Not filled when they are made: the threads that do so first ask for the memory.
+    const std::unique_ptr<uint32_t[]> lids;
+    std::unique_ptr<double[]> scores;  // by match; NaN: not yet; nullptr: none
+    size_t scored_until = 0;           // no match from here on has a score
 };
 
 // Finds the groups of a list. False: a score or lid is none. Throws OutOfTime.
-bool find_facet(const FacetList& list, const SnapshotColumn& column, Matches& matches, Clock& clock, FacetGroups& found);
+bool find_facet(const FacetList& list, const SnapshotColumn& column, Matches& matches, FacetGroups& found);
 
 // Appends a root group. The lists' columns and groups begin at these. False: a string is not known yet, or no text.
 bool append_facets(const FacetRoot& root, const SnapshotColumn* const* columns, const FacetGroups* groups, std::string& to);

@@ -31,24 +31,24 @@ uint64_t PlanRun::expected_facets_ns() const {
 // Finds the groups of all matches, none of which scores more than the best hit, if there is one. False: it is not done.
 bool PlanRun::find_groups(WordFinder& finder, const std::vector<Scored>& hits) {
     const Reader& reader = *snapshot_.reader;
-    Clock clock;
     std::vector<NativeFound> given;
     const std::vector<const NativeFound*> found = native_ ? native_found(finder, given) : std::vector<const NativeFound*>();
     std::vector<ScoredTerm> terms;
     for (const Term& term : terms_) terms.push_back({term.term, term.match == nullptr ? nullptr : &finder.term(*term.match, term.whole)});
     const ScoreLids score = [&](const std::vector<uint32_t>& some, std::vector<double>& scores) {
+        Clock clock;
         if (native_)
             score_by_native_rank(reader, *native_, found, some, scores, clock);
         else
             score_by_bm25(reader, terms, some, scores, clock);
     };
     const double highest = hits.empty() ? std::numeric_limits<double>::infinity() : hits.front().score;
-    Matches matches(lids_of(matches_.data(), matches_.size()), highest, score);
+    Matches matches(matches_.data(), matches_.size(), plan_.threads.most_for(total_), highest, score);
     auto column = columns_.begin();
     for (const FacetRoot& root : plan_.shown.facets)
         for (const FacetList& list : root.lists) {
             FacetGroups& groups = groups_.emplace_back();
-            if (!find_facet(list, **column++, matches, clock, groups)) return false;
+            if (!find_facet(list, **column++, matches, groups)) return false;
             if (groups.first.size() > plan_.shown.most_groups) return false;
         }
     return true;

@@ -91,9 +91,9 @@ bool PlanRun::find_native_hits(WordFinder& finder, std::vector<Scored>& hits) {
     std::vector<NativeFound> given;
     const std::vector<const NativeFound*> found = native_found(finder, given);
     Clock clock;
-    const std::optional<NativeHits> best = total_ <= wanted
-                                               ? all_by_native_rank(reader, *native_, found, matches_.data(), words, clock)
-                                               : best_by_native_rank(reader, *native_, found, matches_.data(), words, wanted, clock);
+    const std::optional<NativeHits> best =
+        total_ <= wanted ? all_by_native_rank(reader, *native_, found, matches_.data(), words, clock)
+                         : best_in_parts(reader, *native_, found, matches_.data(), words, total_, wanted, plan_.threads.most_for(total_));
     if (!best || best->searched < total_) return false;
     for (size_t i = 0; i < best->lids.size(); ++i) hits.push_back({best->scores[i], best->lids[i]});
     return true;

@@ -35,8 +35,8 @@ bool asks_what_is_near(const GlobalForm& global) {
                        [](const GlobalFeature& each) { return asks_what_is_near(each.input); });
 }
 
-void make_plan(Plan* self, const PlanWords& words, const std::optional<NearForm>& near, const PlanRanking& ranking,
-               const PlanShown& shown) {
+void make_plan(Plan* self, const PlanWords& words, const std::optional<NearForm>& near, const PlanRanking& ranking, const PlanShown& shown,
+               size_t most_threads, uint64_t hits_of_thread) {
     const bool has_words = words.composite != PlanWords::Composite::NEAR, has_facets = !shown.facets.empty();
     const auto& [fields, native, expression, global, order] = ranking;
     if (!has_words && !near) throw nb::value_error("neither words nor a vector");
@@ -45,7 +45,7 @@ void make_plan(Plan* self, const PlanWords& words, const std::optional<NearForm>
     if ((near || expression) && has_facets) throw nb::value_error("facets are of words that are ranked otherwise");
     if (!near && ((expression && asks_what_is_near(*expression)) || (global && asks_what_is_near(*global))))
         throw nb::value_error("nothing is near");
-    new (self) Plan{words, near, ranking, shown};
+    new (self) Plan{words, near, ranking, shown, {most_threads, hits_of_thread}};
 }
 
 // A text, or its words, one for each index of the plan.
@@ -114,7 +114,8 @@ nb::list left_of(const PlanRun& self) {
 
 void bind_plan(nb::module_& m) {
     nb::class_<Plan>(m, "Plan")
-        .def("__init__", &make_plan, nb::arg("words"), nb::arg("near").none(), nb::arg("ranking"), nb::arg("shown"))
+        .def("__init__", &make_plan, nb::arg("words"), nb::arg("near").none(), nb::arg("ranking"), nb::arg("shown"),
+             nb::arg("most_threads") = 0, nb::arg("hits_of_thread") = 0)
         .def(
             "run_of", &run_of, nb::arg("snapshot"), nb::arg("rows"), nb::arg("text"), nb::arg("hits"), nb::arg("offset"),
             nb::arg("match_end_ns"), nb::arg("end_ns"), nb::arg("accept").none(), nb::arg("attribute"), nb::arg("vector"),

@@ -7,9 +7,14 @@
 #include <memory>
 #include <numeric>
 
+#include "shared_parts.hpp"
+#include "term_lists.hpp"
+
 namespace paperwasp {
 namespace {
 
+constexpr size_t MOST_PARTS = 24, HITS_OF_PART = 4096,
+                 LEAST_STEPS = 6;       // of a search that threads may share: each takes about 10 µs more than its share
 constexpr double TERM_WEIGHT = 100;     // the weight of a term without an annotation
 constexpr double CONNECTIVITY = 0.1;    // of neighbours, and of any two terms
 constexpr uint32_t NO_TERM = NO_INDEX;  // of a list whose positions are given
@@ -88,6 +93,41 @@ void score_by_native_rank(const Reader& reader, NativeQuery query, const std::ve
     scores.resize(lids.size());
     if (lids.empty()) return;
     score_natively(reader, query, lids.data(), lids.size(), -std::numeric_limits<double>::infinity(), scores.data(), clock);
+}
+
+std::optional<NativeHits> best_in_parts(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
+                                        const uint64_t* hits, size_t words, uint64_t hits_count, uint32_t k, size_t most_threads) {
+    const size_t count = most_threads == 1 ? 1 : std::min<size_t>(hits_count / HITS_OF_PART, MOST_PARTS);
+    if (count < 2) {
+        Clock clock;
+        return best_by_native_rank(reader, query, found, hits, words, k, clock);
+    }
+    NativeFloor floor;
+    std::vector<std::optional<NativeHits>> parts(count);
+    share_parts(count, most_threads, hits_count * LEAST_STEPS, [&](size_t number) {
+        Clock clock;
+        const auto bound = [&](size_t part) { return static_cast<uint32_t>(64 * (words * part / count)); };
+        const uint32_t last = number + 1 < count ? bound(number + 1) : std::numeric_limits<uint32_t>::max();
+        parts[number] = best_by_native_rank(reader, query, found, hits, words, k, clock, NativePart{bound(number), last, &floor});
+    });
+    std::vector<Scored> all;
+    NativeHits best;
+    best.least = std::numeric_limits<double>::infinity();
+    for (const auto& part : parts) {
+        if (!part) return std::nullopt;
+        best.searched += part->searched;
+        best.least = std::min(best.least, part->least);
+        for (size_t i = 0; i < part->lids.size(); ++i) all.push_back({part->scores[i], part->lids[i]});
+    }
+    if (!std::all_of(all.begin(), all.end(), [](const Scored& hit) { return std::isfinite(hit.score); })) return std::nullopt;
+    std::sort(all.begin(), all.end());
+    if (all.size() > k) all.resize(k);
+    if (all.size() < k || all.back().score <= best.least) return std::nullopt;
+    for (const Scored& hit : all) {
+        best.lids.push_back(hit.lid);
+        best.scores.push_back(hit.score);
+    }
+    return best;
 }
 
 NativeHits all_by_native_rank(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,

@@ -34,7 +34,8 @@ class RunWork : public PoolWork {
 
 }  // namespace
 
-PlanPool::PlanPool(size_t threads, uint64_t long_ns) : long_ns_(long_ns) {
+PlanPool::PlanPool(size_t threads, uint64_t long_ns, size_t most_of_run, uint64_t thread_ns)
+    : ThreadLender(thread_ns), long_ns_(long_ns), most_helpers_(most_of_run > 0 ? most_of_run - 1 : threads) {
     if (pipe(ends_) != 0) throw std::system_error(errno, std::generic_category(), "no pipe for the threads of queries");
     for (const int end : ends_) {
         fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK);
@@ -169,24 +170,60 @@ size_t PlanPool::busy() const {
     return short_.size() + long_.size() + running_ + helped_ + finished_.size();
 }
 
-PlanPool::Job* PlanPool::next() {
+// Whether something waits that a thread may run now.
+bool PlanPool::may_run() const {
     const size_t threads = threads_.size();
+    return !short_.empty() || (!long_.empty() && running_long_ < (threads > 2 ? threads - 1 : threads));
+}
+
+PlanPool::Job* PlanPool::next() {
+    if (!may_run()) return nullptr;
     std::deque<Job*>& jobs = short_.empty() ? long_ : short_;
-    if (jobs.empty()) return nullptr;
-    if (&jobs == &long_ && running_long_ >= (threads > 2 ? threads - 1 : threads)) return nullptr;
     Job* const job = jobs.front();
     jobs.pop_front();
     return job;
 }
 
+size_t PlanPool::lend(const std::shared_ptr<SharedParts>& work, size_t most) {
+    size_t count = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        const size_t busy = running_ + helping_ + lent_.size() + short_.size() + long_.size();
+        count = std::min({most, most_helpers_, threads_.size() - std::min(threads_.size(), busy)});
+        lent_.insert(lent_.end(), count, work);
+        lent_count_ += count;
+    }
+    for (size_t i = 0; i < count; ++i) came_.notify_one();
+    return count;
+}
+
+size_t PlanPool::lent() const {
+    const std::lock_guard lock(mutex_);
+    return lent_count_;
+}
+
 void PlanPool::work() {
     pthread_setname_np(pthread_self(), QUERY_THREAD_NAME);
+    lend_to_this_thread(this);
     std::unique_lock lock(mutex_);
     for (;;) {
         const UnlockedTime counted;
         Job* job = nullptr;
-        came_.wait(lock, [&] { return ends_soon_ || (job = next()) != nullptr; });
-        if (job == nullptr) return;
+        came_.wait(lock, [&] { return ends_soon_ || (job = next()) != nullptr || !lent_.empty(); });
+        if (ends_soon_ && job == nullptr) return;
+        if (job == nullptr) {
+            const std::shared_ptr<SharedParts> parts = std::move(lent_.front());
+            lent_.pop_front();
+            ++helping_;
+            lock.unlock();
+            parts->help([this] {
+                const std::lock_guard asked(mutex_);
+                return may_run();
+            });
+            lock.lock();
+            --helping_;
+            continue;
+        }
         ++running_;
         if (prepare(job, lock)) {
             const size_t is_long = &queue_of(*job) == &long_ ? 1 : 0;
@@ -211,14 +248,16 @@ void PlanPool::finish(Job* job) {
 
 void bind_plan_pool(nb::module_& m) {
     nb::class_<PlanPool>(m, "PlanPool")
-        .def(nb::init<size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_ns"))
+        .def(nb::init<size_t, uint64_t, size_t, uint64_t>(), nb::arg("threads"), nb::arg("long_ns"), nb::arg("most_of_run") = 0,
+             nb::arg("thread_ns") = 200'000)
         .def("fileno", &PlanPool::fd, "A file descriptor that can be read when runs have finished.")
         .def("submit", &PlanPool::submit, nb::arg("run"), nb::arg("token"), "Has a PlanRun run on a thread of the core.")
         .def("help", &PlanPool::help,
              "Runs one that waits and takes little time, here, if the threads will not come to it soon. False: they will.")
         .def("take", &PlanPool::take, "The tokens of the runs that have finished; of other work the object that it is.")
         .def("give_up", &PlanPool::give_up, nb::arg("last_ns"), "Gives up what still waits and was to be done before this moment.")
-        .def_prop_ro("busy", &PlanPool::busy, "Runs that were not taken yet.");
+        .def_prop_ro("busy", &PlanPool::busy, "Runs that were not taken yet.")
+        .def_prop_ro("lent", &PlanPool::lent, "How many threads were asked to help with what others run.");
 }
 
 }  // namespace paperwasp

@@ -3,7 +3,8 @@
 // The event loop gives runs to the pool, and is told through a file descriptor that some are done; it takes all of these at once. So a
 // query costs the loop a place in two queues, and no two threads fight for the lock. What takes little time comes before what takes
 // long. What takes long has all threads where there are two, and leaves one free where there are more; the loop runs some of the rest as
-// well, where more waits than the threads are about to take (`help`).
+// well, where more waits than the threads are about to take (`help`). What takes long has parts of it run by threads that have nothing
+// else to do (shared_parts.hpp).
 //
 // Threads: `submit`, `add`, `take` and the destructor are called with the interpreter's lock; the queues have a lock of their own. Objects
 // of Python are counted up and down by the callers only.
@@ -21,6 +22,7 @@
 
 #include "core.hpp"
 #include "plan_run.hpp"
+#include "shared_parts.hpp"
 
 namespace paperwasp {
 
@@ -38,10 +40,11 @@ class PoolWork {
     virtual int64_t last_ns() const { return std::numeric_limits<int64_t>::max(); }
 };
 
-class PlanPool {
+class PlanPool final : private ThreadLender {
   public:
-    // A run that is expected to take more than this takes long.
-    PlanPool(size_t threads, uint64_t long_ns);
+    // A run that is expected to take more than this takes long. most_of_run: threads that may share one; 0: any number. thread_ns:
+    // what each of these is to have to do.
+    PlanPool(size_t threads, uint64_t long_ns, size_t most_of_run, uint64_t thread_ns);
     ~PlanPool();
     PlanPool(const PlanPool&) = delete;
     PlanPool& operator=(const PlanPool&) = delete;
@@ -67,6 +70,9 @@ class PlanPool {
     // Runs that are not finished.
     size_t busy() const;
 
+    // How many threads were asked to run parts of what others run.
+    size_t lent() const;
+
     // What is expected to take more takes long.
     uint64_t long_ns() const { return long_ns_; }
 
@@ -86,14 +92,20 @@ class PlanPool {
     void work();
     void end();
     Job* next();  // nullptr: nothing may run now
+    bool may_run() const;
+    size_t lend(const std::shared_ptr<SharedParts>& work, size_t most) override;
 
     const uint64_t long_ns_;
+    const size_t most_helpers_;  // of one run
     mutable std::mutex mutex_;
     std::condition_variable came_;
     std::deque<Job*> short_, long_;  // that wait
     std::vector<Job*> finished_;
-    size_t running_ = 0, running_long_ = 0;  // on the threads
-    size_t helped_ = 0;                      // that others run
+    std::deque<std::shared_ptr<SharedParts>> lent_;  // of which no thread has begun to run parts: one for each that is to help
+    size_t running_ = 0, running_long_ = 0;          // on the threads
+    size_t lent_count_ = 0;
+    size_t helping_ = 0;  // threads that run parts of what others run
+    size_t helped_ = 0;   // that others run
     bool ends_soon_ = false;
     bool is_told_ = false;    // whether the pipe has a byte, which says that runs have finished
     int ends_[2] = {-1, -1};  // of a pipe

@@ -22,6 +22,12 @@ class Until {
 
 }  // namespace
 
+size_t PlanThreads::most_for(uint64_t matches) const {
+    if (hits_of_each == 0) return most;
+    const auto worth = static_cast<size_t>(std::max<uint64_t>((matches + hits_of_each - 1) / hits_of_each, 1));
+    return most > 0 ? std::min(most, worth) : worth;
+}
+
 void PlanRun::run() noexcept {
     const Until until(match_end_ns_);
     try {

@@ -35,6 +35,7 @@ from paperwasp.search.plan_near import is_tuned_otherwise, near_form
 from paperwasp.search.plan_rank import Ranking, ranking_of
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import HARD_FACTOR
+from paperwasp.search.scored_blocks import threads_of_plan
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
@@ -96,7 +97,13 @@ def compiled_plan(view: View, template: TextTemplate, served: ServedSchemas) -> 
         template=template,
         document_type=types[0],
         schema=view.schemas[types[0]],
-        plan=_core.Plan(_words(template, indexes), near, ranking.record, _shown(template, step, shown)),
+        plan=_core.Plan(
+            _words(template, indexes),
+            near,
+            ranking.record,
+            _shown(template, step, shown),
+            *threads_of_plan(bound),
+        ),
         indexes=tuple(indexes),
         words=tuple([word for _, word in words]),
         filters=filters,

@@ -167,6 +167,13 @@ def threads_of(bound: BoundQuery, hits: int) -> int:
     return min(most, wanted, -(-hits // least) if least else most)
 
 
+def threads_of_plan(bound: BoundQuery) -> tuple[int, int]:
+    """The most threads of a query by its rank profile, 0: any number; and how many hits each has at least."""
+    tuning = bound.ready.declared.tuning
+    most = tuning.get("num-threads-per-search")
+    return 0 if most is None else max(1, int(most)), int(tuning.get("min-hits-per-thread", 0))
+
+
 def _setting(bound: BoundQuery, key: str, name: str, default: int = 0) -> int:
     """What the query says by a rank property, else its rank profile."""
     said = bound.query.rank.properties.get(key, "")

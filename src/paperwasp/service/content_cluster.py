@@ -93,7 +93,7 @@ class RunningCluster:
         key = _node_of(cluster).distribution_key
         threads, most_of_query = query_threads(cluster.declared.tuning)
         self._pool.resize(threads)
-        self._service.resize(threads)
+        self._service.resize(threads, most_of_query)
         self._helpers.configure(most_of_query)
         self._node.configure(generation, cluster.schemas, _modes(cluster), key)
         view = self._node.reader.view()

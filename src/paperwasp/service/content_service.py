@@ -142,9 +142,9 @@ class ContentService:
         for reply_one, refusal in refused:
             reply_one(refusal)
 
-    def resize(self, threads: int) -> None:
-        """Has so many threads of the core for compiled plans from now on."""
-        self._runs.resize(threads)
+    def resize(self, threads: int, most_of_query: int = 0) -> None:
+        """Has so many threads of the core for compiled plans from now on, and as many at most for one; 0: all."""
+        self._runs.resize(threads, most_of_query)
 
     def close(self) -> None:
         """Return when no query is being answered on a calling thread, and none will be any more."""

@@ -7,7 +7,7 @@ core otherwise.
 | another short run | thread of the core | the loop reads on; no lock of the interpreter is needed |
 | a short run behind many (`_Pool._help`) | event loop | the threads will not come to it soon |
 | a short run where `QUERY_QUEUE_LENGTH` are under way | event loop | the queue has an end |
-| a long run | thread of the core, after short ones | short ones do not wait for it |
+| a long run | thread of the core, after short ones; idle ones take parts of it | short ones do not wait for it |
 | a long run where `QUERY_QUEUE_LENGTH` are under way | general way | it refuses what is too much |
 | no plan, or a run without an answer | general way | it answers everything, with errors too |
 | the general way, short (`INLINE_QUERY_NS`) | event loop | as above |
@@ -42,6 +42,8 @@ from paperwasp.search.text_query import TextAnswer
 
 _LOG: Final = logging.getLogger("paperwasp.search")
 _GRACE_NS: Final = int(GRACE_SECONDS * 1e9)
+THREAD_NS: Final = 200_000
+"""What each of the threads that share a run is to have to do: to begin and to end with another takes a tenth of it."""
 
 Reply = Callable[[TextAnswer | None], None]
 
@@ -51,7 +53,7 @@ class PlanRuns:
 
     def __init__(self, threads: int, reading: threading.Lock) -> None:
         """`reading` is held while hits are read from the node; where it is taken, they are found the general way."""
-        self._threads = threads
+        self._threads, self._most_of_run = threads, 0
         self._reading = reading
         self._pool: _Pool | None = None
         self._lock = threading.Lock()
@@ -104,11 +106,11 @@ class PlanRuns:
         except Exception:
             _LOG.exception("The answer of a compiled plan was not taken")
 
-    def resize(self, threads: int) -> None:
-        """Has so many threads from now on."""
+    def resize(self, threads: int, most_of_run: int = 0) -> None:
+        """Has so many threads from now on, of which this number may share one run; 0: all."""
         with self._lock:
-            if threads != self._threads:
-                self._threads = threads
+            if (threads, most_of_run) != (self._threads, self._most_of_run):
+                self._threads, self._most_of_run = threads, most_of_run
                 self._retire()
 
     def close(self) -> None:
@@ -145,7 +147,7 @@ class PlanRuns:
         with self._lock:
             if self._is_closed or (self._pool is not None and not self._pool.loop.is_closed()):
                 return None
-            self._pool = _Pool(loop, self._threads, self._give)
+            self._pool = _Pool(loop, self._threads, self._most_of_run, self._give)
             return self._pool
 
 
@@ -182,11 +184,15 @@ class ClusterRoute(NamedTuple):
 class _Pool:
     """Threads of the core whose answers one event loop takes."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, threads: int, give: Callable[[ReadyRun, Reply], None]) -> None:
-        """`give`: gives the answer of a run to the one who asked."""
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, threads: int, most_of_run: int, give: Callable[[ReadyRun, Reply], None]
+    ) -> None:
+        """`most_of_run`: threads that may share a run; 0: all. `give`: gives a run's answer to the one who asked."""
         self.loop = loop
         self._give = give
-        self.threads: _core.PlanPool[tuple[ReadyRun, Reply]] = _core.PlanPool(threads, limits.INLINE_QUERY_NS)
+        self.threads: _core.PlanPool[tuple[ReadyRun, Reply]] = _core.PlanPool(
+            threads, limits.INLINE_QUERY_NS, most_of_run, THREAD_NS
+        )
         self._is_ending = False
         self._will_help = False
         self._watching: asyncio.TimerHandle | None = None
