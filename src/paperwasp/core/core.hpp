@@ -1,7 +1,8 @@
 // Common ground of the kernels: array arguments as nanobind sees them, and one bind function for each file.
 //
 // Kernels are free functions over arrays that NumPy owns. They check the bounds of what they are given (an error is a Python
-// ValueError), release the GIL, and never keep a pointer past their return unless their header says so.
+// ValueError), release the GIL where they have much to do (`is_much`), and never keep a pointer past their return unless their header says
+// so.
 //
 // "With the interpreter's lock" says that a thread may touch Python's objects: it holds the lock, or, where Python has none, is one of its
 // threads. It never says that no other thread runs meanwhile: what needs that has a lock of its own, or belongs to one thread. Lists and

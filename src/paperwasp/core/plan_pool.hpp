@@ -52,10 +52,10 @@ class PlanPool final : private ThreadLender {
     // Can be read when there are finished runs to take.
     int fd() const { return ends_[0]; }
 
-    // Has a run run. Its token is given back by `take`.
+    // Starts a run. Its token is given back by `take`.
     void submit(nb::object run, nb::object token);
 
-    // Has work done, which the object owns. It is given back by `take`. True: so much waits that `help` would take some of it.
+    // Starts work, which the object owns. It is given back by `take`. True: so much waits that `help` would take some of it.
     bool add(PoolWork& work, nb::object object, bool is_prepared = false);
 
     // Runs one that waits and takes little time, on the calling thread, if the threads will not come to it soon. False: they will.

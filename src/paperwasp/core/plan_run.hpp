@@ -1,4 +1,5 @@
-// PlanRun: a plan with its slots filled, for one snapshot. It is run once, and without the interpreter's lock.
+// PlanRun: a plan with its slots filled, for one snapshot. It is run once; by a thread of Python without the interpreter's
+// lock, unless it is short.
 //
 //     who makes it       Plans.run_of of search/plans.py, by plan_module.cpp; or RoutedText (text_route.hpp)
 //     fill_terms, …      plan_terms.cpp: the words of a request become terms of the index, and its vector a search

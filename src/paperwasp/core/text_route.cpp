@@ -131,7 +131,7 @@ void bind_text_route(nb::module_& m) {
             "The bytes of the request.")
         .def_prop_ro("text", [](const RoutedText& self) { return nb::str(self.values().text.data(), self.values().text.size()); })
         .def_prop_ro("vector", [](const RoutedText& self) { return nb::bytes(self.values().vector.data(), self.values().vector.size()); })
-        .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or given up, where it came.")
+        .def_ro("is_here", &RoutedText::is_here, "Whether it was answered, or left, where it came, and is not with the pool.")
         .def_ro("is_worth_help", &RoutedText::is_worth_help, "Whether so much waits for the threads that it is worth helping them.")
         .def_prop_ro("is_sent", &RoutedText::is_sent, "Whether the answer was written; if not, it is to be found otherwise.")
         .def_prop_ro("waits_for_gzip", &RoutedText::waits_for_gzip, "Whether the answer is to be compressed, and sent then.")

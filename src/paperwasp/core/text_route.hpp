@@ -4,7 +4,7 @@
 //
 // What is general about such requests was found out when the route was made; nothing of it is asked for again. A request that the route
 // does not answer in full, since its text says more than words, its vector is no such, a word of it is new in the view, time is over, or a
-// hit has no row, is left to be answered the general way: `is_sent` is false then.
+// hit has no row, is left to Python: `is_sent` is false then.
 //
 // Threads: a route never changes. A routed text is used by one thread at a time, any, and freed with the interpreter's lock; the run that
 // `prepare` makes reads what the route keeps alive.
@@ -106,7 +106,7 @@ class RoutedText : public PoolWork {
     const OwnValues& values() const { return values_; }
     const std::string& request() const { return request_; }
 
-    bool is_here = false;        // whether it was answered where it came
+    bool is_here = false;        // whether it was answered, or left, where it came, and is not with the pool
     bool is_worth_help = false;  // whether so much waited for the threads when it was added that the event loop is to help
 
   private:

@@ -11,8 +11,9 @@
 namespace paperwasp {
 namespace {
 
-// Whether the route of a request that came so often without one is asked for: the second time, since things may change again before it
-// comes, and then less and less often, since most requests that have none will never have one.
+// Whether the route of a request that came so often without one is asked for: the second time, which finds one where only the view is new;
+// the fourth, since the second has made the KnownRequest that a route is made of; and then less and less often, since most requests that
+// have none will never have one.
 bool is_asked_for(uint32_t missed) { return missed > 1 && (missed & (missed - 1)) == 0; }
 
 // All tables of the process.

@@ -182,7 +182,7 @@ class WatchedSockets {
         for (Came& each : came) {
             const nb::object& line = each.from->line;
             if (each.routed)
-                told.append(nb::make_tuple(line, begin_long(std::move(each.routed))));
+                told.append(nb::make_tuple(line, place(std::move(each.routed))));
             else if (!each.is_end)
                 told.append(nb::make_tuple(line, nb::bytes(each.bytes.data(), each.bytes.size())));
             if (each.is_end || each.is_last) told.append(nb::make_tuple(line, nb::none()));
@@ -239,8 +239,8 @@ class WatchedSockets {
         control(EPOLL_CTL_MOD, watched.socket, number, LOOKED_FOR);
     }
 
-    // Has the threads of queries answer a request that takes long.
-    static nb::object begin_long(std::unique_ptr<RoutedText> owned) {
+    // The object of a request; one that takes long is given to the threads of queries.
+    static nb::object place(std::unique_ptr<RoutedText> owned) {
         RoutedText* const routed = owned.get();
         nb::object object = nb::cast(owned.release(), nb::rv_policy::take_ownership);
         PlanPool& pool = *routed->route().route.pool;

@@ -101,7 +101,7 @@ class Http1Line:
 
     def receive(self, data: bytes) -> None:
         may_route = self._may_route or (self._connection.routed is not None and self.is_free)
-        if may_route and self._has_core_answer(data):
+        if may_route and self._begins_in_core(data):
             return
         if self._state is not State.LINGER:
             self._reader.feed(data)
@@ -203,7 +203,7 @@ class Http1Line:
             return False
         return connection.is_written and not connection.is_draining and not connection.sends_no_more
 
-    def _has_core_answer(self, data: bytes) -> bool:
+    def _begins_in_core(self, data: bytes) -> bool:
         """Has the core answer a request that is known but for its own values. False: it is to be read."""
         connection = self._connection
         assert connection.routed is not None and connection.answer_socket is not None

@@ -33,7 +33,7 @@ class RoutedLine(Protocol):
 class Watch:
     """Whether the core reads the socket of one connection, whose line says when it may."""
 
-    __slots__ = ("_connection", "_line", "_number", "_reads_on", "_rests", "is_ending")
+    __slots__ = ("_connection", "_line", "_number", "_reads_on", "_waits", "is_ending")
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -44,7 +44,7 @@ class Watch:
         """Of the socket, where the core reads it."""
         self._reads_on = False
         """Whether what the core tells now was answered in full: it has gone on, and may have left something since."""
-        self._rests = False
+        self._waits = False
         """Whether the core reads nothing before it is said what is expected."""
         self.is_ending = False
         """Whether the core reads no more, but has not told all that it has read."""
@@ -77,7 +77,7 @@ class Watch:
             self._expect(request=False)
 
     def _expect(self, *, request: bool) -> None:
-        self._rests = False
+        self._waits = False
         if not self._reads_on and self._connection.routed is not None:
             self._connection.routed.expect(self._number, request=request)
 
@@ -109,7 +109,7 @@ class Watch:
         elif came is None or connection.is_closing:
             self.end()
         else:
-            self._rests = True
+            self._waits = True
             connection.deliver(line.receive, came)
-            if self._rests:
+            if self._waits:
                 self.expect_bytes()
