@@ -102,9 +102,8 @@ nb::tuple best_dots(In<T> vector, Vectors<T> vectors, In<uint64_t> rows, T nothi
     uint64_t scored = 0;
     const size_t from = static_cast<size_t>(first / 64), to = static_cast<size_t>(std::min(last, all) / 64);
     if (wanted > 0 && from < to) {
-        const GilRelease release(true);
-        const size_t count = count_bits(hits.data() + from, hits.data() + from, to - from);
-        if (count > 0) {
+        if (const size_t count = count_bits(hits.data() + from, hits.data() + from, to - from); count > 0) {
+            const GilRelease release(is_much(count * (vectors.shape(1) / 4 + 1)));
             BestDots<T> search(vector, vectors, rows, nothing, wanted, count);
             search.search(hits.data(), from, to);
             for (const ScoredHit& hit : search.best()) {
