@@ -1,6 +1,6 @@
 """The handler of `/search/`, called by `container.app.ContainerApp`: one request in, one answer out, come what may.
 
-    request without its text → KnownRequest, from before → TextAnswers: plans; or its route  (without being read)
+    request without its text → KnownRequest, from before → TextAnswers: plans; or its route  (the fast way)
     request → shape → prepared query → ReadyQuery → messenger → merge → JSON, CBOR or XML   (the general way)
 
 Runs on the event loop and never blocks it. The configuration is one reference, read once for each request.
