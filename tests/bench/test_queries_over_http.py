@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -59,7 +60,8 @@ class Echo:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection: socket.socket) -> None:
-        with connection, connection.makefile("rb") as lines:
+        # A client that was told of a failure goes without reading the rest.
+        with contextlib.suppress(ConnectionError), connection, connection.makefile("rb") as lines:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             while request := lines.readline():
                 while lines.readline().strip():

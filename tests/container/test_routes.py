@@ -206,14 +206,15 @@ def test_who_stops_the_server_has_its_answer_first(shared: Peers) -> None:
     request = get(**FIXED, query="the of")
 
     async def ask(port: RoutedPort) -> None:
-        await port.ask([request] * 3)
+        await port.ask([request] * 8)
         before = len(port.sent)
         async with connected(port.server.port) as (reader, writer), connected(port.server.port) as (second, other):
             for each in (writer, other):
                 each.write(request)
             answers = asyncio.gather(read_answer(reader), read_answer(second))
-            while len(port.sent) < before + 2:  # both have come
-                await turn()
+            async with asyncio.timeout(20):
+                while len(port.sent) < before + 2:  # both have come
+                    await turn()
             await port.server.restart()
             assert [found for _, found in await answers] == [body] * 2
             assert await reader.read() == b""

@@ -126,9 +126,9 @@ def test_what_the_core_answers_is_counted_and_logged_as_all_others(service: InPr
 
 
 def test_what_the_core_answers_takes_few_steps_of_python(service: InProcess) -> None:
-    texts = [" ".join(words) for words in itertools.combinations(WORDS[:6], 3)]
+    """Counted over many requests, since the event loop is told of some of them together."""
+    texts = [" ".join(words) for words in itertools.combinations(WORDS[:8], 3)]
     calls: list[str] = []
-    counted: list[int] = []
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and "/paperwasp/" in frame.f_code.co_filename:
@@ -136,18 +136,13 @@ def test_what_the_core_answers_takes_few_steps_of_python(service: InProcess) -> 
 
     async def ask(listener: Listener) -> None:
         client = await asyncio.to_thread(Client, listener.port)
-        for text in texts:
+        for number, text in enumerate(texts):
             wait = asyncio.get_running_loop().run_in_executor(None, client.ask, request_of(text))
-            sys.setprofile(note)
+            sys.setprofile(note if number >= WARM else None)
             await wait
-            sys.setprofile(None)
-            counted.append(len(calls))
-            listing.append("\n".join(calls))
-            calls.clear()
+        sys.setprofile(None)
         client.close()
 
-    listing: list[str] = []
     serve(service, ask)
-    least = min(counted[WARM:])
-    print(listing[counted.index(least)])  # noqa: T201
-    assert 0 < least <= MOST_PYTHON_CALLS
+    print("\n".join(calls))  # noqa: T201
+    assert 0 < len(calls) / len(texts[WARM:]) <= MOST_PYTHON_CALLS
