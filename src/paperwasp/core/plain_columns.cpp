@@ -77,9 +77,9 @@ class NumberColumn {
     template <typename T>
     static void store_as(void* at, size_t row, const PlainValue& value) {
         const PlainKind kind = value.field->kind;
-        const T number = kind == PlainKind::TRUTH   ? static_cast<T>(value.truth)
-                         : kind == PlainKind::WHOLE ? static_cast<T>(value.whole)
-                                                    : static_cast<T>(value.number);
+        T number = kind == PlainKind::TRUTH   ? static_cast<T>(value.truth)
+                   : kind == PlainKind::WHOLE ? static_cast<T>(value.whole)
+                                              : static_cast<T>(value.number);
         __atomic_store(static_cast<T*>(at) + row, &number, __ATOMIC_RELAXED);
     }
 
