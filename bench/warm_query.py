@@ -102,7 +102,8 @@ def lock_us(service: InProcess, paths: Sequence[str], rounds: int) -> tuple[floa
 
 
 def lock_us_over_http(server: Running, paths: Sequence[str], rounds: int) -> tuple[float, float]:
-    """The same of a server that is asked over so many connections; the second is at most that.
+    """Microseconds of processor time of a query to a server that answers CONNECTIONS at once, and the most of it with
+    the lock held.
 
     Errors: NothingMeasured where no query was answered by threads that never take the lock.
     """

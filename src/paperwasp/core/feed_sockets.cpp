@@ -18,18 +18,14 @@
 
 #include "answer_socket.hpp"
 #include "native_threads.hpp"
+#include "system_error.hpp"
 
 namespace paperwasp {
 namespace {
 
-constexpr size_t MOST_SOCKETS = 64;  // whose requests are told of together
+constexpr size_t MOST_SOCKETS = 64;  // ready sockets that one wait of the epoll returns
 constexpr uint32_t LOOKED_FOR = EPOLLIN | EPOLLRDHUP;
 constexpr std::string_view VERSION = " HTTP/1.1", LINE_END = "\r\n", HEAD_END = "\r\n\r\n", LENGTH = "content-length:";
-
-[[noreturn]] void raise_system_error() {
-    PyErr_SetFromErrno(PyExc_OSError);
-    throw nb::python_error();
-}
 
 // Has an eventfd ready to be read, and not any more.
 void note(int event) {

@@ -325,7 +325,7 @@ class Lexicon {
         return stems_[stemmer];
     }
 
-    // The tokens of texts of ASCII, of so many bytes together, one of each document: see `tokenize_plain`.
+    // The tokens of texts of ASCII, one for each document: see `tokenize_plain`. bytes: the size of all texts together.
     nb::object tokenize_views(const std::vector<std::string_view>& texts, size_t bytes, uint32_t longest) {
         auto ids = std::make_unique<std::vector<uint32_t>>();
         auto positions = std::make_unique<std::vector<uint32_t>>();

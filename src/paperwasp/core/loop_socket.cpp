@@ -11,6 +11,7 @@
 #include <nanobind/nanobind.h>
 
 #include "core.hpp"
+#include "system_error.hpp"
 
 namespace paperwasp {
 namespace {
@@ -39,10 +40,7 @@ size_t result_of(Call call) {
     do result = call();
     while (result < 0 && errno == EINTR && PyErr_CheckSignals() == 0);
     if (PyErr_Occurred()) throw nb::python_error();
-    if (result < 0) {
-        PyErr_SetFromErrno(PyExc_OSError);
-        throw nb::python_error();
-    }
+    if (result < 0) raise_system_error();
     return static_cast<size_t>(result);
 }
 

@@ -70,7 +70,7 @@ struct PlanShown {
 // How many threads share a run that takes long, where others have nothing else to do.
 struct PlanThreads {
     size_t most = 0;            // 0: as many as there are
-    uint64_t hits_of_each = 0;  // each has so many matches or more
+    uint64_t hits_of_each = 0;  // the fewest matches that a thread is given
 
     // The most for these matches; 0: any number.
     size_t most_for(uint64_t matches) const;

@@ -58,7 +58,8 @@ using ScoreLids = std::function<void(const std::vector<uint32_t>& lids, std::vec
 
 // The matches, whose lids rise, and their scores, each of which is found when it is first asked for.
 struct Matches {
-    // Those of a bitmap of so many words. most_threads: that may share the work; 0: any number. highest: no match scores more.
+    // The matches in a bitmap of `words` 64-bit words. most_threads: how many may share the work; 0: any number. highest: the most that a
+    // match can score.
     Matches(const uint64_t* bitmap, size_t words, size_t most_threads, double highest, ScoreLids score);
 
     const size_t count, most_threads;

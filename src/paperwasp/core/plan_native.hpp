@@ -45,8 +45,8 @@ std::optional<NativeQuery> native_query_of(const NativeRank& rank, const std::ve
 void score_by_native_rank(const Reader& reader, NativeQuery query, const std::vector<const NativeFound*>& found,
                           const std::vector<uint32_t>& lids, std::vector<double>& scores, Clock& clock);
 
-// The best k of the bitmap `hits`, which has `hits_count`, as best_by_native_rank finds them, in parts that so many threads may share; 0:
-// any number.
+// The best k of the bitmap `hits`, which has `hits_count`, as best_by_native_rank finds them, in parts. most_threads: how many
+// threads may share them; 0: any number.
 std::optional<NativeHits> best_in_parts(const Reader& reader, const NativeQuery& query, const std::vector<const NativeFound*>& found,
                                         const uint64_t* hits, size_t words, uint64_t hits_count, uint32_t k, size_t most_threads);
 

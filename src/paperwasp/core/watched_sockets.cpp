@@ -3,13 +3,13 @@
 //     a thread: the epoll has a ready socket → read it → its route (text_routes.hpp) → RoutedText: prepare, run → the answer is written
 //     event loop: `fd` is ready → receive → for each socket: a request that was answered, or what is to be done by Python
 //
-// A request that has a route needs nothing of Python: so these threads answer it from reading to writing, without the interpreter's lock
-// and without waking another thread. The event loop is told afterwards, of many at once, and counts them.
+// A request that has a route needs no Python. One thread reads it, runs its plan and writes the answer, without the interpreter's lock and
+// without waiting for another thread. Afterwards the event loop receives a list of the answered requests, and counts them.
 //
 // - A socket is either a thread's or the event loop's. Whatever is not answered in full goes to the loop: bytes without a route, a request
 //   that takes long or that the route does not answer, the rest of an answer that the system did not take, the end of the stream, an
 //   error. Such a socket is not read until the loop calls `expect`.
-// - What a thread has read of a socket is told to the loop in the order in which it came.
+// - The loop receives what was read from one socket in the order in which the client sent it.
 // - Each socket is read once when it is ready (EPOLLONESHOT), and goes behind all others that are: a client that never stops sending holds
 //   up nobody.
 // - Where MOST_UNTOLD things wait for the loop, the threads wait for it too.
@@ -40,6 +40,7 @@
 #include "core.hpp"
 #include "native_threads.hpp"
 #include "plan_pool.hpp"
+#include "system_error.hpp"
 #include "text_route.hpp"
 #include "text_routes.hpp"
 #include "unlocked.hpp"
@@ -50,11 +51,6 @@ namespace {
 constexpr size_t MOST_UNTOLD = 256;
 constexpr uint32_t LOOKED_FOR = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT;
 constexpr uint64_t THE_END = 0;  // in place of a socket's number: the threads end
-
-[[noreturn]] void raise_system_error() {
-    PyErr_SetFromErrno(PyExc_OSError);
-    throw nb::python_error();
-}
 
 // A socket in the epoll.
 struct Watched {

@@ -118,6 +118,7 @@ class Connection(asyncio.BufferedProtocol):
         "number",
         "port",
         "routed",
+        "scheme",
         "since",
         "socket_number",
         "transport",
@@ -157,6 +158,7 @@ class Connection(asyncio.BufferedProtocol):
         self.is_closing = False
         self.is_draining = False
         self.is_tls = False
+        self.scheme = "http"
         self.certificate: ClientCertificate | None = None
         self.answer_socket: _core.AnswerSocket | None = None
         """By which threads of the core write; None: they do not, since there is TLS, or no socket."""
@@ -177,7 +179,7 @@ class Connection(asyncio.BufferedProtocol):
         _bound_unsent(plain)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
         if tls is not None:
-            self.is_tls = True
+            self.is_tls, self.scheme = True, "https"
             self.certificate = _certificate(tls)
             if tls.selected_alpn_protocol() == "h2":
                 self._speak(is_http2=True)

@@ -131,7 +131,7 @@ class GatheredRequest:
 
     @property
     def scheme(self) -> str:
-        return "https" if self._connection.is_tls else "http"
+        return self._connection.scheme
 
     def begin_alone(self, number: int, target: tuple[str, str, str], headers: dict[str, str], body: bytes) -> None:
         if (exchange := self._make_exchange(target, headers)) is not None:

@@ -298,8 +298,8 @@ class Http1Line:
         """The exchange of a request."""
         connection, left = self._connection, self._left
         context = connection.context if left is None else context_again(connection.context, left)
-        scheme, self._left = "https" if connection.is_tls else "http", None
-        exchange = Exchange(context, self, _ONLY_NUMBER, target, (scheme, host), headers, connection)
+        self._left = None
+        exchange = Exchange(context, self, _ONLY_NUMBER, target, (connection.scheme, host), headers, connection)
         self._exchange = exchange
         exchange.since_ns = exchange.since_ns if left is None else left.begun_ns
         return exchange

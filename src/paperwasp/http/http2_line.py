@@ -227,7 +227,7 @@ class Http2Line:
 
     @property
     def scheme(self) -> str:
-        return "https" if self._connection.is_tls else "http"
+        return self._connection.scheme
 
     def begin_alone(self, number: int, target: tuple[str, str, str], headers: dict[str, str], body: bytes) -> None:
         self._expect_body(self._new_exchange(number, target, headers["host"], headers), body, ended=True)

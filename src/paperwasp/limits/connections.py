@@ -44,7 +44,7 @@ HTTP_BATCH_REQUESTS: Final = 64
 HTTP_BATCH_SECONDS: Final = 0.001
 """How long they are gathered, where answers to others before them are waited for."""
 HTTP_FEED_FORMS: Final = 256
-"""Forms of puts and updates over HTTP/1.1, all of them but name and body, that the thread which reads them knows."""
+"""Different heads of puts and updates over HTTP/1.1 that are known; the document's name and the length are no part."""
 HTTP_TURN_CHUNKS: Final = 256
 """Chunks of a body that are read before other connections have their turn."""
 HTTP_HEADERS_BYTES: Final = 64 * 1024
