@@ -13,9 +13,8 @@ from paperwasp.core import _core
 from paperwasp.operators.item import Item
 from paperwasp.operators.or_operator import OrItem
 from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.word import WordItem
+from paperwasp.operators.word import TOKEN, WordItem
 from paperwasp.yql.simple import parse_simple
-from paperwasp.yql.simple_terms import TOKEN
 
 _INDEX = _core.invert(np.array([0], np.uint32), np.array([0], np.uint32), np.array([0, 1], np.uint64), 1.0)
 _SNAPSHOT = _core.Snapshot(

@@ -18,7 +18,6 @@ from threading import Event
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.application.model import ContentCluster
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
@@ -28,7 +27,6 @@ from paperwasp.document.operations import Outcome, Remove
 from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InternalError
 from paperwasp.records import dataclass
-from paperwasp.selection import fields_of, negate, parse_selection
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _QUEUE_SHARE: Final = 8
@@ -44,28 +42,6 @@ class Collection:
     interval_s: int
     condition: str | None
     """The test-and-set condition of the removes; None: they have none."""
-
-
-def collection_of(cluster: ContentCluster) -> Collection | None:
-    """The garbage collection that services.xml configures; None: nothing is collected.
-
-    Documents stay that match both the selection of the cluster and that of their type.
-    """
-    declared = cluster.declared
-    selected = tuple(document.type for document in declared.documents if document.selection or declared.selection)
-    if not (declared.garbage_collection and declared.garbage_collection_interval_s and selected):
-        return None
-    kept = " or ".join(
-        f"({document.type} and ({document.selection}))" if document.selection else document.type
-        for document in declared.documents
-    )
-    belongs = parse_selection(f"({declared.selection}) and ({kept})" if declared.selection else kept)
-    is_imported = any(
-        cluster.schemas[document_type].fields[field].imported is not None for document_type, field in fields_of(belongs)
-    )
-    selection = str(negate(belongs))
-    interval_s = declared.garbage_collection_interval_s
-    return Collection(selected, selection, interval_s, None if is_imported else selection)
 
 
 class GarbageCollector:

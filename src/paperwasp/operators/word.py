@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+import regex
+
 from paperwasp.document.types import POSITION, ArrayType, TensorFieldType
 from paperwasp.errors import InvalidQuery
 from paperwasp.linguistics.query import QueryToken
@@ -34,6 +36,25 @@ from paperwasp.schema.text_profiles import text_profile
 
 DOCUMENT_TYPE: Final = "sddocname"
 """The index whose only word is the name of a document's type."""
+
+TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
+"""A word, as the internal tokenization finds it."""
+_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
+
+IN_PIECES: Final = Annotations(and_segmenting=True)
+"""The annotations of a word that is several tokens, all of which are required."""
+
+
+def is_one_token(word: str) -> bool:
+    """Whether no field makes several tokens of the word, but for grams. Vespa: AbstractParser.segment."""
+    if word.isascii() and word.isalnum():
+        return True
+    return is_number(word) or bool(TOKEN.fullmatch(word) and "'" not in word and not _UNSPACED.search(word))
+
+
+def is_number(word: str) -> bool:
+    """Whether the word is a number, with or without a sign."""
+    return word.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,9 @@ from paperwasp.operators.operator import SearchSpace, TermOperator, ViewCache
 from paperwasp.operators.term import IndexMatch, PhraseMatch
 from paperwasp.operators.text import token_match, tokens_in
 from paperwasp.operators.weak_and import score_of
-from paperwasp.operators.word import WordItem, fields_of
+from paperwasp.operators.word import IN_PIECES, WordItem, fields_of, is_one_token
 from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.search.plan_compiler import CompiledPlan
-from paperwasp.yql.simple_terms import IN_PIECES, is_one_token
 
 
 def snapshot_of(view: View, cache: ViewCache) -> _core.Snapshot:

@@ -22,7 +22,7 @@ from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.addresses import address_of
 from paperwasp.content.checkpoint import check_readable
-from paperwasp.content.garbage_collection import GarbageCollector, collection_of
+from paperwasp.content.garbage_collection import Collection, GarbageCollector
 from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune, recover
 from paperwasp.content.node import ContentNode
 from paperwasp.content.node_files import open_node_files, open_stopped_cluster
@@ -32,6 +32,7 @@ from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextQuery
+from paperwasp.selection import fields_of, negate, parse_selection
 from paperwasp.service.content_service import ContentService
 from paperwasp.service.query_threads import query_threads
 
@@ -256,3 +257,25 @@ def _node_of(cluster: ContentCluster) -> Node:
 
 def _modes(cluster: ContentCluster) -> dict[str, str]:
     return {document.type: document.mode for document in cluster.declared.documents}
+
+
+def collection_of(cluster: ContentCluster) -> Collection | None:
+    """The garbage collection that services.xml configures; None: nothing is collected.
+
+    Documents stay that match both the selection of the cluster and that of their type.
+    """
+    declared = cluster.declared
+    selected = tuple(document.type for document in declared.documents if document.selection or declared.selection)
+    if not (declared.garbage_collection and declared.garbage_collection_interval_s and selected):
+        return None
+    kept = " or ".join(
+        f"({document.type} and ({document.selection}))" if document.selection else document.type
+        for document in declared.documents
+    )
+    belongs = parse_selection(f"({declared.selection}) and ({kept})" if declared.selection else kept)
+    is_imported = any(
+        cluster.schemas[document_type].fields[field].imported is not None for document_type, field in fields_of(belongs)
+    )
+    selection = str(negate(belongs))
+    interval_s = declared.garbage_collection_interval_s
+    return Collection(selected, selection, interval_s, None if is_imported else selection)

@@ -21,14 +21,14 @@ from paperwasp.operators.not_operator import NotItem
 from paperwasp.operators.or_operator import OrItem
 from paperwasp.operators.phrase import PhraseItem
 from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
+from paperwasp.operators.word import TOKEN, WordItem, is_number
 from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.yql.advanced import advanced_terms
 from paperwasp.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.yql.marks import marked
 from paperwasp.yql.query_type import QueryType, type_of
 from paperwasp.yql.simple_groups import Part, built, read_side_by_side
-from paperwasp.yql.simple_terms import DEFAULT_INDEX, TOKEN, Reader, is_number, too_many_items
+from paperwasp.yql.simple_terms import DEFAULT_INDEX, Reader, too_many_items
 
 Compose = Callable[[tuple[Item, ...]], Item]
 

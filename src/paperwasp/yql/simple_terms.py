@@ -23,15 +23,11 @@ from paperwasp.operators.phrase import PhraseItem
 from paperwasp.operators.range_operator import RangeItem
 from paperwasp.operators.same_element import SameElementItem
 from paperwasp.operators.uri import UriItem
-from paperwasp.operators.word import WordItem
+from paperwasp.operators.word import IN_PIECES, TOKEN, WordItem, is_one_token
 from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.patterns import compile_later
-from paperwasp.query.annotations import Annotations
 from paperwasp.yql.indexes import Indexes, Reading
 from paperwasp.yql.whole_words import terminated, whole_word
-
-TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}]+(?:'[\p{L}\p{N}\p{M}]+)*|\p{So}")
-"""A word, as the internal tokenization finds it."""
 
 DEFAULT_INDEX: Final = "default"
 """The index of words without one, in a request that names none for them."""
@@ -52,7 +48,6 @@ _NO_TERM: Final = ")];!\t\n\r "
 _NO_WORD = regex.compile(rf"[^{_BREAKS}\p{{L}}\p{{N}}\p{{M}}\p{{So}}]+")
 _INDEX = compile_later(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
 _WEIGHT = compile_later(r"!(?:([0-9]{1,9})|!*)")
-_UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 _NUMBER = r"-?[0-9]{1,308}(?:\.[0-9]{1,308})?"
 _ALL_SPACES = r"\s*(?!\s)"
 _RANGE = compile_later(
@@ -60,8 +55,6 @@ _RANGE = compile_later(
     rf"(?:;{_ALL_SPACES}(-?[0-9]{{1,9}})?{_ALL_SPACES})?\]?(?=[\s\];)}}!]|\Z)"
     rf"|([<>])({_NUMBER})(?=[\s\];)}}!]|\Z)"
 )
-IN_PIECES: Final = Annotations(and_segmenting=True)
-"""Of a word that is several tokens, all of which are required."""
 
 
 def too_many_items(count: int, limit: int = limits.QUERY_ITEMS) -> IllegalQuery:
@@ -268,18 +261,6 @@ def _read_starred(index: str, word: str) -> Item | None:
 def _host_name(index: str, word: str) -> Item:
     """The end of a host name; `^` in front ties its start too, a star behind sets its end free."""
     return UriItem(index, word.strip("^$" + _STARS), start_anchor=word[0] == "^", end_anchor=word[-1] not in _STARS)
-
-
-def is_one_token(word: str) -> bool:
-    """Whether no field makes several tokens of it, but for grams. Vespa: AbstractParser.segment."""
-    if word.isascii() and word.isalnum():
-        return True
-    return is_number(word) or bool(TOKEN.fullmatch(word) and "'" not in word and not _UNSPACED.search(word))
-
-
-def is_number(word: str) -> bool:
-    """Whether the word is a number, with or without a sign."""
-    return word.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
 def _searchable(text: str) -> bool:

@@ -15,9 +15,8 @@ from paperwasp.document.types import STRING, NumericType
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.word import WordItem
+from paperwasp.operators.word import TOKEN, WordItem
 from paperwasp.schema.model import Field, Schema
-from paperwasp.yql.simple_terms import TOKEN
 
 _SINGLE_CHARACTERS: Final = 4
 """More words of one character than these make a text worth a look."""

@@ -28,12 +28,11 @@ from paperwasp.operators.constants import TrueItem
 from paperwasp.operators.item import Item, TermItem
 from paperwasp.operators.or_operator import OrItem
 from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
+from paperwasp.operators.word import WordItem, is_one_token
 from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 from paperwasp.yql import parse_recall
 from paperwasp.yql.indexes import Indexes
-from paperwasp.yql.simple_terms import is_one_token
 
 
 class Context(NamedTuple):
