@@ -29,9 +29,9 @@ from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
-from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request, Response
-from paperwasp.service.content_clusters import ContentClusters
+from paperwasp.search.features import check_profiles
+from paperwasp.server.roles.content_clusters import ContentClusters
 
 NAME: Final = "default.default.default"
 _GENERATED: Final = "<string>"

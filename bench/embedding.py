@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from bench.ranking_node import ratio_row
 from bench.report import Report
 from paperwasp import limits
-from paperwasp.embedders.registry import embedders_of
+from paperwasp.components.embedders.registry import embedders_of
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
 
 sys.path.append(str(Path(__file__).parent.parent / "examples" / "pydoc"))
 

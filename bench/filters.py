@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.report import Report, Row
-from paperwasp.attribute.bounds import Bounds
-from paperwasp.attribute.wanted import InRange, Wanted, wanted_codes, wanted_numbers
+from paperwasp.storage.attributes.bounds import Bounds
+from paperwasp.storage.attributes.wanted import InRange, Wanted, wanted_codes, wanted_numbers
 
 Filters = Sequence[tuple[NDArray[Any], Wanted]]
 """A column each, and which of its values are wanted."""

@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 
 from bench.layers import NothingMeasured
 from bench.report import Report, Row
-from paperwasp.attribute.column import bitmap_of
-from paperwasp.attribute.dictionary import StringDictionary
-from paperwasp.attribute.numeric import NumericView
-from paperwasp.attribute.string import StringView
 from paperwasp.core import _core
 from paperwasp.document.types import DOUBLE, INT, LONG
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.binding import Binding, bound_request
-from paperwasp.grouping.execution import Hits, execute
-from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.filters import bind_filter
-from paperwasp.grouping.language import parse_grouping
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.requests import layout_of
+from paperwasp.search.grouping.binding import Binding, bound_request
+from paperwasp.search.grouping.execution import Hits, execute
+from paperwasp.search.grouping.expressions import Scope, bind
+from paperwasp.search.grouping.filters import bind_filter
+from paperwasp.search.grouping.language import parse_grouping
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.requests import layout_of
+from paperwasp.storage.attributes.column import bitmap_of
+from paperwasp.storage.attributes.dictionary import StringDictionary
+from paperwasp.storage.attributes.numeric import NumericView
+from paperwasp.storage.attributes.string import StringView
 
 SHARE: Final = 0.1
 """Of the rows that match."""

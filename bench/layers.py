@@ -25,8 +25,8 @@ from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode
-from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
+from paperwasp.search.features import check_profiles
 from paperwasp.search.query import Deadline
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from bench.ranking_node import beyond_matching, least_seconds, node_of, ratio_row
 from bench.report import Report
-from paperwasp.operators.constants import TrueItem
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema.files import PackageFiles
+from paperwasp.search.operators.constants import TrueItem
 from paperwasp.search.query import Match, Query, Rank
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 MOST_FOREST_RATIO: Final = 1.0
 MOST_ONNX_RATIO: Final = 1.1

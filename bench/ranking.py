@@ -16,17 +16,17 @@ from numpy.typing import NDArray
 from bench import models
 from bench.ranking_node import beyond_matching, bound_row, least_seconds, node_of, ratio_row
 from bench.report import Report, Row
-from paperwasp.features.compile import compile_profiles
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.word import WordItem
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema import parse_schemas
+from paperwasp.search.features.compile import compile_profiles
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Match, Query, Rank
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 MOST_SCALAR_NS: Final = 8.0
 MOST_DOT_RATIO: Final = 1.2

@@ -18,10 +18,10 @@ from bench.ranking_node import node_of
 from bench.report import Report, Row
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
-from paperwasp.operators.item import Item
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Match, Order, Query, Rank, Show
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

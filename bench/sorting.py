@@ -14,8 +14,8 @@ from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.node import ContentNode
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.operators.constants import TrueItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.constants import TrueItem
 from paperwasp.search.query import Match, Order, Query, Rank, SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

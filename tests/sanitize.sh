@@ -33,8 +33,8 @@ rm -rf "$package"
 mkdir -p "$package"
 cp -R src/paperwasp "$package/paperwasp"
 cp "$work"/cmake/_core*.so "$package/paperwasp/core/"
-cp "$("$bin/python" -c "from paperwasp.linguistics import krovetzstemmer as module; print(module.__file__)")" \
-    "$package/paperwasp/linguistics/"
+cp "$("$bin/python" -c "from paperwasp.text.linguistics import krovetzstemmer as module; print(module.__file__)")" \
+    "$package/paperwasp/text/linguistics/"
 # Of every process of the tests: those that run them side by side are started by programs that are not ours.
 cat > "$package/sitecustomize.py" << END
 import sys

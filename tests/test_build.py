@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from paperwasp.linguistics.versions import versions
+from paperwasp.text.linguistics.versions import versions
 
 ROOT = Path(__file__).parent.parent
 

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from paperwasp.daemon_threads import DaemonThreads, is_any_busy
+from paperwasp.base.daemon_threads import DaemonThreads, is_any_busy
 from tests.children import ROOT
 
 
@@ -70,7 +70,7 @@ def test_they_end_with_their_owner() -> None:
 def test_a_process_ends_without_them() -> None:
     program = (
         "import threading\n"
-        "from paperwasp.daemon_threads import DaemonThreads, is_any_busy\n"
+        "from paperwasp.base.daemon_threads import DaemonThreads, is_any_busy\n"
         "threads = DaemonThreads(1, 'test')\n"
         "threads.submit(int).result(60)\n"
         "while is_any_busy():\n    pass\n"

@@ -1,12 +1,13 @@
-"""The packages stand on floors, imports go only downwards, and no module imports itself by way of others.
+"""The packages stand on the floors that ARCHITECTURE.md draws, imports go only downwards, and no module imports itself by way of others.
 
-A package that is missing from the table, or that reaches up or sideways, fails here with the import to mend.
+A package that is missing there, or that reaches up or sideways, fails here with the import to mend.
 Imports for annotations alone (`if TYPE_CHECKING`) and those inside functions obey all of this too.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import takewhile
@@ -14,69 +15,46 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "src"
 
-FLOORS: tuple[tuple[str, ...], ...] = (
-    ("records", "patterns", "limits"),
-    (
-        "errors",
-        "env",
-        "service_manager",
-        "yielding",
-        "daemon_threads",
-        "version",
-        "core",
-    ),
-    ("large_json", "file_contents"),
-    ("parsing", "tensor", "linguistics", "http", "remote", "backup"),
-    ("access", "document", "query", "monitoring"),
-    ("schema", "store", "index", "attribute", "cluster", "selection"),
-    ("operators",),
-    ("yql", "semantics", "ranking"),
-    ("indexing", "evaluation"),
-    ("embedders", "generators"),
-    ("components",),
-    ("application",),
-    ("client", "grouping"),
-    ("content", "features"),
-    ("search",),
-    ("container", "configserver"),
-    ("service",),
-    ("doctor",),
-    ("app",),
-    ("embedded",),
-    ("relevance", "testing"),
-    ("cli",),
-    ("__main__",),
-)
-"""From the ground up. The single modules of the ground and the top floor may use their neighbours."""
+FLOOR = re.compile(r"^(\d+) +(\w+(?: · \w+)*)", re.MULTILINE)
+"""A line of the floors in ARCHITECTURE.md: a number, and the packages that stand there."""
 
+
+def _read_floors() -> tuple[tuple[str, ...], ...]:
+    """The packages of each floor, from the ground up. Packages on the ground may use their neighbours."""
+    text = (ROOT.parent / "ARCHITECTURE.md").read_text()
+    [block] = re.findall(r"^## The floors$.*?^```$(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    floors = {int(number): tuple(packages.split(" · ")) for number, packages in FLOOR.findall(block)}
+    return tuple(floors[number] for number in range(len(floors)))
+
+
+FLOORS = _read_floors()
 FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
-SINGLE_MODULES = frozenset(package for package in FLOOR_OF if (ROOT / "paperwasp" / f"{package}.py").is_file())
 DOORS = ("cluster",)
-DOOR_USERS = ("app", "doctor", "configserver", "container", "content", "service")
+DOOR_USERS = ("configserver", "container", "content", "server")
 """Nothing else may know that there is a log, a config store or a messenger."""
 
 LATE_IMPORTS = {
-    "paperwasp.app": "a start without an application needs no code of applications",
+    "paperwasp.server.process": "a start without an application needs no code of applications",
     "paperwasp.application.model": "the same",
     "paperwasp.client.sources.read": "pyarrow, for Parquet and Arrow files: it is optional",
     "paperwasp.client.visiting.tables": "pyarrow, to write Parquet files: it is optional",
     "paperwasp.configserver.preparation": "applications, as above",
-    "paperwasp.container.access.gate": "request filters, for containers that have some",
+    "paperwasp.container.gate.gate": "request filters, for containers that have some",
     "paperwasp.container.app": "applications, as above",
-    "paperwasp.service.content_clusters": "the same",
+    "paperwasp.server.roles.content_clusters": "the same",
     "paperwasp": "what a service needs, for the first who asks for one: pytest loads the package in every run",
     "paperwasp.testing.plugin": "the service, where a test uses it: pytest loads the plugin in every run",
     "paperwasp.embedded.progress": "rich, for bars in terminals",
     "paperwasp.embedded.results": "rich, for explanations as text",
-    "paperwasp.embedders.text_tokenizer": "tokenizers, for embedders",
-    "paperwasp.monitoring.log_files": "zstandard, for files of the access log that are ended",
-    "paperwasp.monitoring.api": "prometheus-client, for the first who collects metrics",
-    "paperwasp.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
-    "paperwasp.linguistics.significance": "zstandard, for models that are so compressed",
-    "paperwasp.ranking.onnx_child": "in a process of its own, which limits its memory first",
-    "paperwasp.ranking.onnx_memory": "onnxruntime, as below",
-    "paperwasp.ranking.onnx_session": "onnxruntime, for profiles that have a model",
-    "paperwasp.tensor.json_format": "lz4, for constants that are so compressed",
+    "paperwasp.components.embedders.text_tokenizer": "tokenizers, for embedders",
+    "paperwasp.operations.monitoring.log_files": "zstandard, for files of the access log that are ended",
+    "paperwasp.operations.monitoring.api": "prometheus-client, for the first who collects metrics",
+    "paperwasp.text.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
+    "paperwasp.text.linguistics.significance": "zstandard, for models that are so compressed",
+    "paperwasp.ranking.onnx.child": "in a process of its own, which limits its memory first",
+    "paperwasp.ranking.onnx.memory": "onnxruntime, as below",
+    "paperwasp.ranking.onnx.session": "onnxruntime, for profiles that have a model",
+    "paperwasp.document.tensor.json_format": "lz4, for constants that are so compressed",
 }
 """The modules that import inside functions, each with the reason. All others import at their top."""
 
@@ -141,7 +119,7 @@ def _may_import(module: str, target: str) -> bool:
     package, below = _package(module), _package(target)
     if package == "" or below in ("", package) or FLOOR_OF[below] < FLOOR_OF[package]:
         return True
-    return FLOOR_OF[below] == FLOOR_OF[package] and {package, below} <= SINGLE_MODULES
+    return FLOOR_OF[below] == FLOOR_OF[package] == 0
 
 
 def test_only_the_roles_use_the_doors() -> None:

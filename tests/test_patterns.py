@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 import paperwasp
-from paperwasp.parsing.tokens import Lexicon
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
+from paperwasp.text.parsing.tokens import Lexicon
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("bench", "examples", "src", "tests", "tools")
@@ -127,7 +127,7 @@ def test_all_expressions_of_the_package_are_right() -> None:
         for value in vars(import_module(module.name)).values():
             if isinstance(value, Lexicon):
                 value = value._pattern
-            if type(value).__module__ == "paperwasp.patterns" or isinstance(value, re.Pattern):
+            if type(value).__module__ == "paperwasp.base.patterns" or isinstance(value, re.Pattern):
                 assert not gives_nothing_back(value.pattern), (module.name, value.pattern)
                 count += 1
     assert count > 200

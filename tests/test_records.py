@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp import records
-from paperwasp.records import dataclass, frozen
+from paperwasp.base import records
+from paperwasp.base.records import dataclass, frozen
 
 _SOURCES = Path(records.__file__).parent
 _T = TypeVar("_T")
@@ -230,7 +230,7 @@ def test_all_of_the_package_use_them() -> None:
         or (isinstance(node, ast.Attribute) and ast.unparse(node) == "dataclasses.dataclass")
     ]
     assert found == []
-    assert "paperwasp.records" in sys.modules
+    assert "paperwasp.base.records" in sys.modules
 
 
 def _names_it(node: ast.ImportFrom) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from paperwasp.yielding import SWITCH_SECONDS, without_collections, yielding_to_requests
+from paperwasp.base.yielding import SWITCH_SECONDS, without_collections, yielding_to_requests
 
 
 def settings() -> tuple[float, tuple[int, int, int]]:

@@ -2,8 +2,8 @@
 
 A C++ compiler: where there is none, the one in PyPI's `ziglang` is used, by small programs that CMake and setuptools
 can call. The Krovetz stemmer: `krovetzstemmer` is published as source alone, so that whoever installs it needs a
-compiler. Its compiled module goes into the wheel of paperwasp (`paperwasp/linguistics/`), and whoever installs that
-wheel needs none. Its version is exact because stems are on disk.
+compiler. Its compiled module goes into the wheel of paperwasp (`paperwasp/text/linguistics/`), and whoever installs
+that wheel needs none. Its version is exact because stems are on disk.
 
 Interface: https://peps.python.org/pep-0517/
 """

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bench.crashes import application
-from paperwasp.tensor.types import TensorType
+from paperwasp.document.tensor.types import TensorType
 from tests.content import document_model as model
 from tests.content.document_model import Deed, Fields, Step, random_deed
 from tests.content.document_schemas import TYPES, tensor

@@ -24,7 +24,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _import(name: str) -> Any:
-    from paperwasp.yielding import without_collections
+    from paperwasp.base.yielding import without_collections
 
     with without_collections():
         return getattr(import_module(_HOMES[name]), name)

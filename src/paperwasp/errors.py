@@ -44,7 +44,7 @@ import errno
 from collections.abc import Sequence
 from typing import ClassVar, Literal, TypeVar
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 _Error = TypeVar("_Error", bound=BaseException)
 

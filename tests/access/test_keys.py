@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.access.keys import Key, KeyFolder, KnownKeys, shown_id
-from paperwasp.env import SYSTEM
+from paperwasp.base.env import SYSTEM
 from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.operations.keys.keys import Key, KeyFolder, KnownKeys, shown_id
 from tests.chance import SEED
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from paperwasp.access.bearer import bearer_token
-from paperwasp.access.refusals import Refusals
-from paperwasp.env import SYSTEM
+from paperwasp.base.env import SYSTEM
 from paperwasp.http.messages import ClientCertificate, Request
 from paperwasp.limits.access import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
+from paperwasp.operations.keys.bearer import bearer_token
+from paperwasp.operations.keys.refusals import Refusals
 
 SECRET = "pw_aaaaaaaaaaaaaaaa_" + "s" * 43
 REQUEST = Request(

@@ -8,6 +8,7 @@ import pytest
 
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, Refusal
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,
     PREDICATE,
@@ -34,7 +35,6 @@ from paperwasp.schema.model import (
     SubField,
 )
 from paperwasp.schema.summary_model import SummaryField
-from paperwasp.tensor.types import TensorType
 from tests.application.change_models import ATTRIBUTE, INDEX, application, field, lines, with_fields
 
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))

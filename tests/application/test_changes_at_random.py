@@ -12,6 +12,7 @@ from paperwasp.application.changes.descriptions import describe_actions, describ
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes
 from paperwasp.application.changes.validations import VALIDATIONS
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,
     PREDICATE,
@@ -24,7 +25,6 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexingScript, IndexSettings, MatchSettings
-from paperwasp.tensor.types import TensorType
 from tests.application.change_models import with_fields
 
 EXAMPLES = int(os.environ.get("PAPERWASP_FUZZ", "200"))

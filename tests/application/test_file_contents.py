@@ -12,9 +12,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.application.package_files import looked_at
+from paperwasp.base.file_contents import OnDisk, Scratch, digest_of, held_contents, size_of, total_bytes
 from paperwasp.configserver.editing import delete, put_file
 from paperwasp.errors import Corruption
-from paperwasp.file_contents import OnDisk, Scratch, digest_of, held_contents, size_of, total_bytes
 from paperwasp.schema.files import PackageFiles
 from tests.application.test_archive import tarred_files, zipped
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.distances import Distances, Found
-from paperwasp.attribute.tensor import NO_LABEL, TensorView, cells_of
-from paperwasp.attribute.vector_graph import VectorGraphView
-from paperwasp.tensor.value import Tensor
+from paperwasp.document.tensor.value import Tensor
+from paperwasp.storage.attributes.distances import Distances, Found
+from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView, cells_of
+from paperwasp.storage.attributes.vector_graph import VectorGraphView
 from tests.core.vectors import unreached
 
 EVERYTHING = 100_000

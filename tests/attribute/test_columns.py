@@ -10,9 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.attribute import Column, ColumnView, create_column
-from paperwasp.attribute.bounds import bounds_of
-from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -27,6 +24,9 @@ from paperwasp.document.types import (
     WeightedSetType,
     array_of,
 )
+from paperwasp.storage.attributes import Column, ColumnView, create_column
+from paperwasp.storage.attributes.bounds import bounds_of
+from paperwasp.storage.attributes.sort_order import SortOrder, order_keys
 
 SCALARS: list[DataType] = [BYTE, INT, LONG, FLOAT, DOUBLE, BOOL, STRING]
 TYPES = SCALARS + [array_of(scalar) for scalar in SCALARS]

@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.attribute import create_column, growable, reserved
-from paperwasp.attribute.array_file import read_arrays, write_arrays
-from paperwasp.attribute.growable import GrowableArray, Large
-from paperwasp.attribute.rows import RowStore, places_of, rows_of
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import NoSpace
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.storage.attributes import create_column, growable, reserved
+from paperwasp.storage.attributes.array_file import read_arrays, write_arrays
+from paperwasp.storage.attributes.growable import GrowableArray, Large
+from paperwasp.storage.attributes.rows import RowStore, places_of, rows_of
 
 BATCHES = st.lists(st.integers(0, 700), min_size=1, max_size=8)
 ROW_BYTES = 3 * 4

@@ -8,11 +8,11 @@ from time import process_time
 import numpy as np
 import pytest
 
-from paperwasp.attribute import patterns
-from paperwasp.attribute.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
-from paperwasp.attribute.scanned_text import BETWEEN_CLOCKS, ScannedText, TextKeeper
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery
+from paperwasp.storage.attributes import patterns
+from paperwasp.storage.attributes.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
+from paperwasp.storage.attributes.scanned_text import BETWEEN_CLOCKS, ScannedText, TextKeeper
 from tests.chance import SEED
 
 PATTERNS: tuple[TextPattern, ...] = (

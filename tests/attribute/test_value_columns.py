@@ -12,12 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.attribute import Column, ColumnView, create_column
-from paperwasp.attribute import rows as rows_module
-from paperwasp.attribute.array import ArrayView
-from paperwasp.attribute.sort_order import SortOrder, order_keys
-from paperwasp.attribute.tensor import TensorView
 from paperwasp.document.converters import GeoPosition
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -41,8 +38,11 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, InvalidQuery
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.storage.attributes import Column, ColumnView, create_column
+from paperwasp.storage.attributes import rows as rows_module
+from paperwasp.storage.attributes.array import ArrayView
+from paperwasp.storage.attributes.sort_order import SortOrder, order_keys
+from paperwasp.storage.attributes.tensor import TensorView
 from tests.chance import SEED
 
 TENSORS = [

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paperwasp.attribute import growable
-from paperwasp.attribute import rows as rows_module
-from paperwasp.attribute.tensor import TensorColumn, TensorView
-from paperwasp.attribute.vector_graph import GraphSettings
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
+from paperwasp.storage.attributes import growable
+from paperwasp.storage.attributes import rows as rows_module
+from paperwasp.storage.attributes.tensor import TensorColumn, TensorView
+from paperwasp.storage.attributes.vector_graph import GraphSettings
 from tests.attribute.graph_checks import check_graph
 from tests.chance import SEED
 

@@ -16,14 +16,22 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paperwasp.backup.destination import known_files, write_backup
-from paperwasp.backup.manifest import DATA, NAME, BackedUp, DamagedBackup, Manifest, UnknownBackup, decode_manifest
-from paperwasp.backup.placing import Steps, finish_restore, place
-from paperwasp.backup.reading import backup_bytes, verify_backup
-from paperwasp.backup.restoring import restore_backup
-from paperwasp.backup.source import held, open_file
-from paperwasp.backup.stream import packed
 from paperwasp.errors import Conflict, Corruption, PaperwaspError
+from paperwasp.operations.backup.destination import known_files, write_backup
+from paperwasp.operations.backup.manifest import (
+    DATA,
+    NAME,
+    BackedUp,
+    DamagedBackup,
+    Manifest,
+    UnknownBackup,
+    decode_manifest,
+)
+from paperwasp.operations.backup.placing import Steps, finish_restore, place
+from paperwasp.operations.backup.reading import backup_bytes, verify_backup
+from paperwasp.operations.backup.restoring import restore_backup
+from paperwasp.operations.backup.source import held, open_file
+from paperwasp.operations.backup.stream import packed
 
 FORMS = ("folder", "plain.tar", "small.tar.zst")
 SEGMENT = st.text(st.characters(codec="utf-8", exclude_characters="/\\\0."), min_size=1)

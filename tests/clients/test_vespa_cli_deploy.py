@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.app import Service
+from paperwasp.server.process import ServerProcess
 from tests import web
 from tests.clients.test_vespa_cli import vespa
 from tests.service.in_process import Deployed, deployed_service
@@ -135,7 +135,7 @@ def test_system_tests_run(service: Deployed, home: Path, tmp_path: Path) -> None
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Service]:
+def local(tmp_path: Path) -> Iterator[ServerProcess]:
     """A service on Vespa's own ports."""
     for port in VESPA_PORTS:
         with socket.socket() as probe:
@@ -145,7 +145,7 @@ def local(tmp_path: Path) -> Iterator[Service]:
         yield running.service
 
 
-def test_the_local_target(local: Service, home: Path, tmp_path: Path) -> None:
+def test_the_local_target(local: ServerProcess, home: Path, tmp_path: Path) -> None:
     """The CLI finds the containers by asking the config server."""
     application = write_package(tmp_path / "music")
     two = SERVICES.replace("<content", '<container id="query" version="1.0"><search/></container><content', 1)

@@ -13,11 +13,11 @@ import pytest
 from paperwasp.components import Call, Chunker, Embedder, Generator, python_modules
 from paperwasp.components.loading import PythonComponent, load
 from paperwasp.components.python_components import PythonChunker, PythonEmbedder, PythonGenerator
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
 
 LENGTHS = """
 import numpy as np

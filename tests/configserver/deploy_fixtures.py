@@ -12,6 +12,7 @@ from pathlib import Path
 from paperwasp.application.build import build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.base.env import Environment
 from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.configserver import (
     Activation,
@@ -23,7 +24,6 @@ from paperwasp.configserver import (
     ServiceAddress,
     ServiceLog,
 )
-from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 from tests.exchanges import answered
 from tests.responses import whole

@@ -27,13 +27,13 @@ from paperwasp.configserver.deadline import Deadline
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.core.steps import bounded_work
 from paperwasp.errors import DeployTimeout, Finding, InvalidPackage
-from paperwasp.features import check_profiles, compile_profiles
-from paperwasp.ranking import onnx_probe
 from paperwasp.ranking.forest_file import forest_in
+from paperwasp.ranking.onnx import probe as onnx_probe
 from paperwasp.ranking.ubjson import read_ubjson
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema
+from paperwasp.search.features import check_profiles, compile_profiles
 from tests.configserver.deploy_fixtures import PACKAGES, package, schema
 from tests.ranking.onnx_models import product
 from tests.ranking.ubjson_writer import ubjson

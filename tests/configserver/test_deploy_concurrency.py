@@ -14,9 +14,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
+from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, models
-from paperwasp.env import SYSTEM
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
 from tests.configserver.deploy_fixtures import PACKAGES, Service, answer, build

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.base.env import Environment
 from paperwasp.configserver import ApplicationId, ConfigServer, ReindexedChunk
 from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Scheduled, Target, _decode, _encode
-from paperwasp.env import Environment
 from paperwasp.errors import NoSpace, NotFound, Overload
 from tests.configserver.deploy_fixtures import PACKAGES, Service, config_server, deploy
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from paperwasp.base.env import Environment
 from paperwasp.configserver import convergence_api
 from paperwasp.configserver.deadline import Deadline
-from paperwasp.env import Environment
 from tests import web
 from tests.conformance.conftest import Served
 from tests.conformance.deploying import (

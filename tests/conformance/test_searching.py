@@ -9,7 +9,7 @@ import pytest
 from cbor2 import loads
 
 from paperwasp import limits
-from paperwasp.env import Environment
+from paperwasp.base.env import Environment
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import QueryClock
 from tests import web

@@ -13,18 +13,18 @@ from typing import Any
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
+from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.content.node import ContentNode
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import FLOAT, INT, LONG, STRING, DocumentType, array_of, tensor_field
-from paperwasp.env import SYSTEM
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.schema.model import AttributeSettings, Field, Schema
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
-from paperwasp.tensor.types import TensorType
+from paperwasp.server.roles.content_service import ContentService
 
 START_NS = 1_700_000_000_000_000_000
 ATTRIBUTE = AttributeSettings()

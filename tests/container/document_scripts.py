@@ -24,9 +24,9 @@ from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.features.compile import check_profiles
 from paperwasp.http.messages import Request, Response
-from paperwasp.service.content_cluster import RunningCluster
+from paperwasp.search.features.compile import check_profiles
+from paperwasp.server.roles.content_cluster import RunningCluster
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ROOT = "/document/v1/"

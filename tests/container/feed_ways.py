@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
+from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.cluster.worker_pool import WorkerPool
@@ -21,12 +22,11 @@ from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
 from paperwasp.document.types import DocumentType
-from paperwasp.env import SYSTEM
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun, settled
 from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
+from paperwasp.server.roles.content_service import ContentService
 from tests.http.batched import Client, KeptAnswers, alike
 
 SCHEMAS: Final = {

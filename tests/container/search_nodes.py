@@ -24,7 +24,7 @@ from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
+from paperwasp.server.roles.content_service import ContentService
 
 _FIELDS = """
     field title type string { indexing: index | summary

@@ -20,13 +20,17 @@ import cbor2
 import orjson
 
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
+from paperwasp.base.env import Environment
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.kept_queries import KeptQueries
 from paperwasp.content.messages import StampRequest
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import BOOL, INT, POSITION, STRING, DocumentType, array_of, struct_of, tensor_field
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
+from paperwasp.query.rules import NO_RULES, RuleBases, load_rules
 from paperwasp.schema.model import (
     AttributeSettings,
     Field,
@@ -40,10 +44,6 @@ from paperwasp.schema.model import (
 )
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.search.query import Hit, Query, SearchResponse
-from paperwasp.semantics import NO_RULES, RuleBases, load_rules
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 from tests.search.queries import NAMES, query_of
 
 SCRIPTS = Path(__file__).parent / "scripts"

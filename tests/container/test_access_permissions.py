@@ -11,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.access.keys import KeyFolder, KnownKeys
-from paperwasp.access.refusals import Refusals
 from paperwasp.application.client_rules import ClientRules
+from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.container.access.filters import RequestFilters
-from paperwasp.container.access.gate import Gate
-from paperwasp.container.access.permissions import needed_permission
-from paperwasp.container.access.rules import AccessRules, Accounts
 from paperwasp.container.app import ContainerApp, error_response
-from paperwasp.env import SYSTEM
+from paperwasp.container.gate.filters import RequestFilters
+from paperwasp.container.gate.gate import Gate
+from paperwasp.container.gate.permissions import needed_permission
+from paperwasp.container.gate.rules import AccessRules, Accounts
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import ClientCertificate, Request, Response
 from paperwasp.http.request_batch import RequestBatch
+from paperwasp.operations.keys.keys import KeyFolder, KnownKeys
+from paperwasp.operations.keys.refusals import Refusals
 from tests.http.batched import Client, KeptAnswers
 
 OPEN = (

@@ -15,8 +15,8 @@ from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.large_answers import has_many_groups, is_large
 from paperwasp.container.search.merge import merged
 from paperwasp.container.search.rendering import SearchError, SearchResult, respond
-from paperwasp.grouping.partial import PartialResult
 from paperwasp.http.messages import Request
+from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.query import Hit, HitExplanation, SearchResponse
 from tests.container.search_scripts import ANSWERS, FakeClusters, config, hit
 from tests.container.test_search_groups import rooted

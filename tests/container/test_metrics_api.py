@@ -16,16 +16,16 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
+from paperwasp.base.env import Environment
+from paperwasp.base.version import VESPA_VERSION
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.state import Running
 from paperwasp.content.messages import StatusResponse
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
-from paperwasp.monitoring.shapes import gauge
-from paperwasp.version import VESPA_VERSION
+from paperwasp.operations.monitoring.shapes import gauge
 from tests.exchanges import answered
 from tests.responses import whole
 

@@ -19,14 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.application.model_evaluation.models import Models, read_models
 from paperwasp.container.evaluation.handler import EvaluationHandler, is_model_evaluation
 from paperwasp.container.evaluation.rendering import long_text, short_text
 from paperwasp.container.evaluation.runs import EvaluationRuns, outcomes_of
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
-from paperwasp.evaluation.models import Models, read_models
 from paperwasp.http.messages import Request, Response
-from paperwasp.ranking.onnx_session import Arrays
-from paperwasp.tensor.literal import parse_tensor
+from paperwasp.ranking.onnx.session import Arrays
 from tests.evaluation.packages import files
 from tests.ranking.onnx_models import repeated
 

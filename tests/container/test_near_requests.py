@@ -18,11 +18,11 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.document.arithmetic import half, single
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.http.messages import Request
 from paperwasp.search import plans
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 from tests.container.search_nodes import put, remove
 from tests.container.text_peers import Peers, peers, text, with_input
 

@@ -22,8 +22,8 @@ from paperwasp.container.search.kept_queries import KeptQueries
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_query
 from paperwasp.container.search.shapes import Forms, Shape, form_of, shape_of
-from paperwasp.features import check_profiles
 from paperwasp.http.messages import Request
+from paperwasp.search.features import check_profiles
 from tests.container.search_scripts import (
     SCRIPTS,
     FakeClusters,

@@ -23,16 +23,16 @@ from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
 from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.errors import IllegalQuery
-from paperwasp.features import compile as compile_module
-from paperwasp.features.block import Block
-from paperwasp.features.execution import evaluate
-from paperwasp.features.kept_profiles import KeptProfiles
 from paperwasp.http.messages import Request
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.query_expressions import PARAMETERS, RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search import scoring
+from paperwasp.search.features import compile as compile_module
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.execution import evaluate
+from paperwasp.search.features.kept_profiles import KeptProfiles
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED

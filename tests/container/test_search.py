@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from paperwasp.application.query_profiles.declarations import declared_at
 from paperwasp.application.query_profiles.native import native_types
+from paperwasp.base.env import Environment
 from paperwasp.container.search.handler import SearchConfig, SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
 from paperwasp.container.search.rendering import SearchResult, render_json
 from paperwasp.container.search.values import timeout_ms
-from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.query import Query, SearchResponse
 from tests.container.search_scripts import SCRIPTS, FakeClusters, config, content_of, hit, profiles_of, run

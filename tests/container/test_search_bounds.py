@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.env import Environment
 from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS
@@ -21,12 +22,11 @@ from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import plain_format
 from paperwasp.container.search.sorting import read_sorting
 from paperwasp.core.clock import check_time
-from paperwasp.env import Environment
+from paperwasp.document.tensor import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
 from paperwasp.search.query import SearchResponse
-from paperwasp.tensor import TensorType
-from paperwasp.tensor.value import Tensor
 from tests.container.search_scripts import ANSWERS, FakeClusters, config, hit
 
 YQL = "select * from sources * where true"

@@ -10,10 +10,10 @@ from paperwasp.container.search.config import ClusterConfig, Target
 from paperwasp.container.search.grouping import PreparedGrouping, prepare_grouping, time_zone_offset_seconds
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.continuation import PagePosition, encode
-from paperwasp.grouping.expression import Expression
+from paperwasp.query.yql import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.yql import parse_yql
+from paperwasp.search.grouping.continuation import PagePosition, encode
+from paperwasp.search.grouping.expression import Expression
 
 SCHEMA = """
 schema doc {

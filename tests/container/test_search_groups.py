@@ -10,10 +10,10 @@ import pytest
 
 from paperwasp.container.search.rendering import SearchResult, respond
 from paperwasp.container.search.xml import ShownTypes, render_page, render_xml
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import Layout
-from paperwasp.grouping.result.shown import ShownRoot, shown
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import Layout
+from paperwasp.search.grouping.result.shown import ShownRoot, shown
+from paperwasp.search.grouping.values import Kind
 from paperwasp.search.query import Hit
 from tests.grouping.results import groups, root
 from tests.grouping.test_result import nested, nested_results, one_level

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from paperwasp.container.search.inputs import InputTypes
 from paperwasp.container.search.request import flatten
 from paperwasp.container.search.values import SentArray
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery
 from paperwasp.schema.model import Input
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 _NAME = "input.query(v)"
 _ITEM = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-300, 300) | st.sampled_from([2**63, -(2**64)])

@@ -8,9 +8,9 @@ from __future__ import annotations
 import pytest
 
 from paperwasp.container.search.literals import with_literals
-from paperwasp.operators.item import Item
-from paperwasp.yql.indexes import Indexes, Reading
-from paperwasp.yql.statement import parse_yql
+from paperwasp.query.yql.indexes import Indexes, Reading
+from paperwasp.query.yql.statement import parse_yql
+from paperwasp.search.operators.item import Item
 
 INDEXES = Indexes(("a", "b"), {"a": Reading(literal="a_literal"), "b": Reading()})
 

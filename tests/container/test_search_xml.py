@@ -8,6 +8,7 @@ import pytest
 
 from paperwasp.container.search.xml import ShownTypes, content_of
 from paperwasp.container.search.xml_elements import escaped
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,
     STRING,
@@ -19,7 +20,6 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.schema import parse_schemas
-from paperwasp.tensor.types import TensorType
 
 PERSON = struct_of("person", {"name": STRING, "tags": array_of(STRING)})
 ENTRY = struct_of("entry", {"key": STRING, "value": INT})

@@ -7,10 +7,10 @@ import gc
 import pytest
 
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
-from paperwasp.features import compile as compile_module
-from paperwasp.features.compile import served_profile
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search.features import compile as compile_module
+from paperwasp.search.features.compile import served_profile
 from paperwasp.search.served import ServedSchemas
 
 TEXT = """

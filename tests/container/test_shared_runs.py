@@ -14,7 +14,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.document.operations import Put
-from paperwasp.service import plan_runs
+from paperwasp.server.roles import plan_runs
 from tests.chance import SEED
 from tests.container.search_nodes import remove
 from tests.container.text_peers import SCHEMA, Peers, document, grouping, peers

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.attribute.string import StringView
+from paperwasp.storage.attributes.string import StringView
 from tests.container.search_nodes import put, remove, update
 from tests.container.text_peers import Peers, document, grouping, peers, query, statement
 

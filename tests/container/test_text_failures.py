@@ -16,7 +16,7 @@ from paperwasp.container.search.text_requests import TextRequests
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.plans import ReadyRun
 from paperwasp.search.text_query import TextAnswer
-from paperwasp.service.plan_runs import _Pool
+from paperwasp.server.roles.plan_runs import _Pool
 from tests.container.search_nodes import put
 from tests.container.text_peers import Peers, at_once, filled_peers, peers, text
 

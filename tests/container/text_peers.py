@@ -21,7 +21,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextAnswer, TextQuery
-from paperwasp.service.content_service import ContentService
+from paperwasp.server.roles.content_service import ContentService
 from tests.container.search_nodes import Running, put, remove, update
 
 SCHEMA = """

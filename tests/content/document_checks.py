@@ -7,22 +7,22 @@ from typing import Final
 
 import orjson
 
-from paperwasp.attribute import looks_unset
-from paperwasp.attribute.tensor import TensorView
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import TensorBuilder
 from paperwasp.document.tensor_forms import DEFAULT_FORM, render_tensors
-from paperwasp.operators.item import Item
-from paperwasp.operators.predicate import PredicateItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.word import WordItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.predicate import PredicateItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import TensorBuilder
+from paperwasp.storage.attributes import looks_unset
+from paperwasp.storage.attributes.tensor import TensorView
 from tests.attribute.graph_checks import check_graph
 from tests.content.document_model import RULES, Fields
 from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -29,7 +30,6 @@ from paperwasp.document.types import (
 from paperwasp.indexing import processor_of
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings, Schema, SubField
-from paperwasp.tensor.types import TensorType
 from tests.content.nodes import ATTRIBUTE, INDEX, schema
 
 Json = Any

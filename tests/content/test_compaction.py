@@ -24,7 +24,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
-from paperwasp.store.document_store import DocumentStore, StoredDocument
+from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
 from tests.chance import SEED
 from tests.content.nodes import TestNode, put, remove, start, started, update
 

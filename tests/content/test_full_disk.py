@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.env import Environment
 from paperwasp.cluster.disk import Disk
 from paperwasp.cluster.log_end import LogEndFile
 from paperwasp.content import checkpoint as checkpoint_module
@@ -24,9 +25,8 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
 from paperwasp.document.operations import Outcome, Update
 from paperwasp.document.updates import Calculate, FieldUpdate
-from paperwasp.env import Environment
 from paperwasp.errors import InternalError, NoSpace
-from paperwasp.store.document_store import DocumentStore, StoreWrites
+from paperwasp.storage.documents.document_store import DocumentStore, StoreWrites
 from tests.chance import SEED
 from tests.children import ROOT
 from tests.content.nodes import BOOK, MUSIC_FIELDS, SCHEMAS, doc_id, put, remove, schema, start, started, update

@@ -15,17 +15,17 @@ import pytest
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.content import garbage_collection
 from paperwasp.content.garbage_collection import Collection, GarbageCollector
 from paperwasp.content.messages import VisitRequest, VisitResponse
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from paperwasp.document.types import INT
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InternalError
 from paperwasp.schema.model import Field, ImportedField
-from paperwasp.service.content_cluster import collection_of
-from paperwasp.store.document_store import DocumentStore
+from paperwasp.server.roles.content_cluster import collection_of
+from paperwasp.storage.documents.document_store import DocumentStore
 from tests.content.nodes import SCHEMAS, TestNode, doc_id, put, started, update
 
 

@@ -9,16 +9,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from paperwasp.attribute import growable
-from paperwasp.attribute.array_file import write_arrays
-from paperwasp.attribute.tensor import TensorColumn, TensorView
-from paperwasp.attribute.vector_graph import _checked_rows
 from paperwasp.content import checkpoint
 from paperwasp.document.operations import Operation
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import TensorFieldType
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings, Schema
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.storage.attributes import growable
+from paperwasp.storage.attributes.array_file import write_arrays
+from paperwasp.storage.attributes.tensor import TensorColumn, TensorView
+from paperwasp.storage.attributes.vector_graph import _checked_rows
 from tests.attribute.graph_checks import check_graph
 from tests.chance import SEED
 from tests.content.document_checks import build_graphs

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.attribute import posting
+from paperwasp.base.env import Environment
 from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune
-from paperwasp.env import Environment
+from paperwasp.storage.attributes import posting
 from tests.content.nodes import TestNode, put, remove, started
 
 

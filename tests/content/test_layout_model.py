@@ -41,11 +41,11 @@ from paperwasp.document.types import (
     map_of,
     struct_of,
 )  # fmt: skip
-from paperwasp.linguistics import TextProfile, profile_of
-from paperwasp.operators.item import plan
-from paperwasp.operators.word import WordItem
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Match
 from paperwasp.search.bind import space_of
+from paperwasp.search.operators.item import plan
+from paperwasp.search.operators.word import WordItem
+from paperwasp.text.linguistics import TextProfile, profile_of
 from tests.content.nodes import doc_id, put, reindexed, remove, schema, start, update
 
 KINDS = ("music", "book")

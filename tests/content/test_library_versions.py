@@ -9,11 +9,11 @@ import pytest
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.linguistics import versions
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.text.linguistics import versions
 from tests.content.nodes import started
 from tests.search.queries import query_of
 

@@ -25,11 +25,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from paperwasp import limits
-from paperwasp.attribute import ColumnView
-from paperwasp.attribute.sort_order import SortOrder, order_keys
 from paperwasp.content.view import View
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.schema import parse_schemas
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.sort_order import SortOrder, order_keys
 from tests.content.nodes import TestNode, assigned, doc_id, put, remove, start, started, update
 
 PACKAGE = {

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.attribute import posting
 from paperwasp.content.messages import ApplyChanges
 from paperwasp.content.records import AnyOperation
 from paperwasp.core import _core
@@ -26,6 +25,7 @@ from paperwasp.document.ids import partition_of
 from paperwasp.document.operations import Outcome
 from paperwasp.document.plain_fields import operation_of
 from paperwasp.errors import InvalidInput
+from paperwasp.storage.attributes import posting
 from tests.chance import SEED
 from tests.content.nodes import SCHEMAS, TestNode, doc_id, remove, started
 from tests.content.test_plain_changes import change_of, music

@@ -31,8 +31,8 @@ from paperwasp.document.plain_fields import PlainFields, operation_of
 from paperwasp.document.types import DOUBLE, FLOAT, INT, STRING, DocumentType, array_of
 from paperwasp.errors import InvalidInput, NoSpace
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
-from paperwasp.store.document_store import StoredForm, stored_value
+from paperwasp.server.roles.content_service import ContentService
+from paperwasp.storage.documents.document_store import StoredForm, stored_value
 from tests.chance import SEED
 from tests.content.nodes import SCHEMAS, remove, started
 from tests.content.test_content_service import wait_until

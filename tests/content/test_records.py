@@ -18,6 +18,8 @@ from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.records import Entry, EntryKind, decode_entries, entry_of, records_of
 from paperwasp.document.ids import partition_of
 from paperwasp.document.operations import Operation, Put, Remove, Update
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,
     DOUBLE,
@@ -35,9 +37,7 @@ from paperwasp.document.types import (
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Index
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.schema.model import Field
-from paperwasp.store.document_store import StoredForm
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
+from paperwasp.storage.documents.document_store import StoredForm
 from tests.content.nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, schema, update
 
 LAYOUT = EMPTY.changed(1, [MUSIC, BOOK], {})

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
-from paperwasp.attribute import Column, create_column
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.addresses import address_of
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.converters import GeoPosition
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,
     LONG,
@@ -33,19 +34,18 @@ from paperwasp.document.types import (
     weighted_set_of,
 )  # fmt: skip
 from paperwasp.errors import IllegalQuery, InvalidInput, NoSpace, Overload
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item, plan
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now
 from paperwasp.search.bind import space_of
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item, plan
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
+from paperwasp.storage.attributes import Column, create_column
 from tests.content.nodes import (
     ATTRIBUTE,
     BOOK,

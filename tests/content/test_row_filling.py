@@ -20,8 +20,8 @@ from paperwasp.content.row_filling import RowFilling
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Outcome
 from paperwasp.document.plain_fields import PlainFields
-from paperwasp.store.document_store import DocumentStore
-from paperwasp.store.row_store import RowStore
+from paperwasp.storage.documents.document_store import DocumentStore
+from paperwasp.storage.documents.row_store import RowStore
 from tests.content.nodes import MUSIC, SCHEMAS, TestNode, doc_id, put, remove, start, started, update
 from tests.content.row_checks import check_rows, fill_rows
 

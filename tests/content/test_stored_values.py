@@ -28,14 +28,14 @@ from paperwasp.document.converters import GeoPosition
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Put, Update
 from paperwasp.document.predicate import parse_predicate
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.indexing import processor_of
-from paperwasp.operators.range_operator import RangeItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.store.document_store import StoredDocument, StoredForm
-from paperwasp.tensor.literal import parse_tensor
+from paperwasp.storage.documents.document_store import StoredDocument, StoredForm
 from tests.content.nodes import doc_id, put, reindexed, start, update
 from tests.search.queries import query_of
 

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp import large_json, limits
+from paperwasp import limits
 from paperwasp.core import _core, json_scan
 from paperwasp.errors import TooLarge
-from paperwasp.large_json import load_json
+from paperwasp.text import large_json
+from paperwasp.text.large_json import load_json
 
 _TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16\U0001f600\x01', max_size=9)
 _VALUES: st.SearchStrategy[Any] = st.recursive(

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.operators.item import Item
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.word import TOKEN, WordItem
-from paperwasp.yql.simple import parse_simple
+from paperwasp.query.yql.simple import parse_simple
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.word import TOKEN, WordItem
 
 _INDEX = _core.invert(np.array([0], np.uint32), np.array([0], np.uint32), np.array([0, 1], np.uint64), 1.0)
 _SNAPSHOT = _core.Snapshot(

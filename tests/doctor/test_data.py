@@ -18,12 +18,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.app import Service, Settings
 from paperwasp.content.node_files import index_files
-from paperwasp.doctor.data import check_data, data_bytes
-from paperwasp.doctor.findings import Finding, worst
-from paperwasp.doctor.service import check_service
 from paperwasp.errors import Corruption
+from paperwasp.server.doctor.data import check_data, data_bytes
+from paperwasp.server.doctor.findings import Finding, worst
+from paperwasp.server.doctor.service import check_service
+from paperwasp.server.process import ServerProcess, Settings
 from tests.service.music import write_package
 from tests.service.running import RunningService, running_service
 from tests.service.warm import run_warm
@@ -143,7 +143,7 @@ def test_the_doctor_finds_what_ends_a_start(killed: Path, tmp_path: Path, patter
     (found,) = problems(data)
     assert found.level == "error"
     with pytest.raises(Corruption) as refused:
-        Service(Settings(data, port=0, config_port=0))
+        ServerProcess(Settings(data, port=0, config_port=0))
     assert found.remedy == refused.value.remedy
     what = found.message.partition(": ")[0].partition(",")[0]
     assert what in refused.value.message

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.doctor import machine
-from paperwasp.doctor.disk import check_disk, check_file_system, check_room, judge_syncs, measure_syncs
-from paperwasp.doctor.findings import Finding, worst
-from paperwasp.doctor.machine import (
+from paperwasp.server.doctor import machine
+from paperwasp.server.doctor.disk import check_disk, check_file_system, check_room, judge_syncs, measure_syncs
+from paperwasp.server.doctor.findings import Finding, worst
+from paperwasp.server.doctor.machine import (
     check_clock,
     check_cores,
     check_machine,
@@ -22,7 +22,7 @@ from paperwasp.doctor.machine import (
     check_open_files,
     check_settings,
 )
-from paperwasp.doctor.ports import check_port, owner_of
+from paperwasp.server.doctor.ports import check_port, owner_of
 
 GIB = 1 << 30
 

@@ -15,6 +15,7 @@ from paperwasp.document import arithmetic
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
 from paperwasp.document.output import render_of
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BYTE,
     DOUBLE,
@@ -37,7 +38,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import Arithmetic
-from paperwasp.tensor.types import TensorType
 
 PERSON = struct_of("person", {"name": STRING, "age": INT, "tags": array_of(STRING)})
 WORDS = weighted_set_of(STRING)

@@ -12,6 +12,8 @@ import pytest
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
 from paperwasp.document.output import render_of
+from paperwasp.document.tensor.json_output import FORMS
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor_forms import render_tensors
 from paperwasp.document.types import (
     INT,
@@ -28,8 +30,6 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.document.update_json import UpdateReader
-from paperwasp.tensor.json_output import FORMS
-from paperwasp.tensor.types import TensorType
 
 PAGE = (Path(__file__).parents[2] / "docs" / "documents.md").read_text()
 PERSON = struct_of("person", {"name": STRING, "age": INT})

@@ -20,6 +20,8 @@ from paperwasp.content.layout import FieldLayout, TypeLayout
 from paperwasp.core._core import PlainChange
 from paperwasp.document.json_format import DocumentReader, read_body
 from paperwasp.document.plain_fields import PlainFields
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -38,8 +40,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.updates import Assign
 from paperwasp.errors import PaperwaspError
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 VECTOR, BYTES = TensorType.parse("tensor<float>(x[3])"), TensorType.parse("tensor<int8>(x[2],y[1])")
 DOUBLES, HALVES = TensorType.parse("tensor(x[2])"), TensorType.parse("tensor<bfloat16>(x[2])")

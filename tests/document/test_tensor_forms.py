@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document.tensor.json_output import FORMS, stored_json, tensor_json
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.tensor_forms import TensorForms, render_tensors
 from paperwasp.document.types import STRING, DataType, array_of, map_of, struct_of, tensor_field, type_from_description
-from paperwasp.tensor.json_output import FORMS, stored_json, tensor_json
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 from tests.document.typed_values import TENSORS
 
 VECTOR = tensor_field(TensorType.parse("tensor<int8>(x[2])"))

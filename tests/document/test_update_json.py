@@ -10,6 +10,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,
     DOUBLE,
@@ -40,7 +41,6 @@ from paperwasp.document.updates import (
     Take,
 )
 from paperwasp.errors import InvalidInput
-from paperwasp.tensor.types import TensorType
 
 PERSON = struct_of("person", {"name": STRING, "phones": array_of(STRING)})
 FOLDER = type_from_description({"struct": "folder", "fields": [["name", "string"], ["sub", {"inner": "folder"}]]})

@@ -14,6 +14,7 @@ from hypothesis import given
 from paperwasp import limits
 from paperwasp.document.converters import GeoPosition, converter_of
 from paperwasp.document.output import render_of
+from paperwasp.document.tensor import TensorType, parse_tensor
 from paperwasp.document.types import (
     BYTE,
     FLOAT,
@@ -37,7 +38,6 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.document.values import check_of
-from paperwasp.tensor import TensorType, parse_tensor
 from tests.document.typed_values import TYPES, values
 
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})

@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.output import render_of
 from paperwasp.document.predicate import parse_predicate
+from paperwasp.document.tensor.json_output import tensor_json
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -37,9 +40,6 @@ from paperwasp.document.types import (
     tensor_field,
     weighted_set_of,
 )
-from paperwasp.tensor.json_output import tensor_json
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
 
 Typed = tuple[DataType, st.SearchStrategy[Any]]
 

@@ -21,7 +21,7 @@ import paperwasp
 from paperwasp.embedded.lent_loop import Closed
 from paperwasp.embedded.packages import archive_of
 from paperwasp.errors import InvalidInput, PaperwaspError
-from paperwasp.service.data_directory import DataLocked, UnusableData
+from paperwasp.server.roles.data_directory import DataLocked, UnusableData
 from tests.children import ROOT
 from tests.embedded.music import ROWS, SCHEMA
 

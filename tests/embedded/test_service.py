@@ -31,7 +31,7 @@ from paperwasp.embedded.lent_loop import Closed
 from paperwasp.embedded.packages import archive_of
 from paperwasp.embedded.requests import RequestFailed
 from paperwasp.errors import Conflict, InvalidInput, InvalidPackage, NotFound, UnreadablePackage
-from paperwasp.service.data_directory import DataLocked
+from paperwasp.server.roles.data_directory import DataLocked
 from tests.children import ROOT
 from tests.embedded.music import ROWS, SCHEMA
 

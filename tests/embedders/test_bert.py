@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.embedders.model_files import ModelFile
-from paperwasp.embedders.registry import check_components, embedders_of
-from paperwasp.embedders.word_pieces import WordPieces
+from paperwasp.components.embedders.model_files import ModelFile
+from paperwasp.components.embedders.registry import check_components, embedders_of
+from paperwasp.components.embedders.word_pieces import WordPieces
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
 from tests.embedders.tiny_models import END, START, VOCABULARY, assert_near, tiny_bert, tokens_of, twin
 
 VOCAB = "\n".join(VOCABULARY).encode()

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.embedders import mistral, openai, tei, voyage
-from paperwasp.embedders.base import FACTORIES, LocalOrRemote
-from paperwasp.embedders.http_batches import BatchSettings
-from paperwasp.embedders.settings import Settings
+from paperwasp.components.embedders import mistral, openai, tei, voyage
+from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote
+from paperwasp.components.embedders.http_batches import BatchSettings
+from paperwasp.components.embedders.settings import Settings
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InvalidInput, NotFound, Overload, Unavailable
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
-from paperwasp.tensor.types import TensorType
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 
 TYPES = (openai, voyage, mistral, tei)

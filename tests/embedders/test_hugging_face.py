@@ -14,14 +14,14 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from paperwasp.embedders import registry, transformer
-from paperwasp.embedders.registry import check_components, embedders_of, load_models
+from paperwasp.components.embedders import registry, transformer
+from paperwasp.components.embedders.registry import check_components, embedders_of, load_models
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding, Position
 from paperwasp.indexing.context import Context
-from paperwasp.ranking.onnx_session import OnnxSession, SessionSettings
+from paperwasp.ranking.onnx.session import OnnxSession, SessionSettings
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
 from tests.embedders.tiny_models import MASK, PLACES, assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
 from tests.ranking.onnx_models import model
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.embedders.model_files import find_model
-from paperwasp.embedders.transformer import Transformer
+from paperwasp.components.embedders.model_files import find_model
+from paperwasp.components.embedders.transformer import Transformer
 from paperwasp.errors import InternalError, NotFound
-from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS
+from paperwasp.ranking.onnx.session import DEFAULT_SETTINGS
 from paperwasp.schema.files import PackageFiles
 from tests.embedders.tiny_models import tiny_bert
 

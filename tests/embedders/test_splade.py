@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from paperwasp.embedders.registry import check_components, embedders_of
+from paperwasp.components.embedders.registry import check_components, embedders_of
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 from tests.embedders.test_hugging_face import sums
 from tests.embedders.tiny_models import VOCABULARY, tiny_tokenizer, tokens_of
 from tests.ranking.onnx_models import model

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from paperwasp.embedders.model_files import ModelFile
-from paperwasp.embedders.text_tokenizer import TextTokenizer, Tokens
+from paperwasp.components.embedders.model_files import ModelFile
+from paperwasp.components.embedders.text_tokenizer import TextTokenizer, Tokens
 from tests.embedders.tiny_models import WORDS, tiny_tokenizer
 
 WORD = st.sampled_from([*WORDS, "Walking", "cats", "nowhere", "ünïcode", "a.b"])

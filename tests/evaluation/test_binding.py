@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.application.model_evaluation.binding import tensor_in
+from paperwasp.document.tensor.json_output import FORMS, tensor_json
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import TooLarge
-from paperwasp.evaluation.binding import tensor_in
-from paperwasp.tensor.json_output import FORMS, tensor_json
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
 
 FLOATS = st.floats(-1e6, 1e6, width=32)
 OPEN = TensorType.parse("tensor<float>(d0[],d1[3])")

@@ -11,16 +11,16 @@ import pytest
 from onnx import helper
 
 from paperwasp.application.build import build_model
+from paperwasp.application.model_evaluation.function import NoSuchThing, Values
+from paperwasp.application.model_evaluation.models import EvaluatedModel, kind_of, read_models
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidPackage, LanguageError, PaperwaspError
-from paperwasp.evaluation.function import NoSuchThing, Values
-from paperwasp.evaluation.models import EvaluatedModel, kind_of, read_models
-from paperwasp.features import check_profiles
 from paperwasp.ranking.declarations import model_name
-from paperwasp.ranking.onnx_session import SessionSettings
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
+from paperwasp.ranking.onnx.session import SessionSettings
+from paperwasp.search.features import check_profiles
 from tests.evaluation.packages import XGBOOST, add_mul, files
 from tests.ranking.onnx_models import FLOAT, external, model
 from tests.ranking.ubjson_writer import ubjson

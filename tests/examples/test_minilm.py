@@ -14,12 +14,12 @@ import minilm
 from minilm import read_safetensors, write_model
 from paperwasp.application.build import build_model
 from paperwasp.application.directory import load_package
-from paperwasp.embedders.registry import embedders_of
-from paperwasp.features import check_profiles
+from paperwasp.components.embedders.registry import embedders_of
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
+from paperwasp.search.features import check_profiles
 
 WEIGHTS = minilm.wheel_folder()
 needs_weights = pytest.mark.skipif(WEIGHTS is None, reason="the weights of MiniLM are not installed: make minilm")

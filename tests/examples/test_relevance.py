@@ -16,7 +16,7 @@ import minilm
 import paperwasp
 from paperwasp.application.build import build_model
 from paperwasp.application.directory import load_package
-from paperwasp.features import check_profiles
+from paperwasp.search.features import check_profiles
 from tests.children import ROOT
 from tools.collections.collection import Collection, Document, write
 

@@ -8,18 +8,18 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute import ColumnView
 from paperwasp.document.types import ArrayType, DataType, DocumentType
-from paperwasp.features import compile_profile, evaluate_all
-from paperwasp.features.block import Block
-from paperwasp.features.query_terms import RankTerm
-from paperwasp.features.setting import QuerySetting
-from paperwasp.index import IndexSnapshot
-from paperwasp.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
+from paperwasp.search.features import compile_profile, evaluate_all
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
+from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.index import IndexSnapshot
 
 Document = Mapping[str, object]
 

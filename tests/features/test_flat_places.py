@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.features import flat_places
-from paperwasp.features.element_rows import ElementPlaces
+from paperwasp.search.features import flat_places
+from paperwasp.search.features.element_rows import ElementPlaces
 
 PLACE = st.tuples(st.integers(0, 5), st.integers(1, 6))
 """A position in a value, and the length of the value."""

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.types import INT, STRING, array_of
-from paperwasp.features import default_rank_features, evaluate_all
-from paperwasp.features.block import Block
-from paperwasp.features.element_completeness import OUTPUTS as COMPLETENESS
-from paperwasp.features.family import RankSetup
-from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking import ProfileError
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.schema.model import RankProfile
-from paperwasp.tensor.batch import TensorBatch
+from paperwasp.search.features import default_rank_features, evaluate_all
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.element_completeness import OUTPUTS as COMPLETENESS
+from paperwasp.search.features.family import RankSetup
+from paperwasp.search.features.query_terms import RankTerm
 from tests.features.fake_block import compiled, fake_block, schema_of
 
 TERMS = [

@@ -13,9 +13,9 @@ from collections import Counter
 
 import pytest
 
-from paperwasp.features import default_rank_features
-from paperwasp.features.family import RankSetup
 from paperwasp.schema import parse_schemas
+from paperwasp.search.features import default_rank_features
+from paperwasp.search.features.family import RankSetup
 
 PARENT = """schema maker { document maker {
   field country type string { indexing: attribute } } }"""

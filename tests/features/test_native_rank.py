@@ -12,10 +12,10 @@ import pytest
 
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.errors import LanguageError
-from paperwasp.features import evaluate
-from paperwasp.features.block import Block
-from paperwasp.features.query_terms import RankTerm
 from paperwasp.schema.model import RankProfile
+from paperwasp.search.features import evaluate
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.query_terms import RankTerm
 from tests.features.fake_block import compiled, fake_block, schema_of
 
 

@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from paperwasp.errors import PaperwaspError
-from paperwasp.features import compile_profile
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted, parse_expression
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile, Schema
+from paperwasp.search.features import compile_profile
 from tests.chance import SEED
 
 INPUTS = int(os.environ.get("PAPERWASP_FUZZ", "1500"))

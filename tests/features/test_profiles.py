@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.features import compile_profile, compile_profiles, evaluate
-from paperwasp.features.query_terms import RankTerm
 from paperwasp.ranking import CompiledProfile, ProfileError, Program
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
+from paperwasp.search.features import compile_profile, compile_profiles, evaluate
+from paperwasp.search.features.query_terms import RankTerm
 from tests.features.fake_block import fake_block, numbers, schema_of
 
 SCHEMA = """schema music {

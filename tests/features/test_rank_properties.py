@@ -22,14 +22,14 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.errors import PaperwaspError
-from paperwasp.features.catalog import Catalog, default_rank_features
-from paperwasp.features.family import RankSetup, families
-from paperwasp.features.setting import QuerySetting
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema.pending import pending
 from paperwasp.search import bind as bind_module
+from paperwasp.search.features.catalog import Catalog, default_rank_features
+from paperwasp.search.features.family import RankSetup, families
+from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import started
 from tests.search.queries import query_of
 from tests.search.random_profiles import ARGUMENTS, schema_with

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from paperwasp.document.types import INT, STRING, array_of, weighted_set_of
-from paperwasp.features.query_terms import RankTerm
 from paperwasp.schema.model import RankProfile
+from paperwasp.search.features.query_terms import RankTerm
 from tests.features.fake_block import compiled, fake_block, numbers, schema_of
 
 SCRIPTS = Path(__file__).parent / "scripts"

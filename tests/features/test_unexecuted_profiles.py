@@ -8,13 +8,13 @@ from typing import Final
 import pytest
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.features import compile_profiles
-from paperwasp.features.compile import unexecuted_findings
-from paperwasp.features.family import families
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.schema.streaming import streamed_schema
+from paperwasp.search.features import compile_profiles
+from paperwasp.search.features.compile import unexecuted_findings
+from paperwasp.search.features.family import families
 from tests.ranking.onnx_bytes import FLOAT, INT64, onnx_model
 
 SCHEMA = """schema s {

@@ -9,6 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
+from paperwasp.components.generators.registry import check_components, generators_of
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -30,12 +32,10 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidInput, Overload, Unavailable
-from paperwasp.generators.registry import check_components, generators_of
 from paperwasp.indexing.components import Generator
 from paperwasp.indexing.context import Context
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
-from paperwasp.tensor.types import TensorType
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 
 CLASS = "ai.vespa.llm.generation.LanguageModelFieldGenerator"

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from paperwasp.grouping.binding import Accept, Binding, Given
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.node import Node, Rows
-from paperwasp.grouping.request import Filter
-from paperwasp.grouping.values import Kind, ListTable, Values
+from paperwasp.search.grouping.binding import Accept, Binding, Given
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.request import Filter
+from paperwasp.search.grouping.values import Kind, ListTable, Values
 from tests.grouping.oracle import OracleHit
 
 DTYPES = {Kind.LONG: np.int64, Kind.DOUBLE: np.float64, Kind.BOOL: np.bool_}

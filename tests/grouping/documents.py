@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from paperwasp.attribute import ColumnView, create_column
 from paperwasp.document.types import DataType
-from paperwasp.grouping.expression import Bucket, Constant, Expression
-from paperwasp.grouping.expressions import Rows, Scope, bind
-from paperwasp.grouping.values import Values
+from paperwasp.search.grouping.expression import Bucket, Constant, Expression
+from paperwasp.search.grouping.expressions import Rows, Scope, bind
+from paperwasp.search.grouping.values import Values
+from paperwasp.storage.attributes import ColumnView, create_column
 
 
 def column(data_type: DataType, values: Sequence[Any], *, cased: bool = False) -> ColumnView:

@@ -12,12 +12,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Protocol
 
-from paperwasp.grouping.binding import unlabeled
-from paperwasp.grouping.cutting import most_groups
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
-from paperwasp.grouping.values import Kind, Null
+from paperwasp.search.grouping.binding import unlabeled
+from paperwasp.search.grouping.cutting import most_groups
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Level
+from paperwasp.search.grouping.values import Kind, Null
 
 
 class Source(Protocol):

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from paperwasp.grouping.execution import Hits
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.request import Aggregation, GroupingRequest, Level, OrderKey
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.execution import Hits
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.values import Kind
 from tests.grouping.columns import attribute
 
 TEXTS = ["", "a", "b", "Ab", "ab", "é", "z", "日本", "zz"]

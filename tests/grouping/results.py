@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.grouping.aggregator import Numbers, State
-from paperwasp.grouping.partial import Groups
-from paperwasp.grouping.values import Kind, Values
+from paperwasp.search.grouping.aggregator import Numbers, State
+from paperwasp.search.grouping.partial import Groups
+from paperwasp.search.grouping.values import Kind, Values
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.values import Kind
 
 LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1

@@ -1,4 +1,4 @@
-"""Expressions of grouping, one row at a time, in plain Python: the oracle of `paperwasp.grouping.expressions`."""
+"""Expressions of grouping, one row at a time, in Python: the oracle of `paperwasp.search.grouping.expressions`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from paperwasp.grouping.expression import Bucket, Expression
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.expression import Bucket, Expression
+from paperwasp.search.grouping.values import Kind
 from tests.grouping.scalar import (
     TEXTS,
     Column,

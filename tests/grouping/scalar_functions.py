@@ -1,7 +1,7 @@
 """The functions of grouping, one row at a time, in plain Python, from the definition of Vespa's function nodes.
 
 Authority: searchlib/expression/functionnodes.cpp, numericfunctionnode.cpp and the files of single functions; where
-these end the process, the modules of `paperwasp.grouping.expressions` say what is done.
+these end the process, the modules of `paperwasp.search.grouping.expressions` say what is done.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import icu
 
-from paperwasp.grouping.expression import Bucket, Infinite
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.expression import Bucket, Infinite
+from paperwasp.search.grouping.values import Kind
 from tests.grouping.scalar import (
     LEAST,
     MOST,

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.attribute.imported import ImportedView
-from paperwasp.attribute.string import StringView
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.types import (
@@ -28,8 +26,10 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.expressions import bind
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.expressions import bind
+from paperwasp.search.grouping.values import Kind
+from paperwasp.storage.attributes.imported import ImportedView
+from paperwasp.storage.attributes.string import StringView
 from tests.grouping.documents import attribute, column, constant, evaluated, of, plain, rows_of, scope_of
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.binding import Binding, bound_request
-from paperwasp.grouping.execution import Hits, execute
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.merging import merged
-from paperwasp.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.binding import Binding, bound_request
+from paperwasp.search.grouping.execution import Hits, execute
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.merging import merged
+from paperwasp.search.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.values import Kind
 from tests.chance import SEED
 from tests.grouping.columns import ColumnSource, attribute, binding_of
 from tests.grouping.oracle import Tree, ordered_hits, tree_from, tree_of

@@ -13,22 +13,22 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-from paperwasp.attribute.column import ColumnView
-from paperwasp.attribute.numeric import NumericColumn
-from paperwasp.attribute.string import StringColumn
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.binding import Binding, bound_request
-from paperwasp.grouping.execution import Hits, execute
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.facets import facet, facet_bytes, is_facet
-from paperwasp.grouping.filters import bind_filter
-from paperwasp.grouping.memory import held_bytes
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.binding import Binding, bound_request
+from paperwasp.search.grouping.execution import Hits, execute
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.expressions import Scope, bind
+from paperwasp.search.grouping.facets import facet, facet_bytes, is_facet
+from paperwasp.search.grouping.filters import bind_filter
+from paperwasp.search.grouping.memory import held_bytes
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.values import Kind
+from paperwasp.storage.attributes.column import ColumnView
+from paperwasp.storage.attributes.numeric import NumericColumn
+from paperwasp.storage.attributes.string import StringColumn
 from tests.chance import SEED
 from tests.grouping.columns import ColumnSource, attribute
 from tests.grouping.oracle import ordered_hits, tree_from, tree_of
@@ -111,11 +111,11 @@ def test_what_a_thread_has_no_time_for_is_counted_by_the_other() -> None:
     hits = Hits(np.arange(1000, dtype=np.uint32), np.ones(1000))
 
     def late(threads: int, work: Callable[[bool], None]) -> None:
-        with patch("paperwasp.grouping.facets._core.count_values", side_effect=OutOfTime), suppress(OutOfTime):
+        with patch("paperwasp.search.grouping.facets._core.count_values", side_effect=OutOfTime), suppress(OutOfTime):
             work(True)
         work(False)
 
-    with patch("paperwasp.grouping.facets.PART_ROWS", 1):
+    with patch("paperwasp.search.grouping.facets.PART_ROWS", 1):
         found = facet(FACET, views_of(columns), hits, 4, late)
     assert found is not None
     assert columns_in(found) == columns_in(general(FACET, views_of(columns), hits))
@@ -136,7 +136,7 @@ def test_facets_are_as_the_general_steps_and_the_oracle_have_them(number: int) -
     assert found.number == wanted.number == 3
     assert columns_in(found) == columns_in(wanted)
     assert held_bytes(found) == held_bytes(wanted) == facet_bytes(found)
-    with patch("paperwasp.grouping.facets.PART_ROWS", 1):
+    with patch("paperwasp.search.grouping.facets.PART_ROWS", 1):
         for threads in (2, 5):
             for together in (by_one, by_all):
                 again = facet(request, views, hits, threads, together)

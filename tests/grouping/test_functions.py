@@ -14,11 +14,11 @@ import pytest
 from paperwasp import limits
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, INT, LONG, RAW, STRING, array_of
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.node import Computed
-from paperwasp.grouping.values import Kind, Values
 from paperwasp.limits import grouping as grouping_limits
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.expressions import Scope, bind
+from paperwasp.search.grouping.node import Computed
+from paperwasp.search.grouping.values import Kind, Values
 from tests.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of
 
 _LEAST = -(2**63)

@@ -24,10 +24,10 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.expression import Bucket, Expression
-from paperwasp.grouping.expressions import Scope, bind
-from paperwasp.grouping.node import Lids
-from paperwasp.linguistics.collation import Collation
+from paperwasp.search.grouping.expression import Bucket, Expression
+from paperwasp.search.grouping.expressions import Scope, bind
+from paperwasp.search.grouping.node import Lids
+from paperwasp.text.linguistics.collation import Collation
 from tests.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of
 
 _LEAST = -(2**63)

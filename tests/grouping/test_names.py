@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.grouping import expressions
-from paperwasp.grouping.language import functions
-from paperwasp.grouping.node import BINDERS
+from paperwasp.search.grouping import expressions
+from paperwasp.search.grouping.language import functions
+from paperwasp.search.grouping.node import BINDERS
 
 _ROOT = Path(__file__).parents[2]
 _SCRIPTS = _ROOT / "tests" / "service" / "grouping_value_scripts"
@@ -47,7 +47,7 @@ def _names(cell: str) -> set[str]:
 def test_every_function_has_a_row_and_a_script(name: str) -> None:
     (row,) = [row for row in _rows() if name in _names(row[0])]
     file, script = (cell.strip(" `") for cell in row[4:])
-    assert BINDERS[name].__module__ == f"paperwasp.grouping.expressions.{file.removesuffix('.py')}"
+    assert BINDERS[name].__module__ == f"paperwasp.search.grouping.expressions.{file.removesuffix('.py')}"
     function, _, unit = name.partition(".") if name.startswith("geo_distance") else (name, "", "")
     text = (_SCRIPTS / f"{script}.txt").read_text()
     assert f"{function}(" in text

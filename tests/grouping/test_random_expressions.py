@@ -30,13 +30,13 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.expression import Bucket, Expression, Infinite
-from paperwasp.grouping.expressions import Rows, Scope, bind
-from paperwasp.grouping.filters import bind_filter
-from paperwasp.grouping.node import Node
-from paperwasp.grouping.request import Filter
-from paperwasp.grouping.tables import encoded
-from paperwasp.grouping.values import Kind, Values
+from paperwasp.search.grouping.expression import Bucket, Expression, Infinite
+from paperwasp.search.grouping.expressions import Rows, Scope, bind
+from paperwasp.search.grouping.filters import bind_filter
+from paperwasp.search.grouping.node import Node
+from paperwasp.search.grouping.request import Filter
+from paperwasp.search.grouping.tables import encoded
+from paperwasp.search.grouping.values import Kind, Values
 from tests.grouping.documents import attribute, column, of, rows_of
 from tests.grouping.scalar import LEAST, MOST, Column, Result, Row, Unfit, Unsure, to_double, to_text
 from tests.grouping.scalar_expressions import Evaluator

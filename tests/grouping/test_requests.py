@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.grouping.continuation import PagePosition
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.language import parse_grouping
-from paperwasp.grouping.request import Aggregation, GroupingRequest, Layout, Level, OrderKey
-from paperwasp.grouping.requests import DEFAULTS, Defaults, layout_of
+from paperwasp.search.grouping.continuation import PagePosition
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.language import parse_grouping
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.requests import DEFAULTS, Defaults, layout_of
 
 NO_LIMITS = Defaults(-1, -1, -1, 0)
 A, B, C = (Expression("attribute", (name,)) for name in "abc")

@@ -10,12 +10,12 @@ import orjson
 import pytest
 
 from paperwasp.container.search.groups_json import hits_in, root_json
-from paperwasp.grouping.continuation import PagePosition, Pages, decode
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import Aggregation, GroupingRequest, Layout, Level, OrderKey
-from paperwasp.grouping.result.shown import shown
-from paperwasp.grouping.values import Kind
+from paperwasp.search.grouping.continuation import PagePosition, Pages, decode
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.result.shown import shown
+from paperwasp.search.grouping.values import Kind
 from tests.grouping.results import groups, root
 
 COUNT, HITS, UNIQUE = Expression("count"), Expression("summary"), Expression("count_groups")

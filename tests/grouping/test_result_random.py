@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.container.search.groups_json import hits_in, root_json
-from paperwasp.grouping.continuation import UNSTABLE, PagePosition, Pages, Path, decode, encode
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import Aggregation, GroupingRequest, Layout, Level, OrderKey
-from paperwasp.grouping.result.shown import shown
+from paperwasp.search.grouping.continuation import UNSTABLE, PagePosition, Pages, Path, decode, encode
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.result.shown import shown
 from tests.grouping.results import groups, root
 
 COUNT, HITS = Expression("count"), Expression("summary")

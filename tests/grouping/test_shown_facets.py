@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from paperwasp.container.search.groups_json import root_json
-from paperwasp.grouping.execution import Hits
-from paperwasp.grouping.facets import facet
-from paperwasp.grouping.language import parse_grouping
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import Layout
-from paperwasp.grouping.requests import layout_of
-from paperwasp.grouping.result.shown import ShownRoot, shown
-from paperwasp.grouping.result.shown_facets import shown_facets
+from paperwasp.search.grouping.execution import Hits
+from paperwasp.search.grouping.facets import facet
+from paperwasp.search.grouping.language import parse_grouping
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import Layout
+from paperwasp.search.grouping.requests import layout_of
+from paperwasp.search.grouping.result.shown import ShownRoot, shown
+from paperwasp.search.grouping.result.shown_facets import shown_facets
 from tests.chance import SEED
 from tests.grouping.test_facets import columns_of, views_of
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paperwasp.attribute.dictionary import StringDictionary
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.aggregators.count_groups import CountGroups, CountGroupsState
-from paperwasp.grouping.hyperloglog import BUCKETS, estimates, hashes_of, places_of, xxh32
-from paperwasp.grouping.node import Rows
-from paperwasp.grouping.quantile_sketch import EXACT, QuantileSketch, merged_sketch, sketch_of
-from paperwasp.grouping.tables import StringTable
-from paperwasp.grouping.values import Kind, ListTable, Values
+from paperwasp.search.grouping.aggregators.count_groups import CountGroups, CountGroupsState
+from paperwasp.search.grouping.hyperloglog import BUCKETS, estimates, hashes_of, places_of, xxh32
+from paperwasp.search.grouping.node import Rows
+from paperwasp.search.grouping.quantile_sketch import EXACT, QuantileSketch, merged_sketch, sketch_of
+from paperwasp.search.grouping.tables import StringTable
+from paperwasp.search.grouping.values import Kind, ListTable, Values
+from paperwasp.storage.attributes.dictionary import StringDictionary
 from tests.chance import SEED
 from tests.grouping.columns import ColumnNode
 
@@ -206,7 +206,7 @@ def test_groups_of_many_and_of_few_stand_beside_each_other() -> None:
 @pytest.mark.parametrize("most", [0, BUCKETS * 3, 1 << 24])
 def test_buckets_are_those_of_each_hash_alone(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a plain loop over hashes, with groups of few, of some more than 256, and of many distinct ones."""
-    monkeypatch.setattr("paperwasp.grouping.aggregators.count_groups._MOST_LEAST", most)
+    monkeypatch.setattr("paperwasp.search.grouping.aggregators.count_groups._MOST_LEAST", most)
     chance = random.Random(SEED)
     sizes = [0, 3, 256, 257, 300, 2_000]
     pairs = [(group, chance.randrange(1 << 60)) for group, size in enumerate(sizes) for _ in range(size)]

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paperwasp.grouping.aggregator import State, aggregator_names, aggregator_of
-from paperwasp.grouping.aggregators.count import CountState
-from paperwasp.grouping.aggregators.max import MaxState
-from paperwasp.grouping.aggregators.summary import HitsState
-from paperwasp.grouping.conversion import as_longs
-from paperwasp.grouping.elements import as_numbers
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.language import functions
-from paperwasp.grouping.node import Rows
-from paperwasp.grouping.ragged import check_arrays
-from paperwasp.grouping.request import Aggregation
-from paperwasp.grouping.values import Kind, ListTable, Null, Values
+from paperwasp.search.grouping.aggregator import State, aggregator_names, aggregator_of
+from paperwasp.search.grouping.aggregators.count import CountState
+from paperwasp.search.grouping.aggregators.max import MaxState
+from paperwasp.search.grouping.aggregators.summary import HitsState
+from paperwasp.search.grouping.conversion import as_longs
+from paperwasp.search.grouping.elements import as_numbers
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.language import functions
+from paperwasp.search.grouping.node import Rows
+from paperwasp.search.grouping.ragged import check_arrays
+from paperwasp.search.grouping.request import Aggregation
+from paperwasp.search.grouping.values import Kind, ListTable, Null, Values
 from tests.grouping.columns import ColumnNode, attribute
 
 COLUMNS: dict[str, tuple[Kind, list[Any]]] = {

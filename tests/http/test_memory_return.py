@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.env import release_memory, unused_bytes
+from paperwasp.base.env import release_memory, unused_bytes
 from paperwasp.http.memory_return import MemoryReturn
 
 MUCH = limits.MEMORY_FREED_BYTES
@@ -97,7 +97,7 @@ def test_it_is_given_back_once_when_work_rests(resident: list[int], unused: int,
 def test_the_system_says_what_is_of_no_file() -> None:
     """Asked in a process of its own, where no thread of another test frees memory meanwhile."""
     program = (
-        "from paperwasp.env import anonymous_bytes; before = anonymous_bytes(); "
+        "from paperwasp.base.env import anonymous_bytes; before = anonymous_bytes(); "
         "kept = b'x' * 64_000_000; print(anonymous_bytes() - before)"
     )
     grown = int(subprocess.run([sys.executable, "-c", program], check=True, capture_output=True).stdout)

@@ -11,10 +11,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
-from paperwasp.index.segments import Segment
-from paperwasp.index.tokens import Tokens
-from paperwasp.linguistics import profile_of
+from paperwasp.storage.index import IndexedField, IndexSnapshot, TextIndex
+from paperwasp.storage.index.segments import Segment
+from paperwasp.storage.index.tokens import Tokens
+from paperwasp.text.linguistics import profile_of
 
 KEY = ("music", "tags")
 GAP = 100

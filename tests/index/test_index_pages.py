@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from paperwasp.core import _core
-from paperwasp.index import IndexedField, TextIndex
-from paperwasp.linguistics import profile_of
+from paperwasp.storage.index import IndexedField, TextIndex
+from paperwasp.text.linguistics import profile_of
 
 PAGES = Path(__file__).parent.parent.parent / "docs" / "formats"
 

@@ -14,17 +14,17 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.errors import Corruption
-from paperwasp.index import IndexedField, IndexSnapshot, TextIndex
-from paperwasp.index.segments import (
+from paperwasp.storage.index import IndexedField, IndexSnapshot, TextIndex
+from paperwasp.storage.index.segments import (
     FAN_OUT,
     LEAST_INVERTED_TOKENS,
     LEAST_SEARCHED_TOKENS,
     MEMORY_FAN_OUT,
     SMALLEST_CLASS_TOKENS,
 )
-from paperwasp.index.text_index import IndexState
-from paperwasp.index.tokens import Tokens
-from paperwasp.linguistics import TextProfile, profile_of
+from paperwasp.storage.index.text_index import IndexState
+from paperwasp.storage.index.tokens import Tokens
+from paperwasp.text.linguistics import TextProfile, profile_of
 
 TITLE, LYRICS = ("music", "title"), ("music", "lyrics")
 PLAIN = profile_of("none", True, None)

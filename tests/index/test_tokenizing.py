@@ -19,10 +19,10 @@ from paperwasp.core.positions import ELEMENT_GAP
 from paperwasp.document.plain_fields import PlainFields
 from paperwasp.document.types import STRING, DocumentType, array_of
 from paperwasp.errors import Corruption
-from paperwasp.index import IndexedField, TextIndex
-from paperwasp.index.files import describe_file
-from paperwasp.index.tokenizing import tokenize, tokenize_plain, tokenize_puts
-from paperwasp.linguistics import TextProfile, detect_all, detect_puts, index_terms, profile_of, query_terms
+from paperwasp.storage.index import IndexedField, TextIndex
+from paperwasp.storage.index.files import describe_file
+from paperwasp.storage.index.tokenizing import tokenize, tokenize_plain, tokenize_puts
+from paperwasp.text.linguistics import TextProfile, detect_all, detect_puts, index_terms, profile_of, query_terms
 
 GERMAN = "Die Häuser und die Bücher sind nicht alt"
 ENGLISH = "The houses and the policies of walking cars"

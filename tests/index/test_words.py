@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
-from paperwasp.index import IndexedField, TextIndex
-from paperwasp.index.files import describe_file
-from paperwasp.index.text_index import IndexState
-from paperwasp.index.words import WordsEnd, read_words, restore_words, words_since, write_words
-from paperwasp.linguistics import STEMMERS
+from paperwasp.storage.index import IndexedField, TextIndex
+from paperwasp.storage.index.files import describe_file
+from paperwasp.storage.index.text_index import IndexState
+from paperwasp.storage.index.words import WordsEnd, read_words, restore_words, words_since, write_words
+from paperwasp.text.linguistics import STEMMERS
 
 KROVETZ, GERMAN = (STEMMERS.index(name) for name in ("krovetz", "german"))
 WORDS = [f"{stem}{end}" for stem in ("train", "wing", "note", "hous", "bug", "stone") for end in ("", "s", "ing", "ed")]

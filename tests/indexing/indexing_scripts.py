@@ -20,10 +20,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from paperwasp.base.env import Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.output import render_of
-from paperwasp.env import Environment
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import Processor, check_scripts
 from paperwasp.indexing.compiler import compile_scripts
@@ -31,8 +33,6 @@ from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 SCRIPTS = Path(__file__).parent / "scripts"
 ID = DocumentId.parse("id:mynamespace:music:g=jazz:kind/of:blue")

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from paperwasp.core import _core
 from paperwasp.core.siphash import siphash
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import INT, DataType
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Finding, InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
@@ -19,8 +21,6 @@ from paperwasp.indexing import check_scripts, processor_of
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context
 from paperwasp.schema.model import Schema
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 from tests.indexing.indexing_scripts import ID, NOW, Lengths, Words, deployment, schema_of
 
 

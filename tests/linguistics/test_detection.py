@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.linguistics import UNKNOWN, detect, detect_all, document_language, language_of, query_language
-from paperwasp.linguistics.detection import _COMMON_WORDS, LOOKED_AT_CHARACTERS
+from paperwasp.text.linguistics import UNKNOWN, detect, detect_all, document_language, language_of, query_language
+from paperwasp.text.linguistics.detection import _COMMON_WORDS, LOOKED_AT_CHARACTERS
 
 # The texts and languages of Vespa's own test of its detector, shortened.
 PUBLISHED = [

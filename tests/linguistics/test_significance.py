@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from paperwasp import limits
-from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
+from paperwasp.text.linguistics.significance import NO_MODELS, SignificanceModels
 
 
 def model(documents: int, **frequencies: int) -> dict[str, object]:

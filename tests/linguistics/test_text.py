@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.linguistics import TextProfile, profile_of, stem_words
+from paperwasp.text.linguistics import TextProfile, profile_of, stem_words
 
 PROFILES = {
     "default": profile_of("best", True, None),

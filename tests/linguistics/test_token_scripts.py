@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from paperwasp.core import _core
-from paperwasp.index.tokenizing import tokenize
-from paperwasp.linguistics import index_terms, profile_of, query_terms
+from paperwasp.storage.index.tokenizing import tokenize
+from paperwasp.text.linguistics import index_terms, profile_of, query_terms
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DEFAULTS: dict[str, Any] = {"stemming": "best", "normalizing": True, "match": None}

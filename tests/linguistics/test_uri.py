@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.linguistics.uri import ALL, PARTS, uri_parts
+from paperwasp.text.linguistics.uri import ALL, PARTS, uri_parts
 
 
 @pytest.mark.parametrize(

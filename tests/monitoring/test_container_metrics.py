@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from paperwasp.base.env import Environment
 from paperwasp.container.metrics import ContainerMetrics, kind_of
 from paperwasp.container.search.rendering import SearchError, SearchResult, respond
 from paperwasp.container.search.xml import ShownTypes, respond_xml
-from paperwasp.env import Environment
 from paperwasp.http.messages import Request, Response
 from tests.exchanges import answered
 from tests.http.batched import Client, KeptAnswers

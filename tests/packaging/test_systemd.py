@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.service_manager import READY, notify
+from paperwasp.base.service_manager import READY, notify
 from tests.service.running import command
 
 ROOT = Path(__file__).parents[2]

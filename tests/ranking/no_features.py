@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NoReturn
 
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.compiler import Constants
 from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Feature
-from paperwasp.tensor.value import Tensor
 
 
 def refuse(name: str) -> NoReturn:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.tensor_tree import Generate, Lambda, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, Switch
-from paperwasp.tensor.value import Tensor
 from tests.tensor import plain_functions
 from tests.tensor import plain_tensors as plain
 from tests.tensor.plain_tensors import PlainTensor

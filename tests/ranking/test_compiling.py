@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
@@ -19,7 +20,6 @@ from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Bm25Field
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
-from paperwasp.tensor.value import Tensor
 from tests.ranking.no_features import NoFeatures, constants_of
 
 

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.core.rank_program import OPERATIONS
+from paperwasp.document.tensor.batch import Labels
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
 from paperwasp.ranking import RankValue
 from paperwasp.ranking.compiler import ExpressionCompiler
-from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplanations
 from paperwasp.ranking.explanation import Columns, Explained, Json, NodeValue, ValueOf, rendered, shown_tensor
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_node import TensorNode
+from paperwasp.ranking.tensor_run import batch
 from paperwasp.schema.model import Function
-from paperwasp.tensor.batch import Labels
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.value import Tensor
 from tests.ranking.no_features import constants_of
 from tests.ranking.test_compiling import AnyFeature
 

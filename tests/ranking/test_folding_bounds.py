@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from paperwasp import limits
+from paperwasp.document.tensor import TensorType, algebra
+from paperwasp.document.tensor.batch import Labels
 from paperwasp.ranking.program import ProgramBuilder
 from paperwasp.ranking.tensor_graph import TensorGraph
 from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.tensor import TensorType, algebra
-from paperwasp.tensor.batch import Labels
 
 SMALL = TensorType.parse("tensor(x[1000])")
 

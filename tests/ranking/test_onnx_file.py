@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError
-from paperwasp.ranking.onnx_file import OnnxSignature, OnnxValue, read_onnx
-from paperwasp.tensor.types import TensorType
+from paperwasp.ranking.onnx.file import OnnxSignature, OnnxValue, read_onnx
 from tests.chance import SEED
 from tests.ranking.onnx_bytes import DOUBLE, FLOAT, INT64, STRING, field, onnx_model
 

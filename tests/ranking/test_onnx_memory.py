@@ -13,7 +13,8 @@ from onnx import helper
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.ranking import onnx_memory, onnx_probe
+from paperwasp.ranking.onnx import memory as onnx_memory
+from paperwasp.ranking.onnx import probe as onnx_probe
 from tests.ranking.onnx_models import FLOAT, model
 
 MIB = 1 << 20
@@ -23,11 +24,11 @@ import numpy as np
 from paperwasp import limits
 limits.ONNX_MEMORY_BYTES, limits.ONNX_MEMORY_KEPT_SECONDS = 128 << 20, float(sys.argv[1])
 from paperwasp.errors import TooLarge
-from paperwasp.ranking.onnx_file import read_onnx
-from paperwasp.ranking.onnx_run import OnnxRun
-from paperwasp.ranking.onnx_session import RunFailed, SessionSettings, session_of
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.types import TensorType
+from paperwasp.ranking.onnx.file import read_onnx
+from paperwasp.ranking.onnx.run import OnnxRun
+from paperwasp.ranking.onnx.session import RunFailed, SessionSettings, session_of
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.types import TensorType
 
 def resident(name):
     lines = open("/proc/self/status").read().splitlines()

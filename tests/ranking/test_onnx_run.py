@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime, end_work_at
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InternalError, LanguageError
-from paperwasp.ranking import onnx_probe
-from paperwasp.ranking.onnx_file import read_onnx
-from paperwasp.ranking.onnx_run import OnnxRun
-from paperwasp.ranking.onnx_session import OnnxSession, SessionSettings, session_of
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.types import TensorType
+from paperwasp.ranking.onnx import probe as onnx_probe
+from paperwasp.ranking.onnx.file import read_onnx
+from paperwasp.ranking.onnx.run import OnnxRun
+from paperwasp.ranking.onnx.session import OnnxSession, SessionSettings, session_of
 from tests.ranking.onnx_models import DOUBLE, embedding, external, product, repeated, share
 
 WEIGHTS = np.arange(12, dtype=np.float64).reshape(4, 3)

@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from paperwasp.core.clock import OutOfTime, end_work_at
+from paperwasp.document.tensor.algebra import spread
+from paperwasp.document.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor.types import NUMBER, TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.errors import PaperwaspError, TooLarge
 from paperwasp.ranking import Program, RankValue, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
-from paperwasp.ranking.evaluation import batch, whole_column
-from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.names import Description, Names
 from paperwasp.ranking.scope import Source
-from paperwasp.tensor.algebra import spread
-from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.types import NUMBER, TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.ranking.tensor_run import batch, whole_column
+from paperwasp.ranking.type_inference import TypeInference
 from tests.chance import SEED
 from tests.ranking.no_features import NoFeatures, refuse
 from tests.ranking.plain_expressions import plain_of, value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from paperwasp.document.tensor import Tensor
 from paperwasp.errors import PaperwaspError
-from paperwasp.ranking import evaluation
+from paperwasp.ranking import tensor_run
 from paperwasp.ranking.compiler import ExpressionCompiler
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
-from paperwasp.tensor import Tensor
 from tests.ranking.no_features import NoFeatures
 from tests.ranking.ranking_scripts import SCRIPTS, run
 
@@ -21,10 +21,10 @@ def value(text: str) -> str:
     except PaperwaspError as error:
         return str(error)
     labels = compiler.graph.labels
-    block = evaluation.InnerBlock(0, 1, {}, labels)
+    block = tensor_run.InnerBlock(0, 1, {}, labels)
     if isinstance(found, Program):
-        return repr(float(evaluation.numbers(found, block)[0]))
-    [tensor] = evaluation.batch(found, block).tensors(labels)
+        return repr(float(tensor_run.numbers(found, block)[0]))
+    [tensor] = tensor_run.batch(found, block).tensors(labels)
     order = sorted(range(len(tensor.labels)), key=lambda row: tensor.labels[row])
     return str(Tensor(tensor.type, tuple(tensor.labels[row] for row in order), tensor.cells[order]))
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.scope import Source
-from paperwasp.tensor.types import TensorType
 from tests.ranking.ranking_scripts import SCRIPTS, run
 from tests.ranking.typed import CONSTANTS, inference, type_text
 

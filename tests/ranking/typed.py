@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError
-from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.names import Description, Names
 from paperwasp.ranking.scope import Source
+from paperwasp.ranking.type_inference import TypeInference
 from paperwasp.schema.model import Function
-from paperwasp.tensor.types import TensorType
 from tests.ranking.no_features import NoFeatures, refuse
 
 CONSTANTS = {

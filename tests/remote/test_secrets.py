@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from paperwasp.components.remote.secrets import find_secret, secret
 from paperwasp.errors import Unavailable
-from paperwasp.remote.secrets import find_secret, secret
 
 
 def test_a_file_goes_before_a_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

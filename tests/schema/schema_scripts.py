@@ -11,12 +11,12 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import DataType
 from paperwasp.errors import PaperwaspError
 from paperwasp.schema import DocumentSummary, RankProfile, Schema, parse_schemas
 from paperwasp.schema.summaries import PREFETCHED
 from paperwasp.schema.syntax import dump, parse_profile_text, parse_schema_text
-from paperwasp.tensor.types import TensorType
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DEFAULT_PATH = "schemas/music.sd"

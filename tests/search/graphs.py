@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import Bitmap, Lids
-from paperwasp.attribute.rows import split
-from paperwasp.attribute.tensor import NO_LABEL, TensorView
 from paperwasp.content.view import View
 from paperwasp.core.distances import distance
+from paperwasp.storage.attributes.column import Bitmap, Lids
+from paperwasp.storage.attributes.rows import split
+from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView
 
 
 @dataclass

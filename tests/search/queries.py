@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from paperwasp.operators.item import Item
+from paperwasp.search.operators.item import Item
 from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
 
 NAMES: Final[dict[str, tuple[str, str]]] = {

@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 
 from paperwasp.errors import PaperwaspError
-from paperwasp.features.compile import compile_profile
-from paperwasp.features.family import Family, families
 from paperwasp.ranking import CompiledProfile, Program, RankValue
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search.features.compile import compile_profile
+from paperwasp.search.features.family import Family, families
 
 INDEXES = ("title", "body", "parts", "weighed")
 NUMBERS = ("small", "big", "ratio")

@@ -18,7 +18,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import SearchResponse
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
+from paperwasp.server.roles.content_service import ContentService
 from tests.content.nodes import TestNode, doc_id, start
 
 

@@ -25,25 +25,25 @@ from paperwasp.core.nearest_hits import nearest_hits
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators import FieldMatch, Operator, SearchSpace
-from paperwasp.operators.dot_product import DotProductItem
-from paperwasp.operators.fuzzy import FuzzyItem
-from paperwasp.operators.geo import GeoBoundingBoxItem, GeoLocationItem
-from paperwasp.operators.in_operator import InItem
-from paperwasp.operators.item import Item, plan
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.regex_operator import RegexItem
-from paperwasp.operators.text_range import TextRangeItem
-from paperwasp.operators.wand import WandItem
-from paperwasp.operators.weighted_set import WeightedSetItem
-from paperwasp.operators.word import WordItem
-from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.search.operators import FieldMatch, Operator, SearchSpace
+from paperwasp.search.operators.dot_product import DotProductItem
+from paperwasp.search.operators.fuzzy import FuzzyItem
+from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
+from paperwasp.search.operators.in_operator import InItem
+from paperwasp.search.operators.item import Item, plan
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.regex_operator import RegexItem
+from paperwasp.search.operators.text_range import TextRangeItem
+from paperwasp.search.operators.wand import WandItem
+from paperwasp.search.operators.weighted_set import WeightedSetItem
+from paperwasp.search.operators.word import WordItem
+from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from tests.content.nodes import TestNode, started
 from tests.search.naive_matching import string_matches
 

@@ -23,19 +23,19 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
-from paperwasp.operators import term
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import FalseItem, TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
-from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
+from paperwasp.search.language.annotations import Annotations
+from paperwasp.search.operators import term
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import FalseItem, TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -20,25 +20,25 @@ import orjson
 import pytest
 from numpy.typing import NDArray
 
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidQuery, Timeout, TooLarge
-from paperwasp.features.block import Block
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.regex_operator import RegexItem
-from paperwasp.operators.word import WordItem
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
 from paperwasp.search.diversity import Diversifier
+from paperwasp.search.features.block import Block
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.regex_operator import RegexItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import (
     DiversityOverride,
     MatchPhaseOverride,

@@ -15,31 +15,31 @@ from unittest.mock import patch
 import orjson
 import pytest
 
+from paperwasp.base.env import Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
+from paperwasp.document.tensor.json_format import tensor_of
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.env import Environment
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.search import summary
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.store.document_store import DocumentStore
-from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.types import TensorType
+from paperwasp.storage.documents.document_store import DocumentStore
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

@@ -10,18 +10,18 @@ from paperwasp import limits
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import TooLarge
-from paperwasp.features.block import Block
-from paperwasp.operators.constants import TrueItem
-from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.tensor_node import TensorNode
+from paperwasp.ranking.tensor_run import batch
 from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
+from paperwasp.search.features.block import Block
+from paperwasp.search.operators.constants import TrueItem
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.literal import parse_tensor
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

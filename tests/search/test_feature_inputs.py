@@ -15,14 +15,14 @@ from paperwasp import limits
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput, InvalidQuery
-from paperwasp.features.distance_to_path import _path
-from paperwasp.features.query_vector import array_vector, weight_vector
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
+from paperwasp.search.features.distance_to_path import _path
+from paperwasp.search.features.query_vector import array_vector, weight_vector
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of

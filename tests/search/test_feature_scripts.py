@@ -33,14 +33,14 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.value import Tensor
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.value import Tensor
-from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of
 

@@ -11,10 +11,10 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of
 

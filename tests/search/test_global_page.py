@@ -12,13 +12,13 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
-from paperwasp.features.compile import served_profile
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema import parse_schemas
+from paperwasp.search.features.compile import served_profile
 from paperwasp.search.query import GlobalPage
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of

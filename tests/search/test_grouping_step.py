@@ -18,20 +18,20 @@ from unittest.mock import patch
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
-from paperwasp.grouping.language import parse_grouping
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.requests import layout_of
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.range_operator import RangeItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.cost import FACET_GROUP_NS, FACET_HIT_NS, FACET_NS
+from paperwasp.search.grouping.language import parse_grouping
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.requests import layout_of
 from paperwasp.search.match import match
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas

@@ -7,11 +7,11 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.linguistics import TextProfile, document_language, index_terms, profile_of
-from paperwasp.operators.shown_words import QueryPart, QueryWord
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
 from paperwasp.search.gram_marks import text_of_grams
 from paperwasp.search.highlighting import Highlighter
+from paperwasp.search.operators.shown_words import QueryPart, QueryWord
+from paperwasp.text.linguistics import TextProfile, document_language, index_terms, profile_of
 
 ENGLISH = profile_of("best", True, None)
 

@@ -14,21 +14,21 @@ import orjson
 import pytest
 
 from paperwasp.document.converters import GeoPosition
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.word import WordItem
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import SearchResponse, SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, doc_id, put, remove, started, update
 from tests.search.queries import query_of
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from paperwasp.core import _core
 from paperwasp.document.operations import Put
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.item import Item, plan
-from paperwasp.operators.labeled import LabeledItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.item import Item, plan
+from paperwasp.search.operators.labeled import LabeledItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.word import WordItem
 from tests.content.nodes import doc_id, started
 
 SCHEMA = """

@@ -14,21 +14,21 @@ from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.linguistics import TextProfile, index_terms, profile_of
-from paperwasp.linguistics.vocabulary import word_forms
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.shown_words import QueryPart, QueryWord
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
 from paperwasp.search import summary
 from paperwasp.search.highlighting import Highlighter
 from paperwasp.search.marking import Marking, Style
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.shown_words import QueryPart, QueryWord
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.text.linguistics import TextProfile, index_terms, profile_of
+from paperwasp.text.linguistics.vocabulary import word_forms
 from tests.content.nodes import started
 from tests.search.queries import query_of
 

@@ -15,13 +15,13 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
-from paperwasp.features import native_query
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search import scored_blocks
+from paperwasp.search.features import native_query
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of

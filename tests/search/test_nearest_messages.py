@@ -7,7 +7,7 @@ import math
 import pytest
 
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
 from tests.search.test_attribute_search import found, mixed, space_with, tensor, thing
 
 

@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-import paperwasp.features.bm25 as bm25_module
+import paperwasp.search.features.bm25 as bm25_module
 import paperwasp.search.ready_profile as ready_profile
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
-from paperwasp.features.compile import served_profile
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema import parse_schemas
 from paperwasp.search import rank
+from paperwasp.search.features.compile import served_profile
 from paperwasp.search.known_features import FeatureNotes, KnownFeatures, reused_features
 from paperwasp.search.query import GlobalPage, SearchResponse
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of

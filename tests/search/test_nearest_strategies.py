@@ -17,23 +17,23 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput
-from paperwasp.operators import Operator
-from paperwasp.operators.item import plan
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
-from paperwasp.operators.nearest_strategy import EXACT, EXACT_FALLBACK, TOP_K, TOP_K_WITH_FILTER, choose
-from paperwasp.operators.tuning import NeighborTuning
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
+from paperwasp.search.operators import Operator
+from paperwasp.search.operators.item import plan
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
+from paperwasp.search.operators.nearest_strategy import EXACT, EXACT_FALLBACK, TOP_K, TOP_K_WITH_FILTER, choose
+from paperwasp.search.operators.tuning import NeighborTuning
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.yql.statement import parse_yql
 from tests.content.nodes import TestNode, start
 from tests.search.graphs import Asked, ComparingGraph, give_graph
 from tests.search.queries import query_of

@@ -12,33 +12,33 @@ from typing import Final
 
 import pytest
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.checks import check_items
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.arguments import ArgumentReader
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.field_match import FieldMatch
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.operator import Operator, SearchSpace
-from paperwasp.operators.printing import annotated, call, string
-from paperwasp.operators.registry import ARGUMENTS, LEAVES, leaf
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.shown_words import Target, Way
-from paperwasp.operators.word import WordItem, fields_of, term_operator
-from paperwasp.query.scope import Scope
-from paperwasp.records import dataclass
+from paperwasp.query.rules.tree import described, root_of
+from paperwasp.query.yql import parse_select, parse_yql
+from paperwasp.query.yql.statement import parse_template, slot_values
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.bind import space_of
 from paperwasp.search.highlighting import query_parts
+from paperwasp.search.language.scope import Scope
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.arguments import ArgumentReader
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.field_match import FieldMatch
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.operator import Operator, SearchSpace
+from paperwasp.search.operators.printing import annotated, call, string
+from paperwasp.search.operators.registry import ARGUMENTS, LEAVES, leaf
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.shown_words import Target, Way
+from paperwasp.search.operators.word import WordItem, fields_of, term_operator
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.semantics.tree import described, root_of
-from paperwasp.yql import parse_select, parse_yql
-from paperwasp.yql.statement import parse_template, slot_values
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

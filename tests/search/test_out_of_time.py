@@ -10,23 +10,23 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.attribute.dictionary import StringDictionary
-from paperwasp.attribute.string_order import BETWEEN_CLOCKS, order_of
 from paperwasp.core.clock import OutOfTime, check_time, end_work_at
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery, Timeout
-from paperwasp.linguistics.collation import Collation
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.storage.attributes.dictionary import StringDictionary
+from paperwasp.storage.attributes.string_order import BETWEEN_CLOCKS, order_of
+from paperwasp.text.linguistics.collation import Collation
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

@@ -14,9 +14,9 @@ import pytest
 import paperwasp.search.search as search_module
 from paperwasp.content.view import View
 from paperwasp.http.messages import Response
-from paperwasp.operators.constants import TrueItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search.operators.constants import TrueItem
 from paperwasp.search.query import Query
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.attribute.predicate import PredicateColumn
 from paperwasp.document.operations import Put
 from paperwasp.document.predicate import (
     Conjunction,
@@ -28,13 +27,14 @@ from paperwasp.document.predicate import (
 )
 from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate
 from paperwasp.errors import IllegalQuery
-from paperwasp.operators.item import Item
-from paperwasp.operators.predicate import PredicateItem
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.predicate import PredicateItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.storage.attributes.predicate import PredicateColumn
 from tests.content.nodes import TestNode, doc_id, remove, start, update
 from tests.search.queries import query_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 from paperwasp.schema import parse_schemas
-from paperwasp.store.document_store import DocumentStore
+from paperwasp.storage.documents.document_store import DocumentStore
 from tests.search.test_document_summaries import node, shown
 
 THING = """

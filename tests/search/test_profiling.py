@@ -9,21 +9,21 @@ from typing import Any
 import orjson
 import pytest
 
+from paperwasp.base.env import Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.env import Environment
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.word import WordItem
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.profiling import Profiler
 from paperwasp.search.query import Profiling
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.value import Tensor
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

@@ -15,13 +15,13 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.search.query import Hit, Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode
 from tests.search.queries import query_of

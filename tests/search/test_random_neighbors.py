@@ -14,17 +14,17 @@ from typing import Final
 import numpy as np
 import pytest
 
-from paperwasp.attribute.tensor import TensorView
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Operation, Put, Remove, Update
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.updates import Assign, FieldUpdate
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
-from paperwasp.yql.statement import parse_yql
+from paperwasp.storage.attributes.tensor import TensorView
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.graphs import give_graph

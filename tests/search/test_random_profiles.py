@@ -18,17 +18,17 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.near import NearItem
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema.model import Schema
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.near import NearItem
 from paperwasp.search.query import Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.value import Tensor
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Operation, Put, Remove
-from paperwasp.operators.item import Item
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.item import Item
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED

@@ -17,17 +17,17 @@ from typing import Any
 import orjson
 import pytest
 
-from paperwasp.features import native_query
 from paperwasp.http.messages import Response
-from paperwasp.index import segments
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
 from paperwasp.search import first_phase, page, pruning, search
+from paperwasp.search.features import native_query
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
+from paperwasp.storage.index import segments
 from tests.chance import SEED
 from tests.content.nodes import remove
 from tests.content.row_checks import fill_rows

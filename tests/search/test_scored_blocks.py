@@ -22,18 +22,18 @@ from paperwasp.core.clock import end_work_at, work_ends_at
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
+from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.constants import TrueItem
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search import blocks, scored_blocks
 from paperwasp.search.helpers import Helpers
+from paperwasp.search.operators.constants import TrueItem
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.ranked import NO_SCORES
 from paperwasp.search.scoring import scores_in_time
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of

@@ -9,8 +9,8 @@ import pytest
 
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.operators.word import WordItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import started

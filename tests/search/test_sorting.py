@@ -19,10 +19,10 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.range_operator import RangeItem
 from paperwasp.schema import parse_schemas
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.query import RankingOverride, SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

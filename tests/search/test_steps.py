@@ -15,23 +15,23 @@ from paperwasp.client.query import steps_of
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
-from paperwasp.operators.alternatives import WordAlternativesItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.fuzzy import FuzzyItem
-from paperwasp.operators.item import CHARACTERS_OF_LOOKUP, Item
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.word import WordItem
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.cost import is_plain
+from paperwasp.search.operators.alternatives import WordAlternativesItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.fuzzy import FuzzyItem
+from paperwasp.search.operators.item import CHARACTERS_OF_LOOKUP, Item
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.served import ServedSchemas
-from paperwasp.service.content_service import ContentService
+from paperwasp.server.roles.content_service import ContentService
 from tests.content.nodes import TestNode, started
 from tests.content.row_checks import fill_rows
 from tests.search.queries import query_of

@@ -22,22 +22,22 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import IllegalQuery, LanguageError, Timeout
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.request import Aggregation, GroupingRequest, Level
-from paperwasp.grouping.result.ids import values_of
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.word import WordItem
-from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
-from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search import served as served_schemas
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Level
+from paperwasp.search.grouping.result.ids import values_of
+from paperwasp.search.language.annotations import Annotations
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.word import WordItem
+from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.search.query import SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -24,24 +24,24 @@ from paperwasp.core.positions import ELEMENT_GAP, Near, follow, merge_positions
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators import TermOperator
-from paperwasp.operators.alternatives import WordAlternativesItem
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.item import Item, plan
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.regex_operator import RegexItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.uri import UriItem
-from paperwasp.operators.word import WordItem
-from paperwasp.operators.word_parts import PrefixItem
-from paperwasp.query.annotations import Annotations
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
+from paperwasp.search.language.annotations import Annotations
+from paperwasp.search.operators import TermOperator
+from paperwasp.search.operators.alternatives import WordAlternativesItem
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.item import Item, plan
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.regex_operator import RegexItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.uri import UriItem
+from paperwasp.search.operators.word import WordItem
+from paperwasp.search.operators.word_parts import PrefixItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started

@@ -15,11 +15,11 @@ from paperwasp.core.weak_and import select_weakly
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
+from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.yql.statement import parse_yql
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
 from tests.search.queries import query_of

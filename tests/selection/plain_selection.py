@@ -1,6 +1,7 @@
 """What a selection says of a document, the slow and plain way: lists of (variables, truth), all pairs, no short cuts.
 
-A twin of `paperwasp.selection.matcher` that shares nothing with it but the tree. Truths are True, False and None.
+A twin of `paperwasp.document.selection.matcher` that shares nothing with it but the tree. Truths are True, False,
+None.
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ from fractions import Fraction
 from hashlib import md5
 from typing import Any
 
-from paperwasp.document.types import ArrayType, DataType, MapType, StructType, WeightedSetType
-from paperwasp.document.updates import Index, Key, Member
-from paperwasp.selection import PlainSubject
-from paperwasp.selection.tree import (
+from paperwasp.document.selection import PlainSubject
+from paperwasp.document.selection.tree import (
     And,
     Arithmetic,
     Call,
@@ -31,6 +30,8 @@ from paperwasp.selection.tree import (
     ValueNode,
     Variable,
 )
+from paperwasp.document.types import ArrayType, DataType, MapType, StructType, WeightedSetType
+from paperwasp.document.updates import Index, Key, Member
 
 Truth = bool | None
 Variables = dict[str, object]

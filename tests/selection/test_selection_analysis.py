@@ -6,9 +6,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.types import DataType
-from paperwasp.errors import LanguageError
-from paperwasp.selection import (
+from paperwasp.document.selection import (
     conjunction,
     fields_of,
     is_everything,
@@ -18,6 +16,8 @@ from paperwasp.selection import (
     parse_selection,
     types_of,
 )
+from paperwasp.document.types import DataType
+from paperwasp.errors import LanguageError
 from tests.selection.test_selection_scripts import NOW_US, SUBJECTS
 
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.updates import Index, Key, Member
-from paperwasp.selection import (
+from paperwasp.document.selection import (
     PlainSubject,
     Selection,
     check_selection,
@@ -21,7 +20,7 @@ from paperwasp.selection import (
     parse_selection,
     types_of,
 )
-from paperwasp.selection.tree import (
+from paperwasp.document.selection.tree import (
     And,
     Arithmetic,
     Call,
@@ -38,6 +37,7 @@ from paperwasp.selection.tree import (
     ValueNode,
     Variable,
 )
+from paperwasp.document.updates import Index, Key, Member
 from tests.selection.plain_selection import verdict
 from tests.selection.test_selection_scripts import NOW_US, SUBJECTS, TYPES, tracks
 

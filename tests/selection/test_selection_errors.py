@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from paperwasp.document.selection import Purpose, check_cluster_selection, check_selection, parse_selection
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.errors import LanguageError
-from paperwasp.selection import Purpose, check_cluster_selection, check_selection, parse_selection
 from tests.selection.test_selection_scripts import TYPES
 
 ERRORS = Path(__file__).parent / "errors.txt"

@@ -10,8 +10,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
-from paperwasp.errors import LanguageError, TooLarge
-from paperwasp.selection import (
+from paperwasp.document.selection import (
     PlainSubject,
     check_selection,
     conjunction,
@@ -21,6 +20,7 @@ from paperwasp.selection import (
     parse_selection,
     types_of,
 )
+from paperwasp.errors import LanguageError, TooLarge
 from tests.selection.test_selection_scripts import MUSIC, NOW_US, SUBJECTS, TYPES, tracks
 
 PIECES = [

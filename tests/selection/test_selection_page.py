@@ -8,6 +8,7 @@ from pathlib import Path
 
 from paperwasp import limits
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.selection import PlainSubject, check_selection, matcher_of, parse_selection
 from paperwasp.document.types import (
     BOOL,
     DOUBLE,
@@ -20,7 +21,6 @@ from paperwasp.document.types import (
     struct_of,
     weighted_set_of,
 )
-from paperwasp.selection import PlainSubject, check_selection, matcher_of, parse_selection
 from tests.selection.test_selection_scripts import NOW_US, VERDICTS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "document-selection.md").read_text()

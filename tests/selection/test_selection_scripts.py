@@ -12,6 +12,7 @@ import pytest
 
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.selection import PlainSubject, check_selection, matcher_of, parse_selection
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -27,7 +28,6 @@ from paperwasp.document.types import (
     struct_of,
     weighted_set_of,
 )
-from paperwasp.selection import PlainSubject, check_selection, matcher_of, parse_selection
 
 SCRIPTS = Path(__file__).parent / "scripts"
 NOW_US = 1_500_000_000_999_999

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
-from paperwasp.query.annotations import Annotations
-from paperwasp.semantics import Rewriting, RuleBases, load_rules, rewrite
-from paperwasp.semantics.tree import described, item_of, leaves_of, root_of
+from paperwasp.query.rules import Rewriting, RuleBases, load_rules, rewrite
+from paperwasp.query.rules.tree import described, item_of, leaves_of, root_of
+from paperwasp.search.language.annotations import Annotations
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
 
 WORDS = st.sampled_from(["a", "b", "c", "d e", "e-f"])
 

@@ -49,8 +49,8 @@ def forked_commands(folder: Path) -> Iterator[Callable[..., Ended]]:
 
 def main() -> None:
     import paperwasp
-    import paperwasp.app
     import paperwasp.cli
+    import paperwasp.server.process
 
     assert paperwasp.Service is not None and paperwasp.cli.command("serve")  # both are loaded when they are asked for
     for line in sys.stdin:

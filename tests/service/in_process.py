@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from paperwasp.app import Service, Settings
+from paperwasp.server.process import ServerProcess, Settings
 from tests import web
 from tests.service.music import package
 
@@ -24,7 +24,7 @@ ZIP = {"Content-Type": "application/zip"}
 class Deployed:
     """A service, and what a client does with it."""
 
-    service: Service
+    service: ServerProcess
 
     @property
     def config_url(self) -> str:
@@ -78,7 +78,7 @@ def deployed_service(data_directory: Path, port: int = 0, config_port: int = 0, 
 
     async def run() -> None:
         box["loop"], box["end"] = asyncio.get_running_loop(), asyncio.Event()
-        service = Service(Settings(data_directory, HOST, port, config_port, **settings))
+        service = ServerProcess(Settings(data_directory, HOST, port, config_port, **settings))
         try:
             service.start()
             box["service"] = service

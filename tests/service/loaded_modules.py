@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import paperwasp.cli
-from paperwasp.app import Service, Settings
+from paperwasp.server.process import ServerProcess, Settings
 from tests.service.music import package
 
 DOCUMENT = {"fields": {"title": "Kind of Blue", "year": 1959, "tags": ["jazz"]}}
@@ -28,7 +28,7 @@ QUERIES = (
 paperwasp.cli.command("serve")  # the command line is part of the process that serves
 
 
-def stages(service: Service) -> dict[str, list[str]]:
+def stages(service: ServerProcess) -> dict[str, list[str]]:
     """The names of all modules that are loaded when the service listens, is deployed to, and has been used."""
     url = f"http://127.0.0.1:{service.containers.front_port}"
     config_url = f"http://127.0.0.1:{service.config_server.port}"
@@ -57,7 +57,7 @@ def _ask(url: str, body: bytes | None = None, method: str = "GET", content_type:
 
 
 async def main(directory: Path) -> None:
-    service = Service(Settings(directory, port=0, config_port=0))
+    service = ServerProcess(Settings(directory, port=0, config_port=0))
     try:
         service.start()
         json.dump(await asyncio.to_thread(stages, service), sys.stdout)

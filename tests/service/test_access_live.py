@@ -18,9 +18,9 @@ import pytest
 from cryptography import x509
 from typer.testing import CliRunner
 
-from paperwasp.access.keys import KeyFolder
 from paperwasp.cli import app
 from paperwasp.http.tls_files import PemFile, TlsSettings
+from paperwasp.operations.keys.keys import KeyFolder
 from tests import web
 from tests.http.certificates import Authority, Owner
 from tests.http.http_servers import BOTH

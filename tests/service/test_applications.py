@@ -14,7 +14,7 @@ from paperwasp.configserver import ApplicationId
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
-from paperwasp.service.content_cluster import RunningCluster
+from paperwasp.server.roles.content_cluster import RunningCluster
 from tests import web
 from tests.service.in_process import HOST, Deployed, active, deployed_service
 from tests.service.music import SCHEMA
@@ -256,7 +256,7 @@ def test_a_cluster_whose_restart_failed_refuses_until_it_is_opened_again(
         active(service.deploy(files))
         assert put(service.url, 1, "Blue Train").status_code == 200
         for mend in (restart, lambda: service.deploy(files), None):
-            monkeypatch.setattr("paperwasp.service.content_cluster.ContentNode", damaged)
+            monkeypatch.setattr("paperwasp.server.roles.content_cluster.ContentNode", damaged)
             assert restart().status_code == 500
             assert put(service.url, 2, "Giant Steps").status_code == 500
             assert web.get(service.url + "/document/v1/ns/music/docid/1").status_code == 500

@@ -10,13 +10,13 @@ from typing import cast
 
 import pytest
 
-from paperwasp.backup.source import SourceFile, close_all, held
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.errors import Conflict
-from paperwasp.service import backup_files
-from paperwasp.service.backup_files import open_served
-from paperwasp.service.content_clusters import ContentClusters
-from paperwasp.service.data_directory import DataDirectory
+from paperwasp.operations.backup.source import SourceFile, close_all, held
+from paperwasp.server.roles import backup_files
+from paperwasp.server.roles.backup_files import open_served
+from paperwasp.server.roles.content_clusters import ContentClusters
+from paperwasp.server.roles.data_directory import DataDirectory
 
 
 class Content:

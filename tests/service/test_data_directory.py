@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import pytest
 
-from paperwasp.service.data_directory import DataDirectory, DataLocked
+from paperwasp.server.roles.data_directory import DataDirectory, DataLocked
 
 
 def test_the_lock_says_whose_it_is(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from paperwasp.embedders.text_tokenizer import Tokens
-from paperwasp.embedders.transformer import Output, Transformer
+from paperwasp.components.embedders.text_tokenizer import Tokens
+from paperwasp.components.embedders.transformer import Output, Transformer
 from tests import web
 from tests.embedders.tiny_models import assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
 from tests.service.in_process import ZIP, Deployed, active, deployed_service

@@ -15,7 +15,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.content.resources import SystemProbe, Usage
 from paperwasp.errors import NoSpace
-from paperwasp.store.document_store import DocumentStore, StoreWrites
+from paperwasp.storage.documents.document_store import DocumentStore, StoreWrites
 from tests import web
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.music import FILES, SERVICES

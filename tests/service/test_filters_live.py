@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from paperwasp.container.access import filters
+from paperwasp.container.gate import filters
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.test_access_live import YQL, client, raw, services
 

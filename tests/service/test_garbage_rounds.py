@@ -9,7 +9,7 @@ from paperwasp import limits
 
 PROGRAM = """
 from collections import deque
-from paperwasp.app import _settle_heap
+from paperwasp.server.process import _settle_heap
 
 class Cycle:
     __slots__ = ("me",)

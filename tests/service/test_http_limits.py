@@ -16,7 +16,7 @@ from paperwasp.application.services_model import Container
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
-from paperwasp.service.listener import Listener
+from paperwasp.server.roles.listener import Listener
 
 HOST = "127.0.0.1"
 LIMIT_BYTES = 2000

@@ -10,7 +10,7 @@ import pytest
 
 PROGRAM = """
 import ctypes, sys, threading
-from paperwasp.env import limit_arenas
+from paperwasp.base.env import limit_arenas
 
 if sys.argv[1] != "0":
     limit_arenas(int(sys.argv[1]))

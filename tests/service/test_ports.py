@@ -12,7 +12,7 @@ from paperwasp import limits
 from paperwasp.application.services_model import Container, HttpServer
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.errors import Conflict
-from paperwasp.service.ports import VESPA_PORT, PortRecord, Taken, assign
+from paperwasp.server.roles.ports import VESPA_PORT, PortRecord, Taken, assign
 
 FRONT = 9000
 

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp import env, limits
+from paperwasp import limits
 from paperwasp.application.build import build_model
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.base import env
 from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.service.content_cluster import RunningCluster
-from paperwasp.service.query_threads import query_threads
+from paperwasp.server.roles.content_cluster import RunningCluster
+from paperwasp.server.roles.query_threads import query_threads
 
 SERVICES = """<services version="1.0">
   <content id="things" version="1.0">
@@ -45,7 +46,7 @@ PATH = "engine/proton/tuning/searchnode/requestthreads/"
 def test_threads_are_those_of_the_cores_or_of_services(
     cores: int, said: dict[str, str], threads: tuple[int, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paperwasp.service.query_threads.threads_for_cores", lambda: cores)
+    monkeypatch.setattr("paperwasp.server.roles.query_threads.threads_for_cores", lambda: cores)
     assert query_threads({PATH + name: value for name, value in said.items()}) == threads
 
 

@@ -13,10 +13,10 @@ import pytest
 from paperwasp import limits
 from paperwasp.cluster.messenger import Reply
 from paperwasp.errors import InternalError, Overload
-from paperwasp.operators.word import WordItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Match, Query
 from paperwasp.search.text_query import TextQuery, TextTemplate
-from paperwasp.service import content_cluster
+from paperwasp.server.roles import content_cluster
 from tests import web
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.music import FILES

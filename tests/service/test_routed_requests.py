@@ -19,8 +19,8 @@ from bench.service import APPLICATION
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.routed_requests import SentAnswer
-from paperwasp.monitoring.access_log import AccessLog
-from paperwasp.service.listener import Listener
+from paperwasp.operations.monitoring.access_log import AccessLog
+from paperwasp.server.roles.listener import Listener
 
 HOST: Final = "127.0.0.1"
 WORDS: Final = tuple(map("".join, itertools.product(("ba", "do", "fu"), ("ki", "lo", "mu"), ("n", "r"))))

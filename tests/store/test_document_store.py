@@ -18,8 +18,8 @@ from rocksdict import Checkpoint, Rdict
 from paperwasp import limits
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption, NoSpace
-from paperwasp.store import document_store
-from paperwasp.store.document_store import DocumentStore, StoredDocument, StoredForm, StoreWrites, restore
+from paperwasp.storage.documents import document_store
+from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument, StoredForm, StoreWrites, restore
 
 
 def gid(number: int) -> bytes:

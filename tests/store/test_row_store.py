@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.core.xxh3 import xxh3
-from paperwasp.store.row_store import NO_ROWS, RowDocument, RowStore
+from paperwasp.storage.documents.row_store import NO_ROWS, RowDocument, RowStore
 from tests.index.test_index_pages import bytes_shown
 
 

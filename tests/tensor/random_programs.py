@@ -11,9 +11,9 @@ from math import prod
 
 import numpy as np
 
-from paperwasp.tensor import algebra
-from paperwasp.tensor.algebra import CELL_FUNCTIONS
-from paperwasp.tensor.batch import TensorBatch
+from paperwasp.document.tensor import algebra
+from paperwasp.document.tensor.algebra import CELL_FUNCTIONS
+from paperwasp.document.tensor.batch import TensorBatch
 from tests.tensor import plain_tensors as plain
 from tests.tensor.plain_functions import ARITY, EXACT, ROUNDED
 from tests.tensor.plain_tensors import Address, Label, PlainTensor

@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from paperwasp.tensor import Dimension, TensorBuilder, TensorType
-from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor import Dimension, TensorBuilder, TensorType
+from paperwasp.document.tensor.batch import Labels, TensorBatch
 from tests.tensor import plain_tensors as plain
 from tests.tensor.plain_tensors import Address, PlainTensor
 

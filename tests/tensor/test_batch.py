@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.tensor import Tensor, TensorType, parse_tensor
-from paperwasp.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor import Tensor, TensorType, parse_tensor
+from paperwasp.document.tensor.batch import Labels, TensorBatch
 
 MIXED = TensorType.parse("tensor<float>(k{},x[2])")
 

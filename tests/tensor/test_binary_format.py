@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.tensor import Tensor, TensorType
-from paperwasp.tensor.binary_format import convert, read_tensor
-from paperwasp.tensor.literal import parse_tensor
+from paperwasp.document.tensor import Tensor, TensorType
+from paperwasp.document.tensor.binary_format import convert, read_tensor
+from paperwasp.document.tensor.literal import parse_tensor
 
 
 def doubles(*values: float) -> bytes:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document.tensor import TensorType
+from paperwasp.document.tensor.json_format import read_constant, tensor_of
 from paperwasp.errors import LanguageError
-from paperwasp.tensor import TensorType
-from paperwasp.tensor.json_format import read_constant, tensor_of
 
 FORMS = [
     ("tensor(x{})", {"cells": [{"address": {"x": "a"}, "value": 2.0}]}, "tensor(x{}):{{x:a}:2.0}"),

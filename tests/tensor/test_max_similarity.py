@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paperwasp.tensor import algebra
-from paperwasp.tensor.algebra import CELL_FUNCTIONS
-from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.kept import KeptTensors
-from paperwasp.tensor.products import (
+from paperwasp.document.tensor import algebra
+from paperwasp.document.tensor.algebra import CELL_FUNCTIONS
+from paperwasp.document.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor.kept import KeptTensors
+from paperwasp.document.tensor.products import (
     dots,
     greatest_by_hamming,
     greatest_dots,
     greatest_dots_with_bits,
     max_similarity,
 )
-from paperwasp.tensor.types import NUMBER, TensorType
-from paperwasp.tensor.value import Tensor
+from paperwasp.document.tensor.types import NUMBER, TensorType
+from paperwasp.document.tensor.value import Tensor
 from tests.chance import SEED
 
 

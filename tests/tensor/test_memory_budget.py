@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from paperwasp.core.budget import OutOfMemory, budget
+from paperwasp.document.tensor import TensorType, algebra
+from paperwasp.document.tensor.algebra import CELL_FUNCTIONS, pieces, products
+from paperwasp.document.tensor.algebra.pieces import PIECE_CELLS
+from paperwasp.document.tensor.batch import Labels, TensorBatch
 from paperwasp.errors import TooLarge
-from paperwasp.tensor import TensorType, algebra
-from paperwasp.tensor.algebra import CELL_FUNCTIONS, pieces, products
-from paperwasp.tensor.algebra.pieces import PIECE_CELLS
-from paperwasp.tensor.batch import Labels, TensorBatch
 
-generated, reduced = (import_module(f"paperwasp.tensor.algebra.{name}") for name in ("generated", "reduced"))
+generated, reduced = (import_module(f"paperwasp.document.tensor.algebra.{name}") for name in ("generated", "reduced"))
 SQUARE = TensorType.parse("tensor(x[1000],y[1000])")
 ADD = CELL_FUNCTIONS["add"]
 

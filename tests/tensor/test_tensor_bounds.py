@@ -10,10 +10,10 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.core import clock
+from paperwasp.document.tensor import Dimension, TensorType, algebra
+from paperwasp.document.tensor.algebra import CELL_FUNCTIONS
+from paperwasp.document.tensor.batch import Labels, TensorBatch
 from paperwasp.errors import TooLarge
-from paperwasp.tensor import Dimension, TensorType, algebra
-from paperwasp.tensor.algebra import CELL_FUNCTIONS
-from paperwasp.tensor.batch import Labels, TensorBatch
 
 MULTIPLY = CELL_FUNCTIONS["multiply"]
 

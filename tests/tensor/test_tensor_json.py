@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.document.tensor.json_format import tensor_of
+from paperwasp.document.tensor.json_output import FORMS, result_json, shown_json, stored_json, tensor_json
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import DTYPES, Tensor, as_cells
 from paperwasp.errors import LanguageError
-from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.json_output import FORMS, result_json, shown_json, stored_json, tensor_json
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import DTYPES, Tensor, as_cells
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_arrays_are_read_at_once_as_item_by_item(
 
     found = read()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("paperwasp.tensor.json_format._dense_numbers", lambda *_: None)
+        patch.setattr("paperwasp.document.tensor.json_format._dense_numbers", lambda *_: None)
         expected = read()
     assert type(found) is type(expected)
     if isinstance(found, Tensor) and isinstance(expected, Tensor):

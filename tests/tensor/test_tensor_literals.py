@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core.clock import OutOfTime, end_work_at
+from paperwasp.document.tensor import Tensor, TensorType, parse_tensor
+from paperwasp.document.tensor.json_format import tensor_of
 from paperwasp.errors import LanguageError, PaperwaspError
-from paperwasp.tensor import Tensor, TensorType, parse_tensor
-from paperwasp.tensor.json_format import tensor_of
 
 GOOD = [
     ("{ {x:foo}:5.0 }", None, "tensor(x{}):{{x:foo}:5.0}"),

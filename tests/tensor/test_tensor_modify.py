@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.tensor.modify import CREATED_WITH, CellOperation, add, empty, modify, remove
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder
+from paperwasp.document.tensor.modify import CREATED_WITH, CellOperation, add, empty, modify, remove
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder
 
 TYPE = TensorType.parse("tensor(a{},b{},x[2],y[2])")
 LABELS = st.tuples(st.sampled_from("pq"), st.sampled_from("pqr"))

@@ -11,9 +11,9 @@ import random
 
 import pytest
 
-from paperwasp.tensor import Tensor
-from paperwasp.tensor.batch import Labels
-from paperwasp.tensor.value import DTYPES
+from paperwasp.document.tensor import Tensor
+from paperwasp.document.tensor.batch import Labels
+from paperwasp.document.tensor.value import DTYPES
 from tests.chance import SEED
 from tests.tensor.plain_tensors import Address, PlainTensor
 from tests.tensor.random_programs import Program, Step

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from paperwasp.doctor.data import check_data
+from paperwasp.server.doctor.data import check_data
 from tests import web
 from tests.service.running import RunningService, running_service
 from tests.upgrade.test_older_data import LOST_WORDS, ask, found_in, unpacked

@@ -17,7 +17,7 @@ from paperwasp.cluster import log_format
 from paperwasp.cluster.log_end import NAME as END
 from paperwasp.cluster.log_end import LogEnd
 from paperwasp.errors import OtherVersion
-from paperwasp.service.data_version import DATA_VERSION, check_version
+from paperwasp.server.roles.data_version import DATA_VERSION, check_version
 from tests.doctor.test_data import put
 from tests.service.music import write_package
 from tests.service.running import running_service

@@ -22,13 +22,13 @@ import orjson
 import pytest
 import zstandard
 
-from paperwasp.app import Service, Settings
-from paperwasp.backup.restoring import restore_backup
 from paperwasp.client.backup import Backup, back_up_service
-from paperwasp.doctor.data import check_data
-from paperwasp.doctor.findings import worst
 from paperwasp.errors import OtherVersion
-from paperwasp.service.data_version import DATA_VERSION
+from paperwasp.operations.backup.restoring import restore_backup
+from paperwasp.server.doctor.data import check_data
+from paperwasp.server.doctor.findings import worst
+from paperwasp.server.process import ServerProcess, Settings
+from paperwasp.server.roles.data_version import DATA_VERSION
 from tests.service.running import RunningService, running_service
 
 FOLDER: Final = Path(__file__).parent / "data"
@@ -132,7 +132,7 @@ def test_data_that_is_too_old_is_refused_as_it_is(name: str, tmp_path: Path) -> 
 def check_refused(data: Path, message: str) -> None:
     before = contents(data)
     with pytest.raises(OtherVersion) as refused:
-        Service(Settings(data, port=0, config_port=0))
+        ServerProcess(Settings(data, port=0, config_port=0))
     assert message in refused.value.message
     assert contents(data) == before
     assert any(finding.level == "error" and message in finding.message for finding in check_data(data))

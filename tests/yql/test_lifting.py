@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
-from paperwasp.operators.item import Item
-from paperwasp.operators.word import WordItem
-from paperwasp.query.slots import Slot
-from paperwasp.yql.lifting import outline_of, value_of
-from paperwasp.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values
+from paperwasp.query.yql.lifting import outline_of, value_of
+from paperwasp.query.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values
+from paperwasp.search.language.slots import Slot
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.word import WordItem
 
 WHERE = "select * from music where "
 

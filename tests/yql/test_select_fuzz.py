@@ -11,10 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError, PaperwaspError
-from paperwasp.operators.registry import CONDITIONS, LEAVES
-from paperwasp.yql import UserText, complete, parse_filter, parse_recall, parse_select, parse_select_grouping, parse_yql
-from paperwasp.yql.indexes import Indexes
-from paperwasp.yql.select_json import _OPERATORS
+from paperwasp.query.yql import (
+    UserText,
+    complete,
+    parse_filter,
+    parse_recall,
+    parse_select,
+    parse_select_grouping,
+    parse_yql,
+)
+from paperwasp.query.yql.indexes import Indexes
+from paperwasp.query.yql.select_json import _OPERATORS
+from paperwasp.search.operators.registry import CONDITIONS, LEAVES
 
 NAMES = st.sampled_from(
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
-from paperwasp.parsing.text_memory import TextMemory
+from paperwasp.text.parsing.text_memory import TextMemory
 
 
 def test_the_oldest_make_room() -> None:

@@ -11,37 +11,37 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import IllegalQuery, LanguageError, PaperwaspError
-from paperwasp.operators.alternatives import WordAlternativesItem
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import FalseItem, TrueItem
-from paperwasp.operators.dot_product import DotProductItem
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.fuzzy import FuzzyItem
-from paperwasp.operators.geo import GeoBoundingBoxItem, GeoLocationItem
-from paperwasp.operators.in_operator import InItem
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.labeled import LabeledItem
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.predicate import PredicateItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.regex_operator import RegexItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.uri import UriItem
-from paperwasp.operators.wand import WandItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.weighted_set import WeightedSetItem
-from paperwasp.operators.word import WordItem
-from paperwasp.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
-from paperwasp.query.annotations import Annotations
-from paperwasp.yql import UserText, complete, parse_simple, parse_yql
-from paperwasp.yql.indexes import Indexes, Reading
-from paperwasp.yql.query_type import QUERY_TYPES
-from paperwasp.yql.statement import parse_template
+from paperwasp.query.yql import UserText, complete, parse_simple, parse_yql
+from paperwasp.query.yql.indexes import Indexes, Reading
+from paperwasp.query.yql.query_type import QUERY_TYPES
+from paperwasp.query.yql.statement import parse_template
+from paperwasp.search.language.annotations import Annotations
+from paperwasp.search.operators.alternatives import WordAlternativesItem
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import FalseItem, TrueItem
+from paperwasp.search.operators.dot_product import DotProductItem
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.fuzzy import FuzzyItem
+from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
+from paperwasp.search.operators.in_operator import InItem
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.labeled import LabeledItem
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.search.operators.not_operator import NotItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.predicate import PredicateItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.regex_operator import RegexItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.uri import UriItem
+from paperwasp.search.operators.wand import WandItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.weighted_set import WeightedSetItem
+from paperwasp.search.operators.word import WordItem
+from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 
 SELECT = "select * from sources * where "
 INDEXES = Indexes(

@@ -11,17 +11,17 @@ from collections.abc import Callable
 from dataclasses import MISSING, fields
 from pathlib import Path
 
-from paperwasp.operators.equiv import EquivItem
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.labeled import LabeledItem
-from paperwasp.operators.near import NearItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
-from paperwasp.query.annotations import DEFAULT_ANNOTATIONS, Annotations
-from paperwasp.yql.user_items import UserQueryItem, UserTextItem
+from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
+from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
+from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.labeled import LabeledItem
+from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.version import VERSION, VESPA_VERSION
 from paperwasp.http.description import FOLDER
-from paperwasp.version import VERSION, VESPA_VERSION
 from tools.openapi import backup, deploy, documents, evaluation, schemas, search, state
 from tools.openapi.parts import Json
 

@@ -12,7 +12,7 @@ from paperwasp import limits
 from paperwasp.container.document.operation import METHODS
 from paperwasp.container.document.request import NOT_OF, OPTIONS
 from paperwasp.container.document.visit_parameters import SPACES
-from paperwasp.tensor.json_output import FORMS
+from paperwasp.document.tensor.json_output import FORMS
 from tools.openapi.parts import (
     BOOLEAN,
     CBOR,

@@ -17,7 +17,7 @@ from paperwasp.container.search import parameter_setters as setters
 from paperwasp.container.search import parameter_table as table
 from paperwasp.container.search import values
 from paperwasp.container.search.settings import SearchParameters
-from paperwasp.tensor.json_output import FORMS
+from paperwasp.document.tensor.json_output import FORMS
 from tools.openapi.parts import (
     BOOLEAN,
     CBOR,

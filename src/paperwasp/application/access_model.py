@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Final, Literal
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 ClientAuthentication = Literal["", "disabled", "want", "need"]
 

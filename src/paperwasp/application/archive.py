@@ -18,8 +18,8 @@ from pathlib import PurePosixPath
 from typing import IO, Final
 
 from paperwasp import limits
+from paperwasp.base.file_contents import FileContents, OnDisk, Scratch, size_of
 from paperwasp.errors import UnreadablePackage
-from paperwasp.file_contents import FileContents, OnDisk, Scratch, size_of
 
 _ZIP_ERRORS: Final = (
     zipfile.BadZipFile,

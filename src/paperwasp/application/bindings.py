@@ -16,8 +16,8 @@ from __future__ import annotations
 from functools import cmp_to_key
 from typing import Final
 
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 
 _PATTERN: Final = compile_later(r"([^:]+)://([^:/]+)(?::(\*|[0-9]{1,5}))?/(.*)")
 

@@ -32,11 +32,12 @@ from paperwasp.application.server_tls import check_tls
 from paperwasp.application.services import SERVICES_FILE, parse_services
 from paperwasp.application.services_model import Container, Content, ContentDocument, Mode, Services
 from paperwasp.application.significance import check_significance
+from paperwasp.base.file_contents import size_of
+from paperwasp.base.patterns import compile_later
 from paperwasp.components.registry import check_components, refuse_python
 from paperwasp.core.steps import step
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, PaperwaspError
-from paperwasp.file_contents import size_of
-from paperwasp.patterns import compile_later
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.field_checks import STREAMED_ONLY, STREAMING_ONLY
@@ -45,7 +46,6 @@ from paperwasp.schema.model import Input, Schema
 from paperwasp.schema.streaming import streamed_schema
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
 from paperwasp.schema.text_profiles import with_snowball_english
-from paperwasp.tensor.types import TensorType
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 """Returns the findings on what a schema says beyond its own language, such as on its rank profiles, given the schema

@@ -16,8 +16,8 @@ from posixpath import normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.http.tls_files import certificates_of
-from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.access_model import Access, NamedFile

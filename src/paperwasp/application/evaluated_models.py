@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from paperwasp.application.findings import Findings
+from paperwasp.application.model_evaluation.models import Models, default_settings, read_models
 from paperwasp.application.services_model import Container, EvaluatedNetwork
-from paperwasp.evaluation.models import Models, default_settings, read_models
-from paperwasp.ranking.onnx_probe import probe
-from paperwasp.ranking.onnx_session import SessionSettings
+from paperwasp.ranking.onnx.probe import probe
+from paperwasp.ranking.onnx.session import SessionSettings
 
 NO_MODELS: Final = Models()
 

@@ -29,8 +29,8 @@ from enum import Enum
 from typing import Final
 
 from paperwasp.application.values import Value, value_named
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 
 
 class Use(Enum):

@@ -9,9 +9,9 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import Rule, Use
 from paperwasp.application.values import Value
 from paperwasp.application.xml import Element
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, Position
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.records import dataclass
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _REPORTS: Final[Mapping[Use, tuple[Literal["ERROR", "WARNING", "INFO"], str]]] = {
     Use.NOTED: ("INFO", "has no effect"),

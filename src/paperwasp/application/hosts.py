@@ -13,7 +13,7 @@ from paperwasp.application.grammar_check import GrammarCheck
 from paperwasp.application.tables import RULES
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.nearest import did_you_mean
 
 HOSTS_FILE: Final = "hosts.xml"
 LOCALHOST: Final = "localhost"

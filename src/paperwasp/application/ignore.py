@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 IGNORE_FILE: Final = ".vespaignore"
 _PIECE: Final = compile_later(r"(?P<any>\*+)|(?P<one>\?)|\\(?P<escaped>.)|(?P<set>\[)|(?P<plain>[^\\])", re.DOTALL)

@@ -13,15 +13,15 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.changes.overrides import ValidationOverrides
     from paperwasp.application.query_profiles import QueryProfiles
     from paperwasp.application.services_model import Container, Content
     from paperwasp.errors import Finding
+    from paperwasp.query.rules import RuleBases
     from paperwasp.schema.model import Schema
-    from paperwasp.semantics import RuleBases
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
 
@@ -33,7 +33,7 @@ def _no_query_profiles() -> QueryProfiles:
 
 
 def _no_rules() -> RuleBases:
-    from paperwasp.semantics import NO_RULES
+    from paperwasp.query.rules import NO_RULES
 
     return NO_RULES
 

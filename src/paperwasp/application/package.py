@@ -13,9 +13,9 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from paperwasp.application.archive import read_tar_gz, read_zip
+from paperwasp.base.file_contents import FileContents, OnDisk, Scratch, size_of
+from paperwasp.base.records import dataclass
 from paperwasp.errors import UnreadablePackage
-from paperwasp.file_contents import FileContents, OnDisk, Scratch, size_of
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True)

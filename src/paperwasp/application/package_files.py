@@ -15,9 +15,9 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.grammar_check import GrammarCheck
 from paperwasp.application.tables import RULES
 from paperwasp.application.xml import parse_xml
+from paperwasp.base.file_contents import FileContents, held_contents
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, LanguageError
-from paperwasp.file_contents import FileContents, held_contents
-from paperwasp.records import dataclass
 
 EXTENSIONS: Final = "ext/"
 """The folder that is never looked at, whatever is in it."""

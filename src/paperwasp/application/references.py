@@ -9,12 +9,12 @@ from typing import TypeVar
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_model import Content, Services
+from paperwasp.document.selection import Purpose, check_selection, parse_selection
+from paperwasp.document.tensor.json_format import read_constant
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import InvalidInput, PaperwaspError, Position
-from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.model import Constant, OnnxModel, Schema
-from paperwasp.selection import Purpose, check_selection, parse_selection
-from paperwasp.tensor.json_format import read_constant
+from paperwasp.text.parsing.nearest import did_you_mean
 
 
 def check_references(

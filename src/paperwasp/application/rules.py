@@ -12,7 +12,7 @@ from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import Finding
-from paperwasp.semantics import NO_RULES, RuleBases, load_rules
+from paperwasp.query.rules import NO_RULES, RuleBases, load_rules
 
 _FOLDER: Final = "rules"
 

@@ -21,7 +21,7 @@ from paperwasp.application.tables import RULES
 from paperwasp.application.values import boolean
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.nearest import did_you_mean
 
 SERVICES_FILE: Final = "services.xml"
 _ROOTS: Final = ("container", "content", "admin", "clients", "routing")

@@ -13,7 +13,7 @@ from paperwasp.application.access_model import Access, Client, ClientAuthenticat
 from paperwasp.application.findings import Findings
 from paperwasp.application.values import VALUES, boolean
 from paperwasp.application.xml import Element
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.nearest import did_you_mean
 
 ACCESS_CONFIG: Final = "paperwasp.access"
 PERMISSIONS: Final = ("read", "write")

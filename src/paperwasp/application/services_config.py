@@ -23,10 +23,10 @@ from paperwasp.application.services_access import ACCESS_CONFIG
 from paperwasp.application.tables import RULES
 from paperwasp.application.values import QUERY_MEMORY, VALUES, boolean, is_query_memory, size_bytes
 from paperwasp.application.xml import Element
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, Teasers, TeaserSettings
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
 _OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"

@@ -16,9 +16,9 @@ from paperwasp.application.services_model import Content, ContentDocument, Mode,
 from paperwasp.application.tables import RULES
 from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
+from paperwasp.base.records import dataclass
+from paperwasp.document.selection import check_cluster_selection, parse_selection
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
-from paperwasp.selection import check_cluster_selection, parse_selection
 
 _MODES: Final = ("index", "streaming", "store-only")
 _TUNING: Final = ("search", "tuning", "engine")

@@ -14,7 +14,7 @@ from paperwasp.application.services_model import FilterChain, Filtering
 from paperwasp.application.values import boolean
 from paperwasp.application.xml import Element
 from paperwasp.components.cors import ANSWERS
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _REQUEST_CHAIN: Final = "request-chain"
 _RESPONSE_CHAIN: Final = "response-chain"

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 from paperwasp import limits
 from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
 from paperwasp.application.bindings import Binding
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, HI_TAGS, Tags, Teasers
 

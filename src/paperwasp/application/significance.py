@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.services_model import Container
-from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
+from paperwasp.text.linguistics.significance import NO_MODELS, SignificanceModels
 
 
 def significance_models(container: Container, files: Mapping[str, bytes]) -> SignificanceModels:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 
 _LONGEST_NUMBER: Final = 24
 _LONGEST_NAME_BYTES: Final = 200

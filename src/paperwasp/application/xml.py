@@ -16,8 +16,8 @@ import defusedxml.sax
 from defusedxml.common import DefusedXmlException
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

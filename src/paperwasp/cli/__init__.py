@@ -17,10 +17,10 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.version import VERSION, VESPA_VERSION
 from paperwasp.cli.help import Command
 from paperwasp.errors import Corruption, PaperwaspError
-from paperwasp.patterns import compile_later
-from paperwasp.version import VERSION, VESPA_VERSION
 
 _INTERRUPTED: Final = 130
 _GOES_ON: Final = compile_later(r"(?<![.:])\n")

@@ -53,8 +53,8 @@ def backup(
     if data_dir is None:
         manifest = back_up_service(wanted, config_url, make_access(token, certificate, private_key, ca))
     else:
-        from paperwasp.service.backup_files import open_stopped
-        from paperwasp.service.data_directory import existing_data_directory
+        from paperwasp.server.roles.backup_files import open_stopped
+        from paperwasp.server.roles.data_directory import existing_data_directory
 
         with existing_data_directory(data_dir) as data:
             manifest = back_up_files(wanted, open_stopped(data))

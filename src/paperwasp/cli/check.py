@@ -50,13 +50,13 @@ def check(
         raise typer.BadParameter("an expression goes with --rank, and --rank with an expression")
     if expression is not None:
         from paperwasp.client.check_expression import check_expression
-        from paperwasp.features.compile import typed_expression
+        from paperwasp.search.features.compile import typed_expression
 
         if not check_expression(application, expression, typed_expression, profile, schema):
             raise typer.Exit(1)
         return
     from paperwasp.client.check import check_application
-    from paperwasp.service.schema_check import check_schema
+    from paperwasp.server.roles.schema_check import check_schema
 
     if not check_application(application, check_schema, against, allow_python=allow_python_components):
         raise typer.Exit(1)

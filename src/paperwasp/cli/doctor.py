@@ -43,8 +43,8 @@ def doctor(
     import orjson
     from rich.console import Console
 
-    from paperwasp.doctor.findings import worst
-    from paperwasp.doctor.report import Examined, as_json, findings_of, show
+    from paperwasp.server.doctor.findings import worst
+    from paperwasp.server.doctor.report import Examined, as_json, findings_of, show
 
     access = make_access(token, certificate, private_key, ca)
     findings = findings_of(Examined(data_dir, url, config_url, access), Console(stderr=True))

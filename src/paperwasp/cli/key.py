@@ -7,10 +7,10 @@ from typing import Annotated, Final
 
 import typer
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.cli.help import Command
 from paperwasp.cli.options import DEFAULT_DATA, DataDirectoryPath
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 key: Final = typer.Typer(
     help="Make, list and revoke the keys by which clients say who they are.\n\n"
@@ -40,8 +40,8 @@ def create(
     data_dir: DataDirectoryPath = DEFAULT_DATA,
 ) -> None:
     """Make a key and print it: once, as nothing but its hash is kept."""
-    from paperwasp.access.keys import KeyFolder
-    from paperwasp.service.data_directory import keys_of
+    from paperwasp.operations.keys.keys import KeyFolder
+    from paperwasp.server.roles.data_directory import keys_of
 
     wanted = [scope.strip() for scope in scopes.split(",")]
     made, token = KeyFolder(keys_of(data_dir)).create(name, wanted, _seconds(expires_in))
@@ -54,8 +54,8 @@ def create(
 @key.command("list", cls=Command)
 def show(data_dir: DataDirectoryPath = DEFAULT_DATA) -> None:
     """List all keys, without their secrets."""
-    from paperwasp.access.keys import KeyFolder
-    from paperwasp.service.data_directory import keys_of
+    from paperwasp.operations.keys.keys import KeyFolder
+    from paperwasp.server.roles.data_directory import keys_of
 
     found = KeyFolder(keys_of(data_dir)).keys()
     now = datetime.now(UTC).timestamp()
@@ -73,8 +73,8 @@ def revoke(
     data_dir: DataDirectoryPath = DEFAULT_DATA,
 ) -> None:
     """Revoke a key: the next request with it is refused, also on a connection that is open."""
-    from paperwasp.access.keys import KeyFolder
-    from paperwasp.service.data_directory import keys_of
+    from paperwasp.operations.keys.keys import KeyFolder
+    from paperwasp.server.roles.data_directory import keys_of
 
     for each in KeyFolder(keys_of(data_dir)).revoke(name_or_id):
         typer.echo(f"Revoked key {each.id} '{each.name}'")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from paperwasp.monitoring.log_formats import formatter
+from paperwasp.operations.monitoring.log_formats import formatter
 
 
 class Logged(StrEnum):

@@ -26,8 +26,8 @@ def restore(
 
     from paperwasp.client.backup import describe
     from paperwasp.client.backup import restore as restore_all
-    from paperwasp.service.data_directory import DataDirectory
-    from paperwasp.service.data_version import check_version
+    from paperwasp.server.roles.data_directory import DataDirectory
+    from paperwasp.server.roles.data_version import check_version
 
     with closing(DataDirectory(data_dir)) as data:
         manifest = restore_all(backup, data.path, replace=replace, check=check_version)

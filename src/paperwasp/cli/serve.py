@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from paperwasp import limits
+from paperwasp.base.daemon_threads import is_any_busy
+from paperwasp.base.env import limit_arenas, process_seconds
 from paperwasp.cli.log_options import (
     AccessLog,
     Form,
@@ -38,12 +40,10 @@ from paperwasp.cli.options import (
     QueryMemory,
 )
 from paperwasp.cli.places import shown_places
-from paperwasp.daemon_threads import is_any_busy
-from paperwasp.env import limit_arenas, process_seconds
 from paperwasp.http.tls_files import PemFile, TlsSettings
 
 if TYPE_CHECKING:
-    from paperwasp.service.containers import Containers
+    from paperwasp.server.roles.containers import Containers
 
 _MOST_PORT: Final = 65_535
 
@@ -83,10 +83,10 @@ def serve(
     config_tls = _config_tls(config_tls_certificate, config_tls_key, config_tls_clients)
     log_to_standard_error(log_format, log_level)
     limit_arenas(limits.MEMORY_ARENAS)
-    from paperwasp.app import Service, Settings, serve_until_signal
-    from paperwasp.service_manager import READY, notify
+    from paperwasp.base.service_manager import READY, notify
+    from paperwasp.server.process import ServerProcess, Settings, serve_until_signal
 
-    def say_ready(service: Service) -> None:
+    def say_ready(service: ServerProcess) -> None:
         address, *others = _addresses(host, service.containers)
         typer.echo(
             f"Ready in {process_seconds() or time.monotonic() - started:.2f} s: documents and queries on {address}, "

@@ -6,8 +6,8 @@ import ssl
 from collections.abc import Iterable
 from pathlib import Path
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

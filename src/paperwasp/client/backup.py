@@ -13,18 +13,18 @@ from urllib.parse import urlsplit
 import orjson
 from rich.console import Console
 
-from paperwasp.backup.destination import check_destination, is_archive, known_files, write_backup
-from paperwasp.backup.manifest import Manifest
-from paperwasp.backup.reading import backup_bytes, verify_backup
-from paperwasp.backup.restoring import restore_backup
-from paperwasp.backup.source import SourceFile
-from paperwasp.backup.stream import Note, packed
+from paperwasp.base.records import dataclass
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.byte_bar import byte_bar
 from paperwasp.client.connection import Unreachable
 from paperwasp.errors import InvalidInput
 from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
-from paperwasp.records import dataclass
+from paperwasp.operations.backup.destination import check_destination, is_archive, known_files, write_backup
+from paperwasp.operations.backup.manifest import Manifest
+from paperwasp.operations.backup.reading import backup_bytes, verify_backup
+from paperwasp.operations.backup.restoring import restore_backup
+from paperwasp.operations.backup.source import SourceFile
+from paperwasp.operations.backup.stream import Note, packed
 
 _SNAPSHOT: Final = "/backup/v1/snapshot"
 

@@ -21,11 +21,11 @@ from paperwasp.application.changes.found import Changes
 from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.base.records import dataclass
 from paperwasp.client.counted import counted
 from paperwasp.client.excerpts import ERROR_STYLE, LEVELS, describe
 from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.errors import Finding, InvalidPackage
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]

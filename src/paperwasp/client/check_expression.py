@@ -13,10 +13,10 @@ from paperwasp.application.build import build_model
 from paperwasp.application.directory import load_package
 from paperwasp.client.excerpts import ERROR_STYLE, describe
 from paperwasp.errors import Finding, InvalidPackage, NotFound
-from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.bm25_notes import bm25_fields, coarse
 from paperwasp.ranking.typed_expression import EXPRESSION, TypedExpression
 from paperwasp.schema.model import Schema
+from paperwasp.text.parsing.nearest import did_you_mean
 
 TypeExpression = Callable[[Schema, str, str], TypedExpression]
 """From a schema, the name of a rank profile of it, and the text of an expression."""

@@ -13,8 +13,8 @@ from typing import Final, Literal
 from rich.cells import cell_len
 from rich.text import Text
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import Finding, Position
-from paperwasp.patterns import compile_later
 
 LEVELS: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INFO": "note"}
 """Level → what it is called, the worst first."""

@@ -15,12 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.statistics import FeedStatistics
 from paperwasp.client.senders import Sender, Sent
 from paperwasp.client.sources.operations import BadInput, Item, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 _ERRORS_SHOWN: Final = 10
 _OPERATIONS_SHOWN: Final = 3

@@ -14,6 +14,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import TIMEOUT_SECONDS, Connection
 from paperwasp.client.explained import explanation_tree
@@ -21,7 +22,6 @@ from paperwasp.client.groups import groups_table, is_root
 from paperwasp.client.query_formats import hits_of, plain_table, write_csv, write_lines
 from paperwasp.client.query_text import parameters_of_text
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 EXPLAIN: Final = ("trace.level=1", "trace.explainLevel=1")
 """Parameters that ask why hits rank where they do."""

@@ -9,6 +9,8 @@ from typing import Final, NamedTuple, Protocol
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.client import (
     FeedClient,
     FeedOperation,
@@ -25,8 +27,6 @@ from paperwasp.client.feeding.settings import FeedOptions
 from paperwasp.client.sources.operations import SourceOperation
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import FeedError, InvalidInput, PaperwaspError
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 _ANSWERED: Final = "answered the handshake"
 _OF_TYPE: Final = compile_later(r"of type '(byte|int|long)'")

@@ -25,10 +25,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from paperwasp.backup.source import SourceFile, held, open_file
 from paperwasp.cluster.disk import REAL_DISK, Disk
 from paperwasp.errors import Conflict, Corruption, InvalidInput
 from paperwasp.limits import CONFIG_KEY_LENGTH
+from paperwasp.operations.backup.source import SourceFile, held, open_file
 
 
 class Entry(NamedTuple):

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 _TEMPORARY: Final = ".tmp-"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from paperwasp.base.env import sync_data
 from paperwasp.cluster.disk import REAL_DISK
-from paperwasp.env import sync_data
 from paperwasp.errors import LogDamage
 
 _LOGGER: Final = logging.getLogger(__name__)

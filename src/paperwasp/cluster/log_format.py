@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.records import dataclass
 
 Bytes = bytes | memoryview
 

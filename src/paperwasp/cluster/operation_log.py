@@ -21,16 +21,16 @@ from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
 from paperwasp import limits
-from paperwasp.backup.source import SourceFile, held, open_file
+from paperwasp.base.env import SYSTEM, Environment, sync_data, sync_directory
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.cluster import log_format
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
-from paperwasp.env import SYSTEM, Environment, sync_data, sync_directory
 from paperwasp.errors import InternalError, LogDamage, NoSpace, OtherVersion
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.operations.backup.source import SourceFile, held, open_file
 
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
 

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 Vector = Sequence[float] | NDArray[Any]
 """The cells of a dense tensor in its order, last dimension first to change: `call.size` of them."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from posixpath import normpath
 from typing import Any, Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.components import Setup
 from paperwasp.components.python_components import PythonChunker, PythonEmbedder, PythonGenerator
 from paperwasp.components.python_modules import FOLDER, Modules, NoClass, place_of
-from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
 

@@ -16,11 +16,11 @@ from paperwasp import components
 from paperwasp.components.python_modules import place_of
 from paperwasp.document.converters import TextOfNumber, converter_of
 from paperwasp.document.operations import Value
+from paperwasp.document.tensor.algebra import converted
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import DataType
 from paperwasp.indexing.context import Context
-from paperwasp.tensor.algebra import converted
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 _CHUNKS: Final = "array<string>"
 _Given = TypeVar("_Given")

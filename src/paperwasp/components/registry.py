@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 
 from paperwasp.components.cors import cors_class
+from paperwasp.components.embedders import registry as embedders
+from paperwasp.components.generators import registry as generators
 from paperwasp.components.loading import FLAG, is_python, load
-from paperwasp.embedders import registry as embedders
 from paperwasp.errors import Finding
-from paperwasp.generators import registry as generators
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles

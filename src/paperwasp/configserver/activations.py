@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from paperwasp.application.model import empty_model
+from paperwasp.base.env import Environment
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.preparation import Preparation
@@ -19,7 +20,6 @@ from paperwasp.configserver.reindexing_control import ReindexingControl
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.sessions import Active, Event, Session, check_fresh
-from paperwasp.env import Environment
 from paperwasp.errors import NoSpace, NotFound, PaperwaspError, failure
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import traceback
 from dataclasses import replace
 from typing import Final
 
-from paperwasp.access.refusals import refusal_headers
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.configserver.application_api import ApplicationApi
 from paperwasp.configserver.backup_api import BackupApi, OpenFiles
 from paperwasp.configserver.content_api import ContentApi
@@ -22,7 +22,6 @@ from paperwasp.configserver.services import Restart, ServicesOf
 from paperwasp.configserver.state_api import StateApi
 from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.description import DescriptionApi
@@ -30,8 +29,9 @@ from paperwasp.http.messages import Answer, Request, Response, decode_form, json
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.routing import Router
 from paperwasp.http.traffic import Traffic
-from paperwasp.monitoring.api import MetricsApi
-from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
+from paperwasp.operations.keys.refusals import refusal_headers
+from paperwasp.operations.monitoring.api import MetricsApi
+from paperwasp.operations.monitoring.requests import RequestMetrics, is_monitoring
 
 _log = logging.getLogger(__name__)
 _MONITORING: Final = "monitoring"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from paperwasp.base.env import Environment
+from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.addresses import (
     APPLICATION,
     SHORT_APPLICATION,
@@ -22,11 +24,9 @@ from paperwasp.configserver.running import Activation
 from paperwasp.configserver.server import ConfigServer
 from paperwasp.configserver.services import Restart, ServicesOf
 from paperwasp.configserver.worker import Workers
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import TEXT, Request, Response, json_response
 from paperwasp.http.routing import Router
-from paperwasp.version import VESPA_VERSION
 
 
 class ApplicationApi:

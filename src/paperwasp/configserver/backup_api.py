@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.backup.source import SourceFile, close_all
-from paperwasp.backup.stream import packed
-from paperwasp.daemon_threads import DaemonThreads
+from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse
 from paperwasp.http.routing import Router
 from paperwasp.limits.backup import BACKUP_KNOWN_FILES
+from paperwasp.operations.backup.source import SourceFile, close_all
+from paperwasp.operations.backup.stream import packed
 
 SNAPSHOT: Final = "/backup/v1/snapshot"
 OpenFiles = Callable[[], list[SourceFile]]

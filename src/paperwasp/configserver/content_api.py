@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.base.file_contents import size_of
 from paperwasp.configserver.addresses import (
     APPLICATION,
     SESSION,
@@ -34,7 +35,6 @@ from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput, NotFound
-from paperwasp.file_contents import size_of
 from paperwasp.http.messages import Request, Response, decode, json_response
 from paperwasp.http.routing import Router
 

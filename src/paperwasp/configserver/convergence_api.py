@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from paperwasp import limits
+from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.addresses import APPLICATION, application_in_path
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.parameters import seconds, wanted_version
@@ -17,7 +18,6 @@ from paperwasp.configserver.running import RunningApplications
 from paperwasp.configserver.services import LOCAL, ServiceAddress, ServicesOf
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
-from paperwasp.version import VESPA_VERSION
 
 WAIT_SECONDS: Final = 5.0
 _NO_GENERATION: Final = -1

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.core.steps import WorkOutOfTime, bounded_work
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import DeployTimeout, LockFailure
 
 

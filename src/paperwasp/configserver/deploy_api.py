@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paperwasp.application.changes.descriptions import describe_actions
+from paperwasp.base.env import Environment
 from paperwasp.configserver.actions import NO_ACTIONS, actions_as_json
 from paperwasp.configserver.addresses import (
     SESSION,
@@ -28,7 +29,6 @@ from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import Activation
 from paperwasp.configserver.sessions import Session, State
 from paperwasp.configserver.worker import Workers
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
+from paperwasp.base.env import Environment
+from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.deadline import ApplicationLocks, Deadline
 from paperwasp.configserver.editing import Edit
@@ -19,9 +21,7 @@ from paperwasp.configserver.preparation import Preparation, Prepared, PrepareOpt
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.sessions import Event, Session
-from paperwasp.env import Environment
 from paperwasp.errors import LockFailure, NotFound, PaperwaspError
-from paperwasp.yielding import computing_alone
 
 PREPARE_SECONDS: Final = 60.0
 ACTIVATE_SECONDS: Final = 120.0

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from paperwasp import limits
 from paperwasp.application.archive import safe_path
 from paperwasp.application.package import ApplicationPackage
+from paperwasp.base.file_contents import FileContents, OnDisk, held_contents, total_bytes
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
-from paperwasp.file_contents import FileContents, OnDisk, held_contents, total_bytes
 
 Directories = tuple[str, ...]
 Edit = Callable[[ApplicationPackage, Directories], tuple[ApplicationPackage, Directories]]

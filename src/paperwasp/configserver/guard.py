@@ -6,13 +6,13 @@ own, or to its cloud.
 
 from __future__ import annotations
 
-from paperwasp.access.bearer import bearer_token
-from paperwasp.access.keys import DEPLOY, KnownKeys, shown_id
-from paperwasp.access.open_pages import is_open
-from paperwasp.access.refusals import Refusals
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request
+from paperwasp.operations.keys.bearer import bearer_token
+from paperwasp.operations.keys.keys import DEPLOY, KnownKeys, shown_id
+from paperwasp.operations.keys.open_pages import is_open
+from paperwasp.operations.keys.refusals import Refusals
 
 
 class DeployGuard:

@@ -15,13 +15,13 @@ from typing import Final, Generic, TypeVar
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
+from paperwasp.base.env import Environment
+from paperwasp.base.file_contents import total_bytes
+from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.sessions import Session
-from paperwasp.env import Environment
-from paperwasp.file_contents import total_bytes
-from paperwasp.yielding import computing_alone
 
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
 """Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""

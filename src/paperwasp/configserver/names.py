@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 DEFAULT: Final = "default"
 """The tenant that always exists, and the name of an application or instance that nobody named."""

@@ -10,12 +10,12 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.base.version import VESPA_VERSION
 from paperwasp.errors import InvalidInput, TooLarge, UnknownVersion
 from paperwasp.http.messages import Request
 from paperwasp.http.multipart import Part, parse_multipart
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
-from paperwasp.version import VESPA_VERSION
 
 ZIP: Final = "application/zip"
 ARCHIVE_TYPES: Final = (ZIP, "application/x-gzip", "application/gzip")

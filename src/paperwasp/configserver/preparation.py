@@ -11,15 +11,15 @@ from datetime import UTC, date, datetime
 
 from paperwasp.application.changes.found import Changes
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.env import Environment
+from paperwasp.base.records import dataclass
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.models import Models, Packages
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import RunningApplications
 from paperwasp.configserver.sessions import Event, Session
-from paperwasp.env import Environment
 from paperwasp.errors import Finding, InvalidInput, InvalidPackage
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,10 @@ from typing import Any, Final, Literal
 import orjson
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.errors import Conflict
-from paperwasp.records import dataclass
 
 RunState = Literal["pending", "running", "successful", "failed"]
 Target = tuple[str, str]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from paperwasp.base.env import Environment
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingRepository, Target
 from paperwasp.configserver.running import RunningApplications
-from paperwasp.env import Environment
 
 ReindexingChange = Callable[[ApplicationReindexing, int], ApplicationReindexing]
 """(the reindexing of an application, the time in milliseconds) → what it shall be."""

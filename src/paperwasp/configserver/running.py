@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.records import dataclass
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.errors import NotFound
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

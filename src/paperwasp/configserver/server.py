@@ -15,6 +15,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.activations import Activate, Activations
 from paperwasp.configserver.deployments import Deployments
@@ -25,7 +26,6 @@ from paperwasp.configserver.reindexing import ReindexingRepository
 from paperwasp.configserver.reindexing_control import ReindexingControl
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import RunningApplications
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Conflict, InvalidInput
 
 _log = logging.getLogger(__name__)

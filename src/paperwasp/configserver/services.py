@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.configserver.names import ApplicationId
-from paperwasp.records import dataclass
 
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 

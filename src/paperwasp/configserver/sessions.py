@@ -14,9 +14,9 @@ from dataclasses import field, replace
 from enum import Enum
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.errors import Conflict, InvalidInput
-from paperwasp.records import dataclass
 
 
 class State(Enum):

@@ -8,20 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from paperwasp.base.env import Environment
+from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.reindexing import ApplicationReindexing
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
-from paperwasp.monitoring.api import histograms_response, plain_exposition
-from paperwasp.monitoring.numbers import Latencies
-from paperwasp.monitoring.process import process_metrics
-from paperwasp.monitoring.requests import RequestMetrics
-from paperwasp.monitoring.shapes import Metric, counted, gauge, metric
-from paperwasp.version import VESPA_VERSION
+from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
+from paperwasp.operations.monitoring.numbers import Latencies
+from paperwasp.operations.monitoring.process import process_metrics
+from paperwasp.operations.monitoring.requests import RequestMetrics
+from paperwasp.operations.monitoring.shapes import Metric, counted, gauge, metric
 
 _RESOURCES: Final = ("metrics", "config", "health", "version")
 

@@ -14,10 +14,10 @@ from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.configserver.deadline import Deadline
-from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload
-from paperwasp.yielding import yielding_to_requests
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request
-from paperwasp.patterns import compile_later
 
 _LARGEST: Final = 4096
 _TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"

@@ -13,16 +13,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.absence import no_application
-from paperwasp.container.access.gate import Gate, gate_of
-from paperwasp.container.access.rules import Accounts
+from paperwasp.container.gate.gate import Gate, gate_of
+from paperwasp.container.gate.rules import Accounts
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
 from paperwasp.core import _core
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
 from paperwasp.http.description import DescriptionApi
@@ -30,7 +30,7 @@ from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.request_batch import RequestBatch
 from paperwasp.http.routing import Router
-from paperwasp.monitoring.api import MetricsApi
+from paperwasp.operations.monitoring.api import MetricsApi
 
 if TYPE_CHECKING:
     from paperwasp.container.document.decoded import DecodedPuts

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
-from paperwasp.daemon_threads import DaemonThreads
+from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.errors import Overload
 
 _Given = ParamSpec("_Given")

@@ -11,7 +11,9 @@ from dataclasses import replace
 
 from paperwasp.application.evaluated_models import NO_MODELS, evaluated_models
 from paperwasp.application.significance import significance_models
+from paperwasp.base.env import Environment
 from paperwasp.cluster.messenger import Messenger
+from paperwasp.components.embedders.registry import load_models
 from paperwasp.components.registry import components_in, files_of
 from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
@@ -23,12 +25,10 @@ from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running
-from paperwasp.embedders.registry import load_models
-from paperwasp.env import Environment
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response
-from paperwasp.monitoring.shapes import Metric, gauge
+from paperwasp.operations.monitoring.shapes import Metric, gauge
 
 
 class Interfaces:

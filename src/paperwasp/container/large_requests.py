@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.yielding import yielding_if_large
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.http.messages import Request
-from paperwasp.yielding import yielding_if_large
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")

@@ -9,8 +9,8 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from paperwasp.parsing.json_strings import without_escapes
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
+from paperwasp.text.parsing.json_strings import without_escapes
 
 _PIECE: Final = compile_later(rb"""'[^']*'|"[^"]*"|[^'"]+""")
 _BACKSLASHES: Final = rb"\\"

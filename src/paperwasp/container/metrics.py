@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.request_batch import RequestBatch
 from paperwasp.http.routed_requests import SentAnswer
-from paperwasp.monitoring.numbers import Latencies, Numbers
-from paperwasp.monitoring.requests import RequestMetrics, is_monitoring
-from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.monitoring.shapes import Metric, counted, gauge, metric
+from paperwasp.operations.monitoring.numbers import Latencies, Numbers
+from paperwasp.operations.monitoring.requests import RequestMetrics, is_monitoring
+from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.operations.monitoring.shapes import Metric, counted, gauge, metric
 
 if TYPE_CHECKING:
-    from paperwasp.monitoring.access_log import AccessLog
+    from paperwasp.operations.monitoring.access_log import AccessLog
 
 QUERY: Final = "query"
 EVALUATION: Final = "evaluation"

@@ -11,20 +11,20 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.env import Environment
+from paperwasp.base.records import dataclass
+from paperwasp.base.version import VERSION, VESPA_VERSION
 from paperwasp.container.absence import no_application
 from paperwasp.container.metrics import ContainerMetrics
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
-from paperwasp.monitoring.api import histograms_response, plain_exposition
-from paperwasp.monitoring.embedding import EMBEDDING
-from paperwasp.monitoring.numbers import Latencies
-from paperwasp.monitoring.process import process_metrics
-from paperwasp.monitoring.shapes import Metric, gauge
-from paperwasp.records import dataclass
-from paperwasp.version import VERSION, VESPA_VERSION
+from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
+from paperwasp.operations.monitoring.embedding import EMBEDDING
+from paperwasp.operations.monitoring.numbers import Latencies
+from paperwasp.operations.monitoring.process import process_metrics
+from paperwasp.operations.monitoring.shapes import Metric, gauge
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container

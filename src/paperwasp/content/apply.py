@@ -20,7 +20,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.numeric import NumericColumn
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.node_state import NodeState
@@ -33,7 +32,8 @@ from paperwasp.document.apply_updates import Owned, updated_value
 from paperwasp.document.operations import Outcome, Refusal, Valued
 from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
-from paperwasp.store.document_store import StoredDocument, StoredForm, StoreWrites, stored_value
+from paperwasp.storage.attributes.numeric import NumericColumn
+from paperwasp.storage.documents.document_store import StoredDocument, StoredForm, StoreWrites, stored_value
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _MOST_ROW_BYTES: Final = 2**32 - 1

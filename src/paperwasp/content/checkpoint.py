@@ -24,22 +24,22 @@ import numpy as np
 import orjson
 
 from paperwasp import limits
-from paperwasp.attribute.array_file import read_arrays, write_arrays
-from paperwasp.attribute.column import Arrays, Frozen
-from paperwasp.attribute.growable import GrowableArray
+from paperwasp.base.env import sync_directory
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
-from paperwasp.env import sync_directory
 from paperwasp.errors import Corruption, InternalError, OtherVersion
-from paperwasp.index.text_index import FrozenIndex, TextIndex
-from paperwasp.linguistics.versions import describe_changes, versions
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
-from paperwasp.store.document_store import DocumentStore, restore
+from paperwasp.storage.attributes.array_file import read_arrays, write_arrays
+from paperwasp.storage.attributes.column import Arrays, Frozen
+from paperwasp.storage.attributes.growable import GrowableArray
+from paperwasp.storage.documents.document_store import DocumentStore, restore
+from paperwasp.storage.index.text_index import FrozenIndex, TextIndex
+from paperwasp.text.linguistics.versions import describe_changes, versions
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _VERSION: Final = 3

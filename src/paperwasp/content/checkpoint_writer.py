@@ -11,6 +11,7 @@ import logging
 from threading import Thread
 from typing import Final
 
+from paperwasp.base.env import Environment, release_memory
 from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.compaction import Compactor, HandOver
@@ -20,7 +21,6 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.replay import replay
 from paperwasp.core.object_memory import outside_arenas
 from paperwasp.document.operations import Outcome
-from paperwasp.env import Environment, release_memory
 
 _LOGGER: Final = logging.getLogger(__name__)
 

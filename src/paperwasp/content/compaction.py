@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.attribute.tensor import TensorColumn
+from paperwasp.base.env import SYSTEM, Environment, release_memory
 from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.bitmaps import lids_of
@@ -37,10 +37,10 @@ from paperwasp.content.records import Entry, EntryKind
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import replay
 from paperwasp.core.object_memory import outside_arenas
-from paperwasp.env import SYSTEM, Environment, release_memory
 from paperwasp.errors import InternalError
-from paperwasp.index.text_index import TextIndex
-from paperwasp.store.document_store import StoredDocument
+from paperwasp.storage.attributes.tensor import TensorColumn
+from paperwasp.storage.documents.document_store import StoredDocument
+from paperwasp.storage.index.text_index import TextIndex
 
 _LOGGER: Final = logging.getLogger(__name__)
 _ROUNDS: Final = 2

@@ -13,7 +13,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.publishing import Configuration, view_of
 from paperwasp.content.reader import Reader
 from paperwasp.content.references import Import, imports_of
-from paperwasp.store.document_store import DocumentStore
+from paperwasp.storage.documents.document_store import DocumentStore
 
 
 class CurrentState:

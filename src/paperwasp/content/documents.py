@@ -20,7 +20,6 @@ from typing import Any, Protocol
 
 import orjson
 
-from paperwasp.attribute import looks_unset, unset_value
 from paperwasp.content.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
@@ -29,6 +28,9 @@ from paperwasp.document.output import Render, render_of
 from paperwasp.document.plain_fields import is_written_at_once
 from paperwasp.document.pruning import Prune, pruner
 from paperwasp.document.shown import ShownFields
+from paperwasp.document.tensor.json_output import stored_json, tensor_json
+from paperwasp.document.tensor.type_rules import is_assignable
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor_forms import TensorForms, expand_tensor
 from paperwasp.document.types import (
     BOOL,
@@ -48,11 +50,9 @@ from paperwasp.document.types import (
 from paperwasp.document.update_json import UpdateReader, write_updates
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.document.written_numbers import numbers_as_texts
-from paperwasp.large_json import load_stored_json
-from paperwasp.store.document_store import StoredDocument
-from paperwasp.tensor.json_output import stored_json, tensor_json
-from paperwasp.tensor.type_rules import is_assignable
-from paperwasp.tensor.types import TensorType
+from paperwasp.storage.attributes import looks_unset, unset_value
+from paperwasp.storage.documents.document_store import StoredDocument
+from paperwasp.text.large_json import load_stored_json
 
 Json = Any
 

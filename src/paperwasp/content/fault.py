@@ -13,7 +13,7 @@ import logging
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.env import SYSTEM, Environment
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.errors import InternalError, NoSpace, PaperwaspError
 
 _LOGGER: Final = logging.getLogger(__name__)

@@ -18,15 +18,15 @@ from threading import Event
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import dataclass
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.visiting import visit
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Remove
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InternalError
-from paperwasp.records import dataclass
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _QUEUE_SHARE: Final = 8

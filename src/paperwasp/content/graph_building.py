@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.attribute.tensor import TensorColumn, TensorView, UnbuiltGraph
-from paperwasp.attribute.vector_graph import VectorGraph
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.view import View
+from paperwasp.storage.attributes.tensor import TensorColumn, TensorView, UnbuiltGraph
+from paperwasp.storage.attributes.vector_graph import VectorGraph
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 

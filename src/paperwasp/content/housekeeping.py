@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reader import Reader
 from paperwasp.content.selected import oldest_tombstone_us
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError
 
 _LOG: Final = logging.getLogger("paperwasp.content")

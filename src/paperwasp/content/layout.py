@@ -18,8 +18,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute import LONGEST_ROW, Column, create_column, unset_check
-from paperwasp.attribute.vector_graph import GraphSettings
+from paperwasp.base.records import dataclass
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value, Valued
@@ -39,14 +38,15 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, OtherVersion
-from paperwasp.index.fields import IndexedField
-from paperwasp.linguistics import TextProfile, uri
-from paperwasp.records import dataclass
 from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import AttributeSettings, Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.text_profiles import text_profile
+from paperwasp.storage.attributes import LONGEST_ROW, Column, create_column, unset_check
+from paperwasp.storage.attributes.vector_graph import GraphSettings
+from paperwasp.storage.index.fields import IndexedField
+from paperwasp.text.linguistics import TextProfile, uri
 
 INDEX_MODE: Final = "index"
 """The mode of document types that are searched. Those of any other are stored only."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from paperwasp.base.records import frozen
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
-from paperwasp.monitoring.shapes import Metric
-from paperwasp.records import frozen
+from paperwasp.operations.monitoring.shapes import Metric
 
 
 @frozen

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.operation_log import FileOperationLog, OperationLog
 from paperwasp.content import compaction
@@ -32,10 +33,9 @@ from paperwasp.content.relayout import try_layout
 from paperwasp.content.replay import replay
 from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.writer import Encoder, Writer
-from paperwasp.env import SYSTEM, Environment
-from paperwasp.index.text_index import TextIndex
-from paperwasp.monitoring.numbers import Numbers, Windows
+from paperwasp.operations.monitoring.numbers import Numbers, Windows
 from paperwasp.schema.model import Schema
+from paperwasp.storage.index.text_index import TextIndex
 
 
 class ContentNode:

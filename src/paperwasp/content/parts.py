@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from paperwasp.attribute.numeric import unset_of
 from paperwasp.document.operations import Value
 from paperwasp.document.parts import part_of, part_of_element
 from paperwasp.document.types import BOOL, PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unroll
+from paperwasp.storage.attributes.numeric import unset_of
 
 _SINGLE: Final = frozenset(PRIMITIVES.values())
 

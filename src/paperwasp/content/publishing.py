@@ -10,13 +10,13 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.attribute import ColumnView
+from paperwasp.base.records import dataclass
 from paperwasp.content.bitmaps import open_ended
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.references import Import, add_imported
 from paperwasp.content.view import View
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
+from paperwasp.storage.attributes import ColumnView
 
 NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
 

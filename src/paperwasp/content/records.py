@@ -25,7 +25,7 @@ from paperwasp.document.operations import Operation, Put, Update, Value
 from paperwasp.document.plain_fields import assignments, operation_of
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
-from paperwasp.store.document_store import StoredForm
+from paperwasp.storage.documents.document_store import StoredForm
 
 _VERSION: Final = 4
 _FORMS: Final = {2: StoredForm.BARE, 3: StoredForm.BARE, _VERSION: StoredForm.WHOLE}

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute import Column, ColumnView
-from paperwasp.attribute.growable import GrowableArray
-from paperwasp.attribute.imported import ImportedView
-from paperwasp.attribute.string import StringColumn, StringView
+from paperwasp.base.records import dataclass
 from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import ReferenceType
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, ImportedField, Schema
+from paperwasp.storage.attributes import Column, ColumnView
+from paperwasp.storage.attributes.growable import GrowableArray
+from paperwasp.storage.attributes.imported import ImportedView
+from paperwasp.storage.attributes.string import StringColumn, StringView
 
 if TYPE_CHECKING:
     from paperwasp.content.layout import Layout

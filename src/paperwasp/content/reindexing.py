@@ -24,6 +24,8 @@ from time import monotonic
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.records import dataclass
 from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import ReindexRequest, ReindexResponse
@@ -31,13 +33,11 @@ from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
-from paperwasp.daemon_threads import DaemonThreads
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal, Value
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, failure
 from paperwasp.indexing import Processor, processor_of
-from paperwasp.records import dataclass
-from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument, StoredForm
+from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument, StoredForm
 
 _QUEUE_SHARE: Final = 4
 """Reindexing waits while more than this part of the queue is taken."""

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.attribute import Column
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import ColumnSource, FieldLayout, Layout, TypeLayout
 from paperwasp.content.node_state import NodeState
 from paperwasp.errors import InternalError
-from paperwasp.store.document_store import StoredDocument, StoreWrites
+from paperwasp.storage.attributes import Column
+from paperwasp.storage.documents.document_store import StoredDocument, StoreWrites
 
 Lids = NDArray[np.uint32]
 StoredChunk = list[tuple[int, bytes, StoredDocument]]

@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.content.messages import ApplyChanges
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.plain_fields import operation_of
 from paperwasp.document.updates import Add, AddCells, Assign, FieldUpdate, ModifyCells
 from paperwasp.errors import InvalidInput, NoSpace
-from paperwasp.records import dataclass
 
 _LOG: Final = logging.getLogger("paperwasp.content")
 _GROWING: Final = (Add, AddCells, ModifyCells)

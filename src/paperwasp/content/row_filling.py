@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.reader import Reader
 from paperwasp.content.view import View
 from paperwasp.core._core import PlainChange
-from paperwasp.env import SYSTEM, Environment
-from paperwasp.store.row_store import RowDocument
+from paperwasp.storage.documents.row_store import RowDocument
 
 _Document = RowDocument | PlainChange | None
 """None: the row has none to add."""

@@ -13,14 +13,14 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
-from paperwasp.attribute import looks_unset
 from paperwasp.content.documents import DocumentCodec, Row
 from paperwasp.content.layout import TypeLayout
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
+from paperwasp.document.selection import Matcher, matcher_of, parse_selection
 from paperwasp.document.types import BOOL, DataType
-from paperwasp.selection import Matcher, matcher_of, parse_selection
+from paperwasp.storage.attributes import looks_unset
 
 _MATCHERS_KEPT: Final = 1024
 _US: Final = 1_000_000
@@ -48,7 +48,8 @@ def oldest_tombstone_us(now_us: int) -> int:
 
 
 class Selected:
-    """One document; a `paperwasp.selection.Subject`. `lid` NO_LID: no column knows the document, only its JSON does."""
+    """One document; a `paperwasp.document.selection.Subject`. `lid` NO_LID: no column
+    knows the document, only its JSON does."""
 
     __slots__ = ("_codec", "_columns", "_id", "_json", "_kind", "_lid", "_load", "_text")
 

@@ -11,17 +11,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute import ColumnView
+from paperwasp.base.records import dataclass
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.selected import Selected
 from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.tensor_forms import DEFAULT_FORM
-from paperwasp.index.snapshot import IndexSnapshot
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
-from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
-from paperwasp.store.row_store import NO_ROWS, RowStore
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument
+from paperwasp.storage.documents.row_store import NO_ROWS, RowStore
+from paperwasp.storage.index.snapshot import IndexSnapshot
 
 _STAMPS: Final = count(randbits(62))
 """From a number of chance on, so that views of two processes are not taken for each other."""

@@ -23,9 +23,9 @@ from paperwasp.content.messages import VisitedDocument, VisitRequest, VisitRespo
 from paperwasp.content.selected import matcher, oldest_tombstone_us
 from paperwasp.content.view import View
 from paperwasp.core.gid_map import NO_LID
+from paperwasp.document.selection import is_everything, location_of, parse_selection
 from paperwasp.errors import InvalidInput
-from paperwasp.selection import is_everything, location_of, parse_selection
-from paperwasp.store.document_store import GID_BYTES, DocumentStore, StoredDocument
+from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument
 
 _SPACE: Final = 1 << 8 * GID_BYTES
 """The number of global ids."""

@@ -13,6 +13,8 @@ from threading import Thread
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.env import Environment
+from paperwasp.base.yielding import switching_soon, yielding_if_large
 from paperwasp.cluster.messenger import answer_all
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.current_state import CurrentState
@@ -25,10 +27,8 @@ from paperwasp.content.state_machine import StateMachine
 from paperwasp.core import _core
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.ids import partition_of
-from paperwasp.env import Environment
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
-from paperwasp.monitoring.numbers import Numbers
-from paperwasp.yielding import switching_soon, yielding_if_large
+from paperwasp.operations.monitoring.numbers import Numbers
 
 _LOGGER: Final = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 METRICS: Final = (
     "score", "proximity", "completeness", "queryCompleteness", "fieldCompleteness", "orderness", "relatedness",

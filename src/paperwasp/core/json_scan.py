@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
 
 BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END = range(7)
 FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND = range(6)

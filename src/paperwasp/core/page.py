@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.core.members import pick_members
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 Document = Sequence[tuple[int, int]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 ELEMENT_GAP = 100
 """Positions left out between the elements of a field: no phrase crosses them. The kernels' is in field_index.hpp."""

@@ -12,9 +12,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import Any, Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.document import arithmetic
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.field_path import type_after
+from paperwasp.document.tensor import modify
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import POSITION, DataType, TensorFieldType, WeightedSetType
 from paperwasp.document.updates import (
     Action,
@@ -34,9 +37,6 @@ from paperwasp.document.updates import (
     Take,
     Value,
 )
-from paperwasp.records import dataclass
-from paperwasp.tensor import modify
-from paperwasp.tensor.value import Tensor
 
 Steps = tuple[Step, ...]
 Owned = dict[int, Any]

@@ -20,11 +20,14 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.arithmetic import half, single
 from paperwasp.document.degrees import parse_degrees
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
 from paperwasp.document.predicate import parse_predicate
+from paperwasp.document.tensor.json_format import tensor_of
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import (
     BOOL,
     FLOAT,
@@ -45,9 +48,6 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import InvalidInput, LanguageError
-from paperwasp.patterns import compile_later
-from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.value import Tensor
 
 Converter = Callable[[Any], Value]
 """JSON value → typed value. Raises ValueError that says what is wrong with the value; TextOfNumber."""

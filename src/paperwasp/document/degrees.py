@@ -13,7 +13,7 @@ import re
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
 
 _NUMBER: Final = r"[0-9]{1,20}(?:\.[0-9]{0,20})?|\.[0-9]{1,20}"
 _DIRECTION_FIRST: Final = compile_later(

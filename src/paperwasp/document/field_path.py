@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.converters import converter_of
 from paperwasp.document.output import render_of
 from paperwasp.document.types import (
@@ -32,7 +33,6 @@ from paperwasp.document.types import (
     unroll,
 )
 from paperwasp.document.updates import Each, Index, Key, Match, Member, Step
-from paperwasp.patterns import compile_later
 
 _IS_PATH: Final = compile_later(r"[.\[{]")
 _NAME: Final = compile_later(r"[^.\[{]*")

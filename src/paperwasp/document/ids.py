@@ -14,10 +14,10 @@ import re
 from dataclasses import field
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import frozen
 from paperwasp.core import _core
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
-from paperwasp.records import frozen
 
 _ID = compile_later(r"id:([^:]+):([^:]+):((?:n=([0-9]{1,20}))|(?:g=([^:]+)))?:(.+)", re.DOTALL)
 _MAX_NUMBER = 2**64 - 1

@@ -1,8 +1,8 @@
 """Operations on one document, as the content node applies them.
 
-A condition is a document selection (`paperwasp.selection`) that the document must fulfil at the moment of applying.
-`required_us` is a condition, too: the document must have been changed last at that time, in microseconds since 1970,
-so that nothing has changed it since it was read; 0: at any time.
+A condition is a document selection (`paperwasp.document.selection`) that the document must fulfil at the moment of
+applying. `required_us` is a condition, too: the document must have been changed last at that time, in microseconds
+since 1970, so that nothing has changed it since it was read; 0: at any time.
 
 Vespa: https://docs.vespa.ai/en/writing/reads-and-writes.html
 """
@@ -14,10 +14,10 @@ from dataclasses import field
 from enum import Enum
 from typing import Protocol
 
+from paperwasp.base.records import frozen
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate, Value
-from paperwasp.records import frozen
 
 
 @frozen

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
+from paperwasp.document.tensor.json_output import tensor_json
 from paperwasp.document.types import (
     DOUBLE,
     FLOAT,
@@ -29,7 +30,6 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
 )
-from paperwasp.tensor.json_output import tensor_json
 
 Render = Callable[[Any], Any]
 _MICRO: Final = 1_000_000

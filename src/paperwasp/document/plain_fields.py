@@ -18,6 +18,7 @@ from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
+from paperwasp.document.tensor.json_format import dense_tensor
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -33,7 +34,6 @@ from paperwasp.document.types import (
     TensorFieldType,
 )
 from paperwasp.document.updates import Assign, FieldUpdate, Value
-from paperwasp.tensor.json_format import dense_tensor
 
 _TEXT, _WHOLE, _TRUTH, _DOUBLE, _SINGLE, _TEXTS, _CELLS, _FLOATS, _DOUBLES = range(9)
 """The kinds of fields, as the kernel numbers them."""

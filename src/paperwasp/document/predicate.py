@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError
-from paperwasp.parsing.tokens import END, Lexicon, Token, TokenStream
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.text.parsing.tokens import END, Lexicon, Token, TokenStream
 
 _KINDS: Final = {
     "_space": r"[ \t]+",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import ArrayType, DataType, InnerStructType, MapType, StructType, TensorFieldType
-from paperwasp.tensor.types import TensorType
 
 Json = Any
 Prune = Callable[[Json], Json]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.field_path import types_along
 from paperwasp.document.types import (
     URI,
@@ -22,7 +23,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Value
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 Check = Callable[[Any], None]
 """Raises ValueError for a typed value that is refused."""

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.document.tensor.json_format import tensor_of
+from paperwasp.document.tensor.json_output import FORMS, is_stored_in_hex, shown_json, tensor_json
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import ArrayType, DataType, InnerStructType, MapType, StructType, TensorFieldType
 from paperwasp.errors import LanguageError
-from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.json_output import FORMS, is_stored_in_hex, shown_json, tensor_json
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 DEFAULT_FORM: Final = FORMS[0]
 """The short form, without hex."""

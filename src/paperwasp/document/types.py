@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
-from paperwasp.records import dataclass
-from paperwasp.tensor.types import TensorType
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)

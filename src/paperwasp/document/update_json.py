@@ -19,6 +19,8 @@ from paperwasp.document.converters import Converter, TextOfNumber, converter_of,
 from paperwasp.document.field_path import is_field_path, parse_field_path, type_after, types_along, write_field_path
 from paperwasp.document.output import render_of
 from paperwasp.document.repeated_operations import parts_of
+from paperwasp.document.tensor.json_output import tensor_json
+from paperwasp.document.tensor.modify_json import read_addresses, read_modify, write_addresses, write_modify
 from paperwasp.document.types import (
     BOOL,
     INT,
@@ -47,8 +49,6 @@ from paperwasp.document.updates import (
 )
 from paperwasp.document.written_numbers import SentFields, value_with_texts
 from paperwasp.errors import InvalidInput
-from paperwasp.tensor.json_output import tensor_json
-from paperwasp.tensor.modify_json import read_addresses, read_modify, write_addresses, write_modify
 
 _PLAIN: Final = frozenset((int, str, bool))
 """The types of values that are in JSON as they are."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from paperwasp.records import frozen
-from paperwasp.tensor.value import Labels, Tensor
+from paperwasp.base.records import frozen
+from paperwasp.document.tensor.value import Labels, Tensor
 
 Value = Any
 """A typed value: what a field's type says (`document.values`), never None."""

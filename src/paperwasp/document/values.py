@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import (
     BOOL,
     FLOAT,
@@ -27,7 +28,6 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
 )
-from paperwasp.tensor.value import Tensor
 
 Check = Callable[[Any], bool]
 

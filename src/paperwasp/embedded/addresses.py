@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 _MOST_NAMED = 10
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import document_path
 from paperwasp.embedded.addresses import place_of
 from paperwasp.embedded.requests import (
@@ -18,7 +19,6 @@ from paperwasp.embedded.requests import (
 )
 from paperwasp.embedded.results import QueryResult
 from paperwasp.http.messages import Request, Response
-from paperwasp.records import dataclass
 
 Read_co = TypeVar("Read_co", covariant=True)
 Query = str | Mapping[str, object] | None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import document_path
 from paperwasp.client.sources.operations import DecodedPut, DecodedPuts, SourceOperation
 from paperwasp.container.app import ContainerApp
@@ -20,7 +21,6 @@ from paperwasp.embedded.sources import TakesDecoded
 from paperwasp.embedded.window import Window
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
-from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.container.document.decoded import DecodedPuts as Taker

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import arrow_table, pandas_frame
 from paperwasp.embedded.html import framed, table_html
-from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     import pandas

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.embedded.html_cells import cell, marked, number, value_html
-from paperwasp.patterns import compile_later
 
 _LEFT_OUT: Final = ("sddocname", "documentid")
 _MOST_ROWS: Final = 100

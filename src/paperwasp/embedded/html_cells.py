@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
 
 _CELL_CHARACTERS: Final = 300
 _LEAD_CHARACTERS: Final = 60

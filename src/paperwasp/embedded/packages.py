@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
 from paperwasp.application.directory import load_package
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 _SCHEMA_NAME: Final = compile_later(r"^\s*(?:schema|search)\s+([A-Za-z_][A-Za-z0-9_]*)", re.MULTILINE)
 _SERVICES: Final = """<services version="1.0">

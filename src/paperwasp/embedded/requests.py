@@ -9,11 +9,11 @@ from urllib.parse import urlencode
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.query_text import parameters_of_text
 from paperwasp.client.sources.python_values import json_of, plain_value
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
-from paperwasp.records import dataclass
 
 _JSON: Final = MappingProxyType({"content-type": "application/json"})
 _SHOWN_CHARACTERS: Final = 500

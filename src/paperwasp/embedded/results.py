@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import arrow_table, pandas_frame, row_of
 from paperwasp.embedded.grouped import GroupTable, group_tables
 from paperwasp.embedded.html import explanation_html, framed, hits_html, table_html
 from paperwasp.embedded.requests import HasFields
-from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     import pandas

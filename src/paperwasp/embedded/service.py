@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from paperwasp import app
+from paperwasp.base.yielding import without_collections
 from paperwasp.client.sources.operations import Kind
 from paperwasp.client.sources.rows import RowOptions
 from paperwasp.configserver import ApplicationId
@@ -50,7 +50,7 @@ from paperwasp.embedded.visits import Pages, Visit, walk_later
 from paperwasp.embedded.window import Window
 from paperwasp.errors import Conflict, InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
-from paperwasp.yielding import without_collections
+from paperwasp.server import process
 
 if TYPE_CHECKING:
     from paperwasp.application.model import ApplicationModel
@@ -90,14 +90,14 @@ class Service:
                 closing.callback(temporary.close)
                 data_dir = temporary.path
             self.data_dir: Final = Path(data_dir)
-            settings = app.Settings(
+            settings = process.Settings(
                 self.data_dir,
                 _HOST if has_ports else None,
                 (port or 0) if has_ports else 8080,
                 (config_port or 0) if has_ports else 19071,
                 allow_python_components=allow_python_components,
             )
-            self._running = app.Service(settings)
+            self._running = process.ServerProcess(settings)
             self.loop: Final = LentLoop()
             """Where requests run."""
             closing.callback(self.loop.close)

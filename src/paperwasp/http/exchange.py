@@ -24,6 +24,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.http.bodies import BodyBudget, is_too_slow, too_slow
 from paperwasp.http.compression import (
@@ -47,7 +48,6 @@ from paperwasp.http.request_batch import Batches, RequestBatch
 from paperwasp.http.streaming import ClientGone, Unread, closed_after, make_room, send_chunks, unread
 from paperwasp.http.traffic import Traffic
 from paperwasp.http.turns import Turns
-from paperwasp.records import dataclass
 
 Handler = Callable[[Request], Begun]
 ErrorResponse = Callable[[Request, PaperwaspError], Response]

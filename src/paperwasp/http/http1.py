@@ -27,10 +27,10 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidInput, LargeHead, LongAddress
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 SWITCHING: Final = b"HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: h2c\r\n\r\n"

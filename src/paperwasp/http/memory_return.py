@@ -7,7 +7,7 @@ from collections.abc import Callable
 from threading import Lock
 
 from paperwasp import limits
-from paperwasp.env import anonymous_bytes, release_memory, unused_bytes
+from paperwasp.base.env import anonymous_bytes, release_memory, unused_bytes
 
 
 class MemoryReturn:

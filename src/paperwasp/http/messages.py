@@ -17,9 +17,9 @@ from urllib.parse import unquote_plus
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass, frozen
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass, frozen
 
 JSON: Final = "application/json"
 TEXT: Final = "text/plain;charset=utf-8"

@@ -9,9 +9,9 @@ import re
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 _BOUNDARY: Final = compile_later(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.IGNORECASE)
 _NAME: Final = compile_later(r';\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', re.IGNORECASE)

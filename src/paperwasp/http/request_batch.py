@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from paperwasp.base.records import frozen
 from paperwasp.http.messages import Request
 from paperwasp.http.observing import ExchangedInBatch, Peer, Spoken
 from paperwasp.http.pending import Given
-from paperwasp.records import frozen
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 

@@ -22,8 +22,8 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol, cast
 
 from paperwasp import limits
+from paperwasp.base.env import threads_for_cores
 from paperwasp.core import _core
-from paperwasp.env import threads_for_cores
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.compression import compress, gzipped, takes_gzip
 from paperwasp.http.exchange import PortContext

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.http.messages import Answer, Request, Response, decode, json_response
-from paperwasp.records import dataclass
 
 Handler = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
 """(request, the named parts of its path, decoded) → response."""

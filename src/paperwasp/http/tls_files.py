@@ -23,10 +23,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
 from paperwasp.http.tls import ALPN, ServerContext
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 TlsSource = Callable[[], ServerContext]
 """Gives the context of the next connection."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 
 @dataclass(slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import DataType
 from paperwasp.errors import LanguageError
 from paperwasp.indexing import control, converters, embedding, numbers, outputs, sources, tensors, text
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
-from paperwasp.records import dataclass
 from paperwasp.schema.indexing import move_position
 from paperwasp.schema.indexing_language import KEYWORDS
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression

@@ -10,12 +10,12 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import DataType
 from paperwasp.indexing.chunkers import FixedLengthChunker, SentenceChunker
 from paperwasp.indexing.context import Context
-from paperwasp.records import dataclass
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 
 class Embedder(Protocol):

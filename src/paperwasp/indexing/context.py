@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 TimeLeft = Callable[[], float]
 """The seconds that an operation still has."""

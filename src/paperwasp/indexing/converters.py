@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.arithmetic import single
 from paperwasp.document.converters import GeoPosition, number_of
 from paperwasp.document.degrees import parse_degrees
@@ -26,7 +27,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
 from paperwasp.indexing.values import is_float, is_number, is_text, text_of
-from paperwasp.patterns import compile_later
 from paperwasp.schema.indexing_tree import Expression
 
 _WHOLE: Final = {"to_byte": BYTE, "to_int": INT, "to_long": LONG}

@@ -7,16 +7,16 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
 from paperwasp.errors import LanguageError
 from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
 from paperwasp.indexing.sources import unescape
 from paperwasp.indexing.values import is_blank, is_text
-from paperwasp.monitoring.embedding import EMBEDDING
+from paperwasp.operations.monitoring.embedding import EMBEDDING
 from paperwasp.schema.indexing_tree import Expression
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
 
 _T = TypeVar("_T")
 _TARGETS: Final = (

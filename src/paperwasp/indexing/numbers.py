@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.attribute.position import z_curve
+from paperwasp.base.patterns import compile_later
 from paperwasp.core import _core
 from paperwasp.document.arithmetic import single
 from paperwasp.document.types import (
@@ -31,8 +31,8 @@ from paperwasp.document.types import (
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
 from paperwasp.indexing.sources import wrap
 from paperwasp.indexing.values import is_float, is_number, is_text, primitive_of
-from paperwasp.patterns import compile_later
 from paperwasp.schema.indexing_tree import Expression
+from paperwasp.storage.attributes.position import z_curve
 
 Number = int | float
 _EXACT: Final = Context(prec=2000)

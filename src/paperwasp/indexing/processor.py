@@ -14,11 +14,11 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Mapping
 
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
 from paperwasp.document.types import NumericType
 from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import InvalidInput, LanguageError, Overload, Timeout, Unavailable
 from paperwasp.indexing.compiler import FieldScript, compile_scripts
 from paperwasp.indexing.components import BUILT_IN, Components

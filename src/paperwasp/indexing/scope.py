@@ -11,12 +11,12 @@ from dataclasses import field, replace
 from typing import Any, Final, NamedTuple, NoReturn
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import DataType
 from paperwasp.errors import LanguageError, Timeout
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context, TimeLeft, no_end
-from paperwasp.records import dataclass
 from paperwasp.schema.indexing_tree import Expression
 
 Value = Any

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.arithmetic import single
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import (
@@ -24,7 +25,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Step, Value, compiles
 from paperwasp.indexing.values import is_number, text_of
-from paperwasp.patterns import compile_later
 from paperwasp.schema.indexing_tree import Expression
 
 _ESCAPE: Final = compile_later(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL)

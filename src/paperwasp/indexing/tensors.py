@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 
+from paperwasp.document.tensor.types import Dimension, TensorType
+from paperwasp.document.tensor.value import Tensor, TensorBuilder, as_cells
 from paperwasp.document.types import (
     ArrayType,
     DataType,
@@ -16,8 +18,6 @@ from paperwasp.document.types import (
 from paperwasp.indexing.scope import NEEDED, Compiled, Run, Scope, ScriptError, Value, compiles
 from paperwasp.indexing.values import is_number
 from paperwasp.schema.indexing_tree import Expression
-from paperwasp.tensor.types import Dimension, TensorType
-from paperwasp.tensor.value import Tensor, TensorBuilder, as_cells
 
 _BYTE_BITS: Final = 8
 

@@ -27,8 +27,8 @@ from paperwasp.document.types import (
 from paperwasp.indexing.scope import Compiled, Run, Scope, Step, Value, compiles
 from paperwasp.indexing.sources import number_of, unescape
 from paperwasp.indexing.values import Fit, fit_of, is_text, joined, text_of
-from paperwasp.linguistics import TextProfile
 from paperwasp.schema.indexing_tree import Expression
+from paperwasp.text.linguistics import TextProfile
 
 Change = Callable[[str], str]
 _TRIMMED: Final = "".join(map(chr, range(0x21)))

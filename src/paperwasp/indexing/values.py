@@ -14,6 +14,8 @@ import numpy as np
 from paperwasp.document.arithmetic import half, single
 from paperwasp.document.float_text import double_text, single_text
 from paperwasp.document.operations import Value
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.document.types import (
     BOOL,
     BYTE,
@@ -35,8 +37,6 @@ from paperwasp.document.types import (
     WeightedSetType,
     array_of,
 )
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor, as_cells
 
 ToText = Callable[[Value], str]
 Fit = Callable[[Value], Value]

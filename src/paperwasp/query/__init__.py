@@ -1,1 +1,1 @@
-"""What queries are written with, in every language: tokens, literals, annotations and their places."""
+"""The languages that queries come in: YQL, the simple and the advanced language, JSON; and rules that rewrite them."""

@@ -12,6 +12,10 @@ from functools import reduce
 from typing import Any, Final, Protocol
 
 from paperwasp import limits
+from paperwasp.document.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor.type_rules import generalized
+from paperwasp.document.tensor.types import NUMBER, TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.foreach import Folding, arguments_of
 from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
@@ -39,10 +43,6 @@ from paperwasp.ranking.tree import (
     Switch,
 )
 from paperwasp.schema.model import Function
-from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.type_rules import generalized
-from paperwasp.tensor.types import NUMBER, TensorType
-from paperwasp.tensor.value import Tensor
 
 _BINARY: Final = {
     "+": "add",

@@ -14,20 +14,20 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.json_format import read_constant
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import NUMBER, TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError, Position
-from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.forest_file import forest_in, names_path
-from paperwasp.ranking.onnx_file import OnnxSignature, read_onnx
-from paperwasp.ranking.onnx_probe import Shapes
-from paperwasp.ranking.onnx_session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
-from paperwasp.records import dataclass
+from paperwasp.ranking.onnx.file import OnnxSignature, read_onnx
+from paperwasp.ranking.onnx.probe import Shapes
+from paperwasp.ranking.onnx.session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
 from paperwasp.schema.files import PackageFile
 from paperwasp.schema.model import Constant, OnnxModel
-from paperwasp.tensor.json_format import read_constant
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import NUMBER, TensorType
-from paperwasp.tensor.value import Tensor
+from paperwasp.text.parsing.nearest import did_you_mean
 
 MODELS: Final = "models/"
 """The folder of a package that models are in."""

@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, apply_operation
 from paperwasp.ranking.tensor_graph import Value
-from paperwasp.records import dataclass
-from paperwasp.tensor.value import Tensor
 
 Json = dict[str, Any]
 

@@ -10,8 +10,6 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError
-from paperwasp.parsing import Lexicon, Token, TokenStream
-from paperwasp.parsing.text_memory import TextMemory
 from paperwasp.ranking.tensor_expression import TensorParser
 from paperwasp.ranking.tree import (
     LEVELS,
@@ -29,6 +27,8 @@ from paperwasp.ranking.tree import (
     operation,
     unquote,
 )
+from paperwasp.text.parsing import Lexicon, Token, TokenStream
+from paperwasp.text.parsing.text_memory import TextMemory
 
 _LEXICON = Lexicon(
     {

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.ranking.program import ProgramBuilder
 from paperwasp.ranking.scope import Scope, argument_text
 from paperwasp.ranking.tree import Reference
-from paperwasp.records import dataclass
 
 DEFAULT_TERMS: Final = 16
 """How many terms foreach goes over, if the rank property foreach.maxTerms does not say."""

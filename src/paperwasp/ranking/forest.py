@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
 from paperwasp.ranking.scope import Scope, Source
 from paperwasp.ranking.tree import Node
-from paperwasp.records import dataclass
 
 Floats = NDArray[np.float64]
 Link = Literal["", "sigmoid", "exp"]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InternalError
 from paperwasp.ranking.program import Feature, Floats, Program
-from paperwasp.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.ranking.explanation import Explanation

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from paperwasp.large_json import Take, load_json_without
 from paperwasp.ranking.forest import Forest, ForestBuilder, Link, Split, number_of
+from paperwasp.text.large_json import Take, load_json_without
 
 _LINKS: Final[Mapping[str, Link]] = {
     "cross_entropy": "sigmoid",

@@ -10,22 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Sequence
 from typing import Final, Protocol
 
+from paperwasp.document.tensor import algebra
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.types import NUMBER
 from paperwasp.ranking.declarations import Model
-from paperwasp.ranking.evaluation import batch
 from paperwasp.ranking.forest import Forest, forest_sources
 from paperwasp.ranking.model_inference import ONNX, TREES
 from paperwasp.ranking.names import no_forest, no_model
-from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
-from paperwasp.ranking.onnx_run import OnnxRun
+from paperwasp.ranking.onnx.run import OnnxRun
+from paperwasp.ranking.onnx.types import chosen_output, feeds, output_type
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.ranking.tensor_graph import TensorGraph, Value
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
+from paperwasp.ranking.tensor_run import batch
 from paperwasp.ranking.token_sequences import FEATURES as SEQUENCES
 from paperwasp.ranking.token_sequences import sequence_type
 from paperwasp.ranking.tree import Node, Reference
-from paperwasp.tensor import algebra
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.types import NUMBER
 
 
 class Models(Protocol):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from paperwasp.document.tensor.types import NUMBER
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.forest import forest_sources
 from paperwasp.ranking.names import Names, Type
-from paperwasp.ranking.onnx_inference import chosen_output, feeds, output_type
+from paperwasp.ranking.onnx.types import chosen_output, feeds, output_type
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.ranking.tree import Node, Reference
-from paperwasp.tensor.types import NUMBER
 
 TREES: Final = frozenset(("xgboost", "lightgbm"))
 ONNX: Final = frozenset(("onnx", "onnxModel", "onnx_vespa"))

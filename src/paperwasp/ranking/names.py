@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import Protocol
 
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Model
 from paperwasp.ranking.forest import Forest
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Function
-from paperwasp.tensor.types import NUMBER, TensorType
 
 Type = TensorType | None
 """None: not known."""

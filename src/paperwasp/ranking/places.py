@@ -5,9 +5,9 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#slice
 
 from __future__ import annotations
 
+from paperwasp.document.tensor import type_rules as rules
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking.tensor_tree import Slice
-from paperwasp.tensor import type_rules as rules
-from paperwasp.tensor.types import TensorType
 
 
 def sliced_type(node: Slice, type_: TensorType) -> TensorType:

@@ -1,7 +1,7 @@
 """Rank profiles, compiled: every name resolved, every type checked, every problem found before it is served.
 
-`paperwasp.features` brings the catalog of features and the compiler together. A profile becomes programs that run, or,
-if it asks for anything that is not executed yet, the reasons why it does not: it is never run in part.
+`paperwasp.search.features` brings the catalog of features and the compiler together. A profile becomes programs that
+run, or, if it asks for anything that is not executed yet, the reasons why it does not: it is never run in part.
 
 Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#rank-profile
 """
@@ -15,8 +15,11 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.batch import Labels
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
-from paperwasp.patterns import compile_later
 from paperwasp.ranking.compiler import Constants, ExpressionCompiler, FeatureCatalog
 from paperwasp.ranking.declarations import Declarations, Model, literal
 from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplanations
@@ -24,17 +27,14 @@ from paperwasp.ranking.explanation import Explanation
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
-from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
 from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_graph import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number
-from paperwasp.records import dataclass
+from paperwasp.ranking.type_inference import TypeInference
 from paperwasp.schema.model import Function, RankProfile
-from paperwasp.tensor.batch import Labels
-from paperwasp.tensor.value import Tensor
 
 DEFAULT_FIRST_PHASE: Final = "nativeRank"
 _LATER_THAN_SECOND: Final = NORMALIZERS | {"secondPhase", "relevanceScore"}

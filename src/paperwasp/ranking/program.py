@@ -14,11 +14,11 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.best_parts import BestHits
 from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
 from paperwasp.core.together import Together
-from paperwasp.records import dataclass
 
 Floats = NDArray[np.float64]
 FEATURE_BYTES: Final = 600

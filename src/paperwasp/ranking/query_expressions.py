@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.limits import expressions as limits
-from paperwasp.parsing.tokens import position_of
-from paperwasp.patterns import compile_later
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.schema.model import GlobalPhase, RankProfile
 from paperwasp.schema.rank_settings import find_features
+from paperwasp.text.parsing.tokens import position_of
 
 
 class RankExpressions(NamedTuple):

@@ -7,13 +7,13 @@ from dataclasses import field
 from typing import Any, NoReturn
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position, TooLarge
-from paperwasp.parsing.tokens import position_of
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.tree import Named, Node, Reference, String
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Function
-from paperwasp.tensor.types import TensorType
+from paperwasp.text.parsing.tokens import position_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import dataclass
 from paperwasp.core.best_parts import BestHits
 from paperwasp.core.budget import budget
 from paperwasp.core.together import Together
+from paperwasp.document.tensor import products
+from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.errors import TooLarge
-from paperwasp.ranking.evaluation import batch, kept
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
-from paperwasp.records import dataclass
-from paperwasp.tensor import products
-from paperwasp.tensor.batch import TensorBatch
+from paperwasp.ranking.tensor_run import batch, kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)

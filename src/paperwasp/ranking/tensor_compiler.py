@@ -11,20 +11,20 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, bound_block, numbers
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor import algebra
+from paperwasp.document.tensor import type_rules as rules
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.types import NUMBER, TensorType
+from paperwasp.document.tensor.value import TensorBuilder
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
 from paperwasp.ranking.tensor_graph import OfBatches, TensorGraph, Value, dependence_of
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
+from paperwasp.ranking.tensor_run import BoundNumber, InnerBlock, batch, bound_block, numbers
 from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Place, Slice, TensorCall, TensorLiteral, Word, Words
 from paperwasp.ranking.tree import Node, Number
-from paperwasp.records import dataclass
-from paperwasp.tensor import algebra
-from paperwasp.tensor import type_rules as rules
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.types import NUMBER, TensorType
-from paperwasp.tensor.value import TensorBuilder
 
 _Cells = Any
 """An array of cells, as the functions of the algebra take them."""

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.parsing import Token, TokenStream
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.ranking.tensor_functions import CHOICES, FUNCTIONS, OF_TYPE, Parameter
 from paperwasp.ranking.tensor_tree import (
     Cell,
@@ -26,7 +25,8 @@ from paperwasp.ranking.tensor_tree import (
     Words,
 )
 from paperwasp.ranking.tree import Call, Node, Reference, unquote
-from paperwasp.tensor.types import Dimension, TensorType
+from paperwasp.text.parsing import Token, TokenStream
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from paperwasp.records import dataclass
-from paperwasp.tensor import type_rules as rules
-from paperwasp.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor import type_rules as rules
+from paperwasp.document.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
 
 Parameter = Literal[
     "tensor", "lambda", "lambda2", "dimension", "dimensions", "names", "aggregator", "cells", "order", "endian"

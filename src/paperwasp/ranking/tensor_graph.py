@@ -15,16 +15,16 @@ from typing import Any, Final
 import numpy as np
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.core.budget import budget
+from paperwasp.document.tensor import algebra
+from paperwasp.document.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import PaperwaspError
-from paperwasp.ranking.evaluation import BoundNumber, InnerBlock, batch, levels_of, numbers, whole_column
 from paperwasp.ranking.program import Feature, FindBest, Floats, Program, ProgramBuilder
 from paperwasp.ranking.similarity import dot_product, greatest_similarity, max_similarity
 from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode, Work
-from paperwasp.records import dataclass
-from paperwasp.tensor import algebra
-from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.types import NUMBER, TensorType
+from paperwasp.ranking.tensor_run import BoundNumber, InnerBlock, batch, levels_of, numbers, whole_column
 
 OfBatches = Callable[..., TensorBatch]
 NODE_BYTES: Final = 1500

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Protocol
 
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking.program import FindBest
-from paperwasp.records import dataclass
-from paperwasp.tensor.batch import Labels, TensorBatch
-from paperwasp.tensor.kept import KeptTensors, StoredTensors
-from paperwasp.tensor.types import TensorType
 
 
 class Block(Protocol):
-    """Hits that values are computed for. The `Block` of `paperwasp.features` is one."""
+    """Hits that values are computed for. The `Block` of `paperwasp.search.features` is one."""
 
     @property
     def hits(self) -> int: ...

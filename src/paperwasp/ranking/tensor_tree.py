@@ -5,10 +5,10 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tenso
 
 from __future__ import annotations
 
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import quoted
 from paperwasp.ranking.tree import Node, enclose
-from paperwasp.records import dataclass
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import quoted
 
 
 @dataclass(frozen=True, slots=True)

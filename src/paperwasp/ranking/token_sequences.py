@@ -14,8 +14,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.types import Dimension, TensorType
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.types import Dimension, TensorType
 
 CLS: Final = 101
 SEP: Final = 102

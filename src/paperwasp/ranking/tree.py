@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from typing import Final
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 LEVELS: Final[dict[str, int]] = {
     "||": 1,

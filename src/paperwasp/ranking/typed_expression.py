@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.ranking.declarations import Declarations
-from paperwasp.ranking.inference import TypeInference
 from paperwasp.ranking.names import Type
 from paperwasp.ranking.profile import PHASES, Catalog, ProfileCompiler
 from paperwasp.ranking.scope import Source
+from paperwasp.ranking.type_inference import TypeInference
 from paperwasp.schema.model import RankProfile
 
 EXPRESSION: Final = "expression"

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from paperwasp.large_json import load_json_without
 from paperwasp.ranking.forest import Forest, ForestBuilder, Split, number_of
+from paperwasp.text.large_json import load_json_without
 
 _NO_TREES: Final = "it holds no trees: a list of them is expected"
 

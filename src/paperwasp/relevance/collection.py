@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 Queries = Mapping[str, str]
 """Id → text."""

@@ -11,9 +11,9 @@ import orjson
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import write_parquet
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 from paperwasp.relevance.asking import asking
 from paperwasp.relevance.collection import check_fit, read_judgments, read_queries
 from paperwasp.relevance.evaluation import evaluate

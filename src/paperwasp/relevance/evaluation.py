@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Judgments, Queries
 from paperwasp.relevance.measuring import Difference, Estimate, check_measures, compare, estimate, measure
 from paperwasp.relevance.rankings import Ask, RankedDocument, Ranking, Run, ask_all, notes_of

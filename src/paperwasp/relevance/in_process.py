@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import pandas_frame
 from paperwasp.embedded.html import framed
 from paperwasp.embedded.service import Service
-from paperwasp.records import dataclass
 from paperwasp.relevance.asking import ask_service
 from paperwasp.relevance.collection import check_fit, judgments_of_mapping
 from paperwasp.relevance.evaluation import Evaluation

@@ -11,9 +11,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import import_optional
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Judgments
 from paperwasp.relevance.rankings import RankedDocument, Run
 

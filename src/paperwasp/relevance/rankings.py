@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Final, Protocol
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 from paperwasp.relevance.collection import Queries
 
 YQL: Final = 'select * from sources * where {grammar: "tokenize"}userInput(@query)'

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TypeVar
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 from paperwasp.schema.declaration import Declared
 from paperwasp.schema.fieldsets import resolve_fieldsets
 from paperwasp.schema.indexing import check_script

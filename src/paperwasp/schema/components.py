@@ -7,8 +7,8 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,
     FLOAT16,
@@ -44,10 +46,8 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import Position
-from paperwasp.patterns import compile_later
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.tree import Node
-from paperwasp.tensor.types import TensorType
 
 _GENERIC: Final = compile_later(r"(\w+)<(.*)>", re.DOTALL)
 _COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")

@@ -7,10 +7,10 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.document.types import LONG, DataType, DocumentType, array_of
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 from paperwasp.schema.data_types import TypeScope, is_position, is_single
 from paperwasp.schema.field_draft import Draft
 from paperwasp.schema.fields import resolve_field, stemming_of

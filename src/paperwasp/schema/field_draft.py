@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import DataType, TensorFieldType
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 from paperwasp.schema.indexing import FieldScript
 from paperwasp.schema.model import Linguistics, Match, Stemming
 from paperwasp.schema.summary_model import FieldSummary, SummaryField

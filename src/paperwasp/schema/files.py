@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from paperwasp.file_contents import digest_of, size_of
-from paperwasp.records import dataclass
+from paperwasp.base.file_contents import digest_of, size_of
+from paperwasp.base.records import dataclass
 
 _Made = TypeVar("_Made")
 

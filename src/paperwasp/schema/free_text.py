@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from paperwasp.parsing import Token, TokenStream
-from paperwasp.parsing.tokens import END
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
+from paperwasp.text.parsing import Token, TokenStream
+from paperwasp.text.parsing.tokens import END
 
 OPENING: Final[Mapping[str, str]] = {"{": "}", "(": ")", "[": "]"}
 """Opening bracket → the one that closes it."""

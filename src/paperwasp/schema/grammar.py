@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from types import MappingProxyType
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 
 class Part(Enum):

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import PREDICATE
-from paperwasp.records import dataclass
 from paperwasp.schema.data_types import holds_struct, is_position, target_of
 from paperwasp.schema.model import Field, ImportedField
 from paperwasp.schema.problems import Problems, nearest

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
-from paperwasp.records import dataclass
 from paperwasp.schema.indexing_language import parse_script
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, IndexingScript

@@ -16,10 +16,10 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
-from paperwasp.parsing import Lexicon, TokenStream
-from paperwasp.parsing.tokens import END
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.problems import nearest
+from paperwasp.text.parsing import Lexicon, TokenStream
+from paperwasp.text.parsing.tokens import END
 
 _LEXICON: Final = Lexicon(
     {

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 OUTPUTS: Final = ("index", "attribute", "summary")
 _SOURCES: Final = frozenset(

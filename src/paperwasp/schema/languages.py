@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import PRIMITIVES, ArrayType, DataType, MapType, StructType, WeightedSetType
-from paperwasp.records import dataclass
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, Schema
 

@@ -11,17 +11,17 @@ from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.parts import is_uri, part_of, part_of_element
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
 from paperwasp.errors import Position
-from paperwasp.linguistics import uri
-from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.schema.summary_model import DocumentSummary, FieldSummary
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, Teasers
-from paperwasp.tensor.types import TensorType
+from paperwasp.text.linguistics import uri
 
 Stemming = Literal["none", "best", "shortest", "multiple"]
 Match = Literal["text", "word", "exact", "gram", "cased", "uncased"]

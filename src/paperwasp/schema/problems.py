@@ -7,9 +7,9 @@ from types import MappingProxyType
 
 from paperwasp import limits
 from paperwasp.errors import Finding, InvalidPackage, Position
-from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.schema.model import Schema
 from paperwasp.schema.tree import Node
+from paperwasp.text.parsing.nearest import did_you_mean
 
 
 class InvalidSchemas(InvalidPackage):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 from paperwasp.schema.model import Match
 
 

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 from paperwasp.schema.model import (
     Constant,
     Field,

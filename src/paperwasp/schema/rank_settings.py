@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 from typing import Final, Literal, cast
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
-from paperwasp.parsing.tokens import position_of
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.fields import RANK_TYPES
 from paperwasp.schema.model import Constant, Diversity, Field, Function, Input, MatchPhase, Mutation, OnnxModel
 from paperwasp.schema.problems import Problems, nearest
 from paperwasp.schema.resources import onnx_model, profile_constant, profile_input
 from paperwasp.schema.tree import Node
 from paperwasp.schema.values import boolean, integer, number
+from paperwasp.text.parsing.tokens import position_of
 
 EXPRESSION_SUFFIX: Final = ".expression"
 FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features", "sort-features")

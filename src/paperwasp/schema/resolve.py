@@ -17,10 +17,10 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.core.steps import step
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, LanguageError
-from paperwasp.records import dataclass
 from paperwasp.schema.completion import Completed, complete
 from paperwasp.schema.declaration import Declared, Source, declare
 from paperwasp.schema.imports import connect

@@ -9,11 +9,11 @@ import math
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.schema.model import Constant, Input, OnnxModel
 from paperwasp.schema.problems import Problems
 from paperwasp.schema.tree import Node
 from paperwasp.schema.values import boolean, integer
-from paperwasp.tensor.types import NUMBER, TensorType
 
 _FILE = "file:"
 

@@ -19,6 +19,7 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.document.parts import part_of
 from paperwasp.document.types import (
     POSITION,
@@ -30,7 +31,6 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 from paperwasp.schema.data_types import holds_struct, is_single, is_text
 from paperwasp.schema.model import Field
 from paperwasp.schema.pending import Z_CURVE_SUFFIX

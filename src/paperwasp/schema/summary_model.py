@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import DataType
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from dataclasses import field
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
-from paperwasp.parsing import Lexicon, Token, TokenStream
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.parsing.tokens import END
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.free_text import OPENING, balanced_text, line_end, line_text, read_bracketed
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
 from paperwasp.schema.tree import Node, dump
+from paperwasp.text.parsing import Lexicon, Token, TokenStream
+from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import END
 
 __all__ = ["Node", "dump", "parse_profile_text", "parse_schema_text"]
 

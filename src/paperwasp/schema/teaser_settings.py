@@ -11,7 +11,7 @@ from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from paperwasp.document.parts import is_uri
-from paperwasp.linguistics import TextProfile, profile_of
 from paperwasp.schema.model import Field, Schema
+from paperwasp.text.linguistics import TextProfile, profile_of
 
 
 def text_profile(field: Field) -> TextProfile:

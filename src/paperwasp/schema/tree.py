@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

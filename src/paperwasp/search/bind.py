@@ -10,18 +10,20 @@ import numpy as np
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
-from paperwasp.features.setting import QuerySetting
-from paperwasp.operators import Operator, SearchSpace
-from paperwasp.operators.constants import FalseOperator
-from paperwasp.operators.item import plan
-from paperwasp.operators.operator import ViewCache, no_clock
+from paperwasp.document.tensor.batch import Labels
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.diversity import diversifier_of
+from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.match_phase import limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning
 from paperwasp.search.observe import observer_of
+from paperwasp.search.operators import Operator, SearchSpace
+from paperwasp.search.operators.constants import FalseOperator
+from paperwasp.search.operators.item import plan
+from paperwasp.search.operators.operator import ViewCache, no_clock
 from paperwasp.search.order import RELEVANCE, Level, levels_of
 from paperwasp.search.query import Query
 from paperwasp.search.query_clock import QueryClock
@@ -31,8 +33,6 @@ from paperwasp.search.served import ServedSchemas
 from paperwasp.search.sort_features import sort_feature
 from paperwasp.search.streaming_search import STREAMING_MODE
 from paperwasp.search.trace import QueryTrace
-from paperwasp.tensor.batch import Labels
-from paperwasp.tensor.value import Tensor
 
 
 def bind(

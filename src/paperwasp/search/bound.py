@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from paperwasp.features.setting import QuerySetting
+from paperwasp.base.records import dataclass
 from paperwasp.ranking import CompiledProfile
-from paperwasp.records import dataclass
 from paperwasp.search.diversity import Diversifier
+from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.match_phase import Limiter
 from paperwasp.search.observe import NO_OBSERVER, Observer

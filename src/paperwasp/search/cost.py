@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.grouping.cutting import most_groups
-from paperwasp.operators.item import Item
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.grouping.cutting import most_groups
+from paperwasp.search.operators.item import Item
 
 FACET_NS: Final = 30_000
 """Of a facet, whatever it counts."""

@@ -10,15 +10,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute import ColumnView
-from paperwasp.attribute.elements import numbers_within
-from paperwasp.attribute.sort_order import SortOrder, order_keys
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
-from paperwasp.linguistics.collation import Collation
-from paperwasp.operators import SearchSpace
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Diversity
+from paperwasp.search.operators import SearchSpace
 from paperwasp.search.query import DiversityOverride
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.elements import numbers_within
+from paperwasp.storage.attributes.sort_order import SortOrder, order_keys
+from paperwasp.text.linguistics.collation import Collation
 
 Lids = NDArray[np.uint32]
 STRATEGIES: Final = ("loose", "strict")

@@ -14,11 +14,6 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import LanguageError, TooLarge
-from paperwasp.features.block import Block
-from paperwasp.features.parts import Part
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.not_operator import NotItem
-from paperwasp.ranking.evaluation import batch, column
 from paperwasp.ranking.explanation import (
     Columns,
     Explained,
@@ -34,6 +29,11 @@ from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Feature, Floats
 from paperwasp.ranking.tensor_graph import Value
 from paperwasp.ranking.tensor_node import TensorNode
+from paperwasp.ranking.tensor_run import batch, column
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.parts import Part
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.not_operator import NotItem
 from paperwasp.search.query import HitExplanation, Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.scoring import halves

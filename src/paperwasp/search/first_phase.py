@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.features.block import Block
-from paperwasp.operators.field_match import Lids
 from paperwasp.ranking.program import find_best_of
 from paperwasp.search.best_hits import best_of, best_with
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.features.block import Block
 from paperwasp.search.known_features import NO_FEATURES, FeatureNotes, KnownFeatures
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
+from paperwasp.search.operators.field_match import Lids
 from paperwasp.search.paging import ranked_behind
 from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
 from paperwasp.search.pruning import pruned_hits

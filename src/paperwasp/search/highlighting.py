@@ -16,19 +16,19 @@ from typing import Any, Final
 
 import regex
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.core.clock import check_time
-from paperwasp.linguistics import TextProfile, document_language, index_terms, normalized
-from paperwasp.linguistics.grams import gram_spans
-from paperwasp.linguistics.vocabulary import WORD_CHARACTERS, Forms
-from paperwasp.operators import SearchSpace
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.shown_words import QueryPart, QueryWord, Target, Way
-from paperwasp.patterns import compile_later
 from paperwasp.schema.model import Field
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.gram_marks import GRAM_TAGS, text_of_grams
+from paperwasp.search.operators import SearchSpace
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.shown_words import QueryPart, QueryWord, Target, Way
 from paperwasp.search.teaser import Occurrence, Span, annotated, marked, teaser
+from paperwasp.text.linguistics import TextProfile, document_language, index_terms, normalized
+from paperwasp.text.linguistics.grams import gram_spans
+from paperwasp.text.linguistics.vocabulary import WORD_CHARACTERS, Forms
 
 _ASCII: Final = "A-Za-z0-9"
 _ASCII_WORDS: Final = compile_later(f"[{_ASCII}]+")

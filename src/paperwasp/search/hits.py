@@ -8,6 +8,7 @@ from itertools import chain, repeat
 from typing import Final
 
 from paperwasp.content.view import View
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import RankValue
 from paperwasp.search.explaining import explanations_of
 from paperwasp.search.matched_elements import ElementsOfHits
@@ -15,8 +16,7 @@ from paperwasp.search.mutations import ON_SUMMARY
 from paperwasp.search.query import Hit, Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.summary import SummaryForms, SummaryWriter
-from paperwasp.store.document_store import StoredDocument
-from paperwasp.tensor.value import Tensor
+from paperwasp.storage.documents.document_store import StoredDocument
 
 SortKeys = tuple[object, ...] | None
 CACHED: Final = "vespa.summaryFeatures.cached"

@@ -12,11 +12,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.features.block import Block
-from paperwasp.operators.field_match import Lids
+from paperwasp.base.records import dataclass
 from paperwasp.ranking import CompiledProfile, Program
-from paperwasp.records import dataclass
 from paperwasp.search.blocks import BLOCK_LIDS
+from paperwasp.search.features.block import Block
+from paperwasp.search.operators.field_match import Lids
 
 _SAME_IN_EVERY_PHASE: Final = ("bm25(", "closeness(", "itemRawScore(", "rawScore(")
 """How the names of features begin that depend on the query and the hit alone, and that take time."""

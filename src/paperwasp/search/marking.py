@@ -13,20 +13,20 @@ from functools import cached_property
 from itertools import chain
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
-from paperwasp.linguistics.detection import FOREIGN
-from paperwasp.linguistics.vocabulary import vocabulary_of
-from paperwasp.operators import SearchSpace
-from paperwasp.operators.item import Item
-from paperwasp.operators.shown_words import QueryPart, QueryWord
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
 from paperwasp.schema.summary_model import SummaryField
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.highlighting import Highlighter, names_of, query_parts
+from paperwasp.search.operators import SearchSpace
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.shown_words import QueryPart, QueryWord
 from paperwasp.search.query import Show
+from paperwasp.text.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
+from paperwasp.text.linguistics.detection import FOREIGN
+from paperwasp.text.linguistics.vocabulary import vocabulary_of
 
 
 @dataclass(frozen=True, slots=True)

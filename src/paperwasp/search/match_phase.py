@@ -14,21 +14,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute import ColumnView
-from paperwasp.attribute.column import bitmap_of
-from paperwasp.attribute.numeric import NumericView
-from paperwasp.attribute.sort_order import SortOrder, order_keys
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators import SearchSpace
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.item import Item, plan
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.records import dataclass
 from paperwasp.schema.model import MatchPhase, RankProfile
 from paperwasp.search.diversity import Diversifier, diversifier_of
+from paperwasp.search.operators import SearchSpace
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.field_match import Bitmap
+from paperwasp.search.operators.item import Item, plan
+from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.query import MatchPhaseOverride
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.column import bitmap_of
+from paperwasp.storage.attributes.numeric import NumericView
+from paperwasp.storage.attributes.sort_order import SortOrder, order_keys
 
 LEAST_DOCUMENTS: Final = 128
 """Never are fewer documents looked at."""

@@ -15,14 +15,14 @@ from typing import Final
 
 import numpy as np
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.core import _core
-from paperwasp.operators import FieldMatch, Operator, TermOperator
-from paperwasp.operators.field_match import Lids, Occurrences
-from paperwasp.operators.not_operator import NotOperator
-from paperwasp.operators.same_element import SameElementOperator
-from paperwasp.patterns import compile_later
+from paperwasp.document.tensor.value import Tensor
+from paperwasp.search.operators import FieldMatch, Operator, TermOperator
+from paperwasp.search.operators.field_match import Lids, Occurrences
+from paperwasp.search.operators.not_operator import NotOperator
+from paperwasp.search.operators.same_element import SameElementOperator
 from paperwasp.search.ranked import RankedHits
-from paperwasp.tensor.value import Tensor
 
 _LEADING_NUMBER: Final = compile_later("[0-9]{1,9}")
 

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidQuery
-from paperwasp.operators.tuning import NO_TUNING, NeighborTuning, Tuning
-from paperwasp.patterns import compile_later
 from paperwasp.schema.model import RankProfile
 from paperwasp.search import matching_properties as matching
+from paperwasp.search.operators.tuning import NO_TUNING, NeighborTuning, Tuning
 
 _DIGITS: Final = 9
 _SHARE: Final = compile_later(r"(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import PaperwaspError
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Mutation
 from paperwasp.search.query import SearchResponse
 

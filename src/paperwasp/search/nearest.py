@@ -8,10 +8,10 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
 from paperwasp.search.best_hits import best_of
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
 from paperwasp.search.ranked import RankedHits, finite
 
 _CLOSENESS: Final = ("closeness(field,{})", "closeness({})")

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.content.records import Mutate
-from paperwasp.operators import Operator, SearchSpace
-from paperwasp.operators.field_match import Lids
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema.model import Mutation
 from paperwasp.search.mutations import Touched
+from paperwasp.search.operators import Operator, SearchSpace
+from paperwasp.search.operators.field_match import Lids
 from paperwasp.search.profiling import Profilers
 from paperwasp.search.query import Profiling
 from paperwasp.search.trace import QueryTrace

@@ -14,9 +14,18 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute import ColumnView
-from paperwasp.attribute.numeric import NumericView
-from paperwasp.attribute.sort_order import (
+from paperwasp.base.records import dataclass
+from paperwasp.core import _core
+from paperwasp.core.clock import check_time
+from paperwasp.document.types import BOOL
+from paperwasp.errors import InvalidQuery
+from paperwasp.schema.model import Field, Sorting
+from paperwasp.search.operators import SearchSpace
+from paperwasp.search.operators.field_match import Bitmap
+from paperwasp.search.query import SortKey
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.numeric import NumericView
+from paperwasp.storage.attributes.sort_order import (
     MISSING_POLICIES,
     OrderKeys,
     PortableKey,
@@ -25,16 +34,7 @@ from paperwasp.attribute.sort_order import (
     portable_key,
     rising,
 )
-from paperwasp.core import _core
-from paperwasp.core.clock import check_time
-from paperwasp.document.types import BOOL
-from paperwasp.errors import InvalidQuery
-from paperwasp.linguistics.collation import DEFAULT_LOCALE, LOWERCASE, Collation
-from paperwasp.operators import SearchSpace
-from paperwasp.operators.field_match import Bitmap
-from paperwasp.records import dataclass
-from paperwasp.schema.model import Field, Sorting
-from paperwasp.search.query import SortKey
+from paperwasp.text.linguistics.collation import DEFAULT_LOCALE, LOWERCASE, Collation
 
 RELEVANCE: Final = "[relevance]"
 DOCUMENT_ID: Final = "[docid]"

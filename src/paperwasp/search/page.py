@@ -22,7 +22,6 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.attribute import ColumnView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.schema.model import Schema
@@ -34,6 +33,7 @@ from paperwasp.search.query import Hit, Query, Show
 from paperwasp.search.ranked import NO_LIDS, NO_SCORES, RankedHits, Scores
 from paperwasp.search.summary import SummaryForm, SummaryForms
 from paperwasp.search.summary_attributes import ShownAttribute, values_json
+from paperwasp.storage.attributes import ColumnView
 
 _NO_GIDS: Final = np.zeros(0, np.uint8)
 Page = tuple[bytes | None, ...]

@@ -14,22 +14,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from paperwasp import limits
-from paperwasp.attribute import ColumnView
-from paperwasp.attribute.numeric import NumericView
-from paperwasp.attribute.string import StringView
 from paperwasp.content.view import View
 from paperwasp.core import _core
-from paperwasp.grouping.columns import plain_column
-from paperwasp.operators.grams import ALL
-from paperwasp.operators.item import Item
-from paperwasp.operators.operator import SearchSpace
-from paperwasp.operators.tuning import Tuning
-from paperwasp.operators.weak_and import DEFAULT_TARGET_HITS
-from paperwasp.operators.word import fields_of
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.grouping.columns import plain_column
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
+from paperwasp.search.operators.grams import ALL
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.operator import SearchSpace
+from paperwasp.search.operators.tuning import Tuning
+from paperwasp.search.operators.weak_and import DEFAULT_TARGET_HITS
+from paperwasp.search.operators.word import fields_of
 from paperwasp.search.page import PageStep, row_step
 from paperwasp.search.plan_near import is_tuned_otherwise, near_form
 from paperwasp.search.plan_rank import Ranking, ranking_of
@@ -39,6 +36,9 @@ from paperwasp.search.scored_blocks import threads_of_plan
 from paperwasp.search.search import BoundSearch
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.numeric import NumericView
+from paperwasp.storage.attributes.string import StringView
 
 
 class CompiledPlan(NamedTuple):

@@ -15,13 +15,13 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
-from paperwasp.features.block import Block
-from paperwasp.features.setting import QuerySetting
-from paperwasp.operators.constants import FalseOperator
-from paperwasp.operators.field_match import Bitmap, FieldMatch
-from paperwasp.operators.item import plan
-from paperwasp.operators.operator import Accepted, SearchSpace, TermOperator, ViewCache
-from paperwasp.operators.term import AttributeMatch
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.operators.constants import FalseOperator
+from paperwasp.search.operators.field_match import Bitmap, FieldMatch
+from paperwasp.search.operators.item import plan
+from paperwasp.search.operators.operator import Accepted, SearchSpace, TermOperator, ViewCache
+from paperwasp.search.operators.term import AttributeMatch
 from paperwasp.search.plan_compiler import CompiledPlan, is_planned_soon
 from paperwasp.search.plan_near import near_search
 from paperwasp.search.text_query import RouteQuery, TextQuery

@@ -13,15 +13,15 @@ import math
 from dataclasses import replace
 
 from paperwasp.core import _core
-from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.item import plan
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
-from paperwasp.operators.operator import NearSearch, SearchSpace
-from paperwasp.operators.tuning import NO_TUNING, Tuning
+from paperwasp.document.tensor.types import CELL_TYPES
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.operators.field_match import Bitmap
+from paperwasp.search.operators.item import plan
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
+from paperwasp.search.operators.operator import NearSearch, SearchSpace
+from paperwasp.search.operators.tuning import NO_TUNING, Tuning
 from paperwasp.search.text_query import TextTemplate
-from paperwasp.tensor.types import CELL_TYPES
-from paperwasp.tensor.value import Tensor
 
 
 def near_form(template: TextTemplate, bound: BoundQuery) -> _core.NearForm | None:

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.features.native_query import NativeFeature
-from paperwasp.operators.item import TermItem
 from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Bm25Field, Program
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.features.native_query import NativeFeature
+from paperwasp.search.operators.item import TermItem
 from paperwasp.search.query import GlobalPage
 from paperwasp.search.text_query import TextTemplate
 

@@ -10,24 +10,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from paperwasp import limits
-from paperwasp.attribute.numeric import NumericView
-from paperwasp.attribute.string import StringView
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL
 from paperwasp.errors import PaperwaspError
-from paperwasp.features.bm25 import idf_of
-from paperwasp.features.query_terms import significance_of
-from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.field_match import FieldMatch
-from paperwasp.operators.item import plan
-from paperwasp.operators.operator import SearchSpace, TermOperator, ViewCache
-from paperwasp.operators.term import IndexMatch, PhraseMatch
-from paperwasp.operators.text import token_match, tokens_in
-from paperwasp.operators.weak_and import score_of
-from paperwasp.operators.word import IN_PIECES, WordItem, fields_of, is_one_token
-from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.features.bm25 import idf_of
+from paperwasp.search.features.query_terms import significance_of
+from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.operators.and_operator import AndOperator
+from paperwasp.search.operators.field_match import FieldMatch
+from paperwasp.search.operators.item import plan
+from paperwasp.search.operators.operator import SearchSpace, TermOperator, ViewCache
+from paperwasp.search.operators.term import IndexMatch, PhraseMatch
+from paperwasp.search.operators.text import token_match, tokens_in
+from paperwasp.search.operators.weak_and import score_of
+from paperwasp.search.operators.word import IN_PIECES, WordItem, fields_of, is_one_token
 from paperwasp.search.plan_compiler import CompiledPlan
+from paperwasp.storage.attributes.numeric import NumericView
+from paperwasp.storage.attributes.string import StringView
 
 
 def snapshot_of(view: View, cache: ViewCache) -> _core.Snapshot:

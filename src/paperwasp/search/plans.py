@@ -23,7 +23,6 @@ from paperwasp import limits
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
-from paperwasp.linguistics.detection import FOREIGN, detect_all
 from paperwasp.search.bind import bind_to_write, cache_of, space_of
 from paperwasp.search.hits import hits_of
 from paperwasp.search.page import attribute_hits
@@ -34,6 +33,7 @@ from paperwasp.search.query import Hit
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextAnswer, TextQuery, TextTemplate
+from paperwasp.text.linguistics.detection import FOREIGN, detect_all
 
 _Token = TypeVar("_Token")
 _MOST_LOOKUPS: Final = 2

@@ -16,18 +16,18 @@ from contextlib import contextmanager
 from dataclasses import field, replace
 from typing import Any, Final
 
-from paperwasp.env import Environment
-from paperwasp.features.block import Block
-from paperwasp.operators import Operator, SearchSpace, TermOperator
+from paperwasp.base.env import Environment
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking import CompiledProfile, Program
-from paperwasp.ranking.evaluation import batch, levels_of
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.tensor_graph import TensorFeature
 from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.records import dataclass
+from paperwasp.ranking.tensor_run import batch, levels_of
+from paperwasp.search.features.block import Block
+from paperwasp.search.operators import Operator, SearchSpace, TermOperator
 from paperwasp.search.query import Profiling
 from paperwasp.search.trace import MOST_OPERATORS, name_of
-from paperwasp.tensor.types import TensorType
 
 Report = dict[str, Any]
 

@@ -21,21 +21,21 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.features.bm25 import idf_of
-from paperwasp.features.setting import QuerySetting
-from paperwasp.operators import FieldMatch, IndexMatch, Operator, TermOperator
-from paperwasp.operators.and_operator import AndOperator
-from paperwasp.operators.composed import unwrapped
-from paperwasp.operators.field_match import Bitmap
-from paperwasp.operators.masked import MaskedMatch, terms_where_matched
-from paperwasp.operators.not_operator import NotOperator
-from paperwasp.operators.operator import SearchSpace
-from paperwasp.operators.or_operator import OrOperator
-from paperwasp.operators.term import FoundMatch
-from paperwasp.operators.weak_and import WeakAndOperator
 from paperwasp.ranking import CompiledProfile
-from paperwasp.records import dataclass
+from paperwasp.search.features.bm25 import idf_of
+from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.operators import FieldMatch, IndexMatch, Operator, TermOperator
+from paperwasp.search.operators.and_operator import AndOperator
+from paperwasp.search.operators.composed import unwrapped
+from paperwasp.search.operators.field_match import Bitmap
+from paperwasp.search.operators.masked import MaskedMatch, terms_where_matched
+from paperwasp.search.operators.not_operator import NotOperator
+from paperwasp.search.operators.operator import SearchSpace
+from paperwasp.search.operators.or_operator import OrOperator
+from paperwasp.search.operators.term import FoundMatch
+from paperwasp.search.operators.weak_and import WeakAndOperator
 
 LEAST_WEIGHT: Final = 1e-20
 """The kernel bounds scores in single precision: weights of bm25 must be between this and its inverse."""

@@ -7,16 +7,16 @@ from dataclasses import field
 from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.content.records import Mutate
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.request import GroupingRequest
-from paperwasp.operators.item import Item
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.ranking.query_expressions import RankExpressions
-from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, Tags
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import GroupingRequest
+from paperwasp.search.operators.item import Item
 from paperwasp.search.summary_values import ALL_OBJECTS, Objects
-from paperwasp.tensor.value import Tensor
 
 
 @dataclass(frozen=True, slots=True)

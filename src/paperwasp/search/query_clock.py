@@ -15,9 +15,9 @@ import time
 from types import TracebackType
 from typing import Final
 
+from paperwasp.base.env import Environment
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
-from paperwasp.env import Environment
 from paperwasp.errors import Timeout
 from paperwasp.search.query import Query
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
 from paperwasp.ranking.names import input_name
 from paperwasp.ranking.text_hash import text_number
 

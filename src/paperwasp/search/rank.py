@@ -16,20 +16,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.attribute.column import bitmap_of
 from paperwasp.core import _core
-from paperwasp.operators.field_match import Bitmap, Lids
 from paperwasp.search.best_hits import best_places
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.first_phase import all_scored, exhaustive, first_phase_scores, pruned
 from paperwasp.search.match import match
 from paperwasp.search.nearest import nearest
+from paperwasp.search.operators.field_match import Bitmap, Lids
 from paperwasp.search.order import RELEVANCE, ScoresOf, first_hits
 from paperwasp.search.paging import ranked_behind, sorted_behind
 from paperwasp.search.query import SearchAfter
 from paperwasp.search.ranked import Matches, RankedHits, Scores
 from paperwasp.search.rescaling import NOT_RESCALED, Rescaling
 from paperwasp.search.second_phase import rerank, reranked_count
+from paperwasp.storage.attributes.column import bitmap_of
 
 _SHALLOW_HITS: Final = 1000
 """A page that is not deeper is found among this number of the best hits, where these are found without scoring all."""

@@ -8,15 +8,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.features.block import Block, FirstPhase
-from paperwasp.operators.field_match import Bitmap, Lids
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import Program, RankValue
-from paperwasp.records import dataclass
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.features.block import Block, FirstPhase
 from paperwasp.search.known_features import NO_FEATURES, KnownFeatures
+from paperwasp.search.operators.field_match import Bitmap, Lids
 from paperwasp.search.scoring import features_of, scores_of
-from paperwasp.tensor.value import Tensor
 
 Scores = NDArray[np.float64]
 NO_LIDS: Final = np.zeros(0, np.uint32)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 Scores = NDArray[np.float64]
 

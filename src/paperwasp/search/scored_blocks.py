@@ -16,14 +16,14 @@ from itertools import chain
 from threading import Lock
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.core.clock import OutOfTime
-from paperwasp.features.block import Block
-from paperwasp.operators.field_match import Lids
-from paperwasp.patterns import compile_later
 from paperwasp.search import matching_properties as matching
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, LEAST_BLOCK_LIDS, blocks_of, first_block, most_hits, next_size
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.features.block import Block
 from paperwasp.search.known_features import FeatureNotes
+from paperwasp.search.operators.field_match import Lids
 from paperwasp.search.profiling import EXPRESSION, FIRST_PHASE
 from paperwasp.search.ranked import NO_SCORES, Scores, finite
 from paperwasp.search.scoring import scores_in_time

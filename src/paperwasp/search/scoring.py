@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from paperwasp.core.budget import OutOfMemory, budget
 from paperwasp.core.clock import OutOfTime
+from paperwasp.document.tensor.algebra import spread
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidQuery, TooLarge
-from paperwasp.features.block import Block
-from paperwasp.features.execution import evaluate, evaluate_all
 from paperwasp.ranking import Program, RankValue
-from paperwasp.tensor.algebra import spread
-from paperwasp.tensor.batch import TensorBatch
-from paperwasp.tensor.value import Tensor
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.execution import evaluate, evaluate_all
 
 
 def scores_of(block: Block, program: Program) -> NDArray[np.float64]:

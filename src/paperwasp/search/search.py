@@ -17,18 +17,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.content.records import Mutate
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import Timeout
-from paperwasp.grouping.facets import is_facet
 from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, grouped_ns, is_plain
 from paperwasp.search.global_phase import rank_globally
-from paperwasp.search.grouping import HitGroups
+from paperwasp.search.grouped_hits import HitGroups
+from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.hits import SortKeys, hits_of
 from paperwasp.search.match import match
 from paperwasp.search.order import Level

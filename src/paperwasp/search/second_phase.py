@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 
 from paperwasp.core.clock import OutOfTime
-from paperwasp.features.block import Block, FirstPhase
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.search.blocks import blocks_of
 from paperwasp.search.bound import BoundQuery
+from paperwasp.search.features.block import Block, FirstPhase
 from paperwasp.search.mutations import ON_SECOND_PHASE
 from paperwasp.search.profiling import EXPRESSION, SECOND_PHASE
 from paperwasp.search.ranked import NO_SCORES, TIMEOUT, RankedHits, Scores, finite

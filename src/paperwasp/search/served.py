@@ -10,17 +10,17 @@ from contextlib import suppress
 
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.features.compile import served_profile
-from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
-from paperwasp.parsing.nearest import did_you_mean
 from paperwasp.ranking import Unexecuted
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
+from paperwasp.search.features.compile import served_profile
+from paperwasp.search.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.page import PageSteps
 from paperwasp.search.ready_profile import ReadyProfile
 from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType
 from paperwasp.search.summary import SummaryForms
+from paperwasp.text.parsing.nearest import did_you_mean
 
 
 class ServedSchemas:

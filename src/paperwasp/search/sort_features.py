@@ -9,10 +9,10 @@ import numpy as np
 
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
-from paperwasp.features.block import Block
-from paperwasp.features.setting import QuerySetting
-from paperwasp.operators.field_match import Lids
 from paperwasp.ranking import CompiledProfile
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.operators.field_match import Lids
 from paperwasp.search.order import Scores, ScoresOf
 from paperwasp.search.scoring import scores_of
 

@@ -19,9 +19,7 @@ from typing import Any, Final, cast
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.attribute import ColumnView
-from paperwasp.attribute.array import ArrayView
-from paperwasp.attribute.part import PartView
+from paperwasp.base.records import dataclass
 from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
 from paperwasp.content.messages import VisitRequest
@@ -30,14 +28,16 @@ from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span
 from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import IllegalQuery
-from paperwasp.index.text_index import TextIndex
 from paperwasp.ranking import CompiledProfile
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.search.query import Streaming
 from paperwasp.search.query_clock import QueryClock
-from paperwasp.store.document_store import DocumentStore, StoredDocument
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.array import ArrayView
+from paperwasp.storage.attributes.part import PartView
+from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
+from paperwasp.storage.index.text_index import TextIndex
 
 STREAMING_MODE: Final = "streaming"
 _NO_INDEX_DIRECTORY: Final = Path("/nonexistent")

@@ -16,13 +16,12 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from paperwasp import limits
-from paperwasp.attribute import ColumnView
+from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.output import Render, render_of
+from paperwasp.document.tensor.json_output import result_json
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
-from paperwasp.operators import SearchSpace
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.streaming import is_streamed_part
@@ -30,6 +29,7 @@ from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
 from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
+from paperwasp.search.operators import SearchSpace
 from paperwasp.search.query import Query
 from paperwasp.search.summary_attributes import ShownAttribute, attributes_json
 from paperwasp.search.summary_columns import ShownColumn, column_of
@@ -45,7 +45,7 @@ from paperwasp.search.summary_values import (
     widening_of,
     with_members,
 )
-from paperwasp.tensor.json_output import result_json
+from paperwasp.storage.attributes import ColumnView
 
 _NEXT_SOURCE: Final = "\x1e"
 """Between the texts of several sources that are one."""

@@ -12,8 +12,8 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from paperwasp.attribute import ColumnView
 from paperwasp.document.output import Render
+from paperwasp.storage.attributes import ColumnView
 
 
 class ShownAttribute(NamedTuple):

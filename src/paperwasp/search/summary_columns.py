@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, Protocol
 
-from paperwasp.attribute import ColumnView, looks_unset
+from paperwasp.base.records import dataclass
 from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import DataType, MapType
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field
+from paperwasp.storage.attributes import ColumnView, looks_unset
 
 
 class ShownColumn(Protocol):

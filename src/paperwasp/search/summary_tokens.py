@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from paperwasp.linguistics import index_terms
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
+from paperwasp.text.linguistics import index_terms
 
 TextTokens = Callable[[str, str], list[Any]]
 """A text and the language that its document says (empty: none) → its tokens."""

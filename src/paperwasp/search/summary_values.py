@@ -18,7 +18,6 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from paperwasp.attribute import unset_value
 from paperwasp.document.arithmetic import half, single
 from paperwasp.document.output import Render
 from paperwasp.document.predicate import parse_predicate, printed
@@ -37,6 +36,7 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import LanguageError
+from paperwasp.storage.attributes import unset_value
 
 Widen = Callable[[Any], Any]
 """The JSON of a value → the same with the digits of doubles."""

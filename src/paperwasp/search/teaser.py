@@ -23,9 +23,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 
 Span = tuple[int, int]

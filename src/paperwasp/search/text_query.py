@@ -14,9 +14,9 @@ from dataclasses import field, replace
 from itertools import count
 from typing import NamedTuple
 
-from paperwasp.operators.item import Item
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
 from paperwasp.search.query import Hit, Query
 
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from paperwasp.base.env import Environment
 from paperwasp.core import _core
-from paperwasp.env import Environment
-from paperwasp.operators import Operator, SearchSpace, TermOperator
+from paperwasp.search.operators import Operator, SearchSpace, TermOperator
 
 PLAN_LEVEL: Final = 6
 """Of the trace: from here on it shows the plan, also without an explain level."""

@@ -11,10 +11,10 @@ from urllib.request import urlopen
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.embedded.service import Service
 from paperwasp.errors import NotFound
 from paperwasp.http.messages import Request, Response
-from paperwasp.records import dataclass
 from paperwasp.testing.matching import difference
 from paperwasp.testing.suites import BrokenTest, Step, SuiteTest
 

@@ -13,9 +13,9 @@ from urllib.parse import urlencode
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import decode_form
-from paperwasp.records import dataclass
 
 SYSTEM, SETUP, STAGING = "system-test", "staging-setup", "staging-test"
 _PLACES: Final = ("tests", "src/test/application/tests")

@@ -17,7 +17,7 @@ from paperwasp.client.init.sample import Sample, read_sample
 from paperwasp.client.sources.read import ReadOptions
 from paperwasp.client.sources.rows import RowOptions
 from paperwasp.errors import InvalidInput
-from paperwasp.service.schema_check import check_schema
+from paperwasp.server.roles.schema_check import check_schema
 
 READING = ReadOptions(rows=RowOptions(document_type="t"))
 

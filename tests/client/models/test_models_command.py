@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp.client.models.cache import recorded_hashes
-from paperwasp.embedders.model_ids import ADDRESSES
+from paperwasp.components.embedders.model_ids import ADDRESSES
 from tests.client.commands import Ran, run_command
 from tests.client.models.model_host import ModelHost, serving
 

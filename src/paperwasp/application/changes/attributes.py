@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import ArrayType, DataType, MapType, StructType, TensorFieldType
-from paperwasp.records import dataclass
 from paperwasp.schema.model import AttributeSettings, Field, Hnsw, IndexSettings, Schema, SubField
 
 

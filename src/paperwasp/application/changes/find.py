@@ -18,7 +18,7 @@ from paperwasp.application.changes.indexing import indexing_changes
 from paperwasp.application.changes.types import type_changes
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 from paperwasp.schema.model import Schema
 
 _MODE_NAMES: Final[Mapping[Mode, str]] = {"index": "indexed", "streaming": "streaming", "store-only": "store-only"}

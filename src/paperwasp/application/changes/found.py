@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING, Final, Literal
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.changes.overrides import ValidationOverrides

@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import PREDICATE, STRING, ArrayType, DataType, WeightedSetType
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, IndexSettings, Schema
 
 _OUTPUTS: Final = ("index", "attribute", "summary")

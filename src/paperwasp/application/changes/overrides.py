@@ -11,10 +11,10 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.application.xml import Element, parse_xml
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, LanguageError, Position
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _RENAMED: Final = {"content-type-removal": "schema-removal"}
 """Ids that Vespa still takes → their new names."""

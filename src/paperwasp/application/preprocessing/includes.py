@@ -15,9 +15,9 @@ from paperwasp import limits
 from paperwasp.application.archive import safe_path
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element, parse_fragment, parse_xml
+from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, UnreadablePackage
-from paperwasp.records import dataclass
 
 _INCLUDE: Final = "preprocess:include"
 _FOLDER_INCLUDE: Final = "include"

@@ -14,10 +14,10 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _PROPERTIES: Final = "preprocess:properties"
 _REFERENCE: Final = compile_later(r"\$\{([^${}]*)\}")

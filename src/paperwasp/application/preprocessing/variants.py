@@ -14,8 +14,8 @@ from typing import Final
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
+from paperwasp.text.parsing.nearest import did_you_mean
 
 _PREFIX: Final = "deploy:"
 _ENVIRONMENTS: Final = ("dev", "test", "staging", "perf", "prod")

@@ -13,8 +13,8 @@ from paperwasp.application.query_profiles.field_types import FieldDescription, P
 from paperwasp.application.query_profiles.model import QueryProfile
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.application.query_profiles.substitution import Template
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

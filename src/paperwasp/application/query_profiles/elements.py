@@ -12,7 +12,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.query_profiles.ids import NAME, ComponentId
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.nearest import did_you_mean
 
 ATTRIBUTES: Final[Mapping[str, tuple[str, ...]]] = {
     "query-profile": ("id", "type", "inherits"),

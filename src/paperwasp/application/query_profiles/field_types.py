@@ -13,11 +13,11 @@ from dataclasses import field
 from functools import cached_property
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position, TooLarge
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
 
 
 @dataclass(frozen=True, slots=True)

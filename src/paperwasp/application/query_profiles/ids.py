@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, Generic, TypeVar
 
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 
 NAME: Final = compile_later(r"[$a-zA-Z_/][-$a-zA-Z0-9_/()]*")
 """The name of a profile, of a type, or of one part of a field's name."""

@@ -12,8 +12,8 @@ from functools import cached_property
 from paperwasp.application.query_profiles.field_types import ProfileType
 from paperwasp.application.query_profiles.ids import ComponentId
 from paperwasp.application.query_profiles.substitution import Template
+from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

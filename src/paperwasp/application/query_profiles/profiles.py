@@ -20,9 +20,9 @@ from paperwasp.application.query_profiles.profile_reader import ProfileReader
 from paperwasp.application.query_profiles.request import FullName, values_of
 from paperwasp.application.query_profiles.resolved import ResolvedProfile, resolve
 from paperwasp.application.query_profiles.type_reader import read_types
+from paperwasp.base.patterns import compile_later
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding
-from paperwasp.patterns import compile_later
-from paperwasp.tensor.types import TensorType
 
 FOLDER: Final = "search/query-profiles"
 _TYPES: Final = f"{FOLDER}/types"

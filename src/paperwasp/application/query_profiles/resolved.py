@@ -18,7 +18,7 @@ from paperwasp.application.query_profiles.declarations import describe_undeclare
 from paperwasp.application.query_profiles.field_types import FieldDescription, ProfileType
 from paperwasp.application.query_profiles.model import Layer, QueryProfile
 from paperwasp.application.query_profiles.substitution import Template
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 
 _OPENING: Final = "%{"
 _HOLE: Final = compile_later(r"%\{([^}]*)\}")

@@ -17,8 +17,8 @@ from paperwasp.application.query_profiles.field_types import (
 from paperwasp.application.query_profiles.ids import ComponentId, Registry
 from paperwasp.application.query_profiles.native import native_types
 from paperwasp.application.xml import Element
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Position
-from paperwasp.tensor.types import TensorType
 
 _PROFILE_OF = f"{PROFILE}:"
 

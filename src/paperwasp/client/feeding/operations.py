@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 MAX_TRACE_LEVEL: Final = 9
 _PLAIN: Final = compile_later(r"[A-Za-z0-9._~-]+")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import OperationType
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final, TypeAlias, TypedDict, Unpack
 from urllib.parse import urlsplit
 
+from paperwasp.base.records import dataclass
+from paperwasp.base.version import VERSION
 from paperwasp.client.feeding.circuit import CircuitBreaker, GracePeriodBreaker
 from paperwasp.client.feeding.retries import RetryStrategy
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
-from paperwasp.version import VERSION
 
 CONNECTIONS_PER_ENDPOINT: Final = 8
 MAX_STREAMS_PER_CONNECTION: Final = 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from paperwasp.records import dataclass
+from paperwasp.base.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.client.counted import counted
 from paperwasp.client.init.objects import Objects, objects_of
 from paperwasp.client.init.sample import Sample
@@ -23,8 +25,6 @@ from paperwasp.client.sources.dates import GUESSED_FORMS
 from paperwasp.client.sources.rows import BYTES, DATES, DURATIONS, ROW_NUMBER, TIMES, TIMES_OF_DAY, columns_of_id
 from paperwasp.client.sources.values import DATE_FORM, converter
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.data_types import RESERVED_NAMES
 
 _VECTOR_LENGTH: Final = 8

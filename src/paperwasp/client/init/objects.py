@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, Final
 
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.schema.data_types import RESERVED_NAMES
 
 _MEMBERS: Final = 32

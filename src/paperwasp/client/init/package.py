@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.init.guessing import Column, Guess, Use
 from paperwasp.client.init.objects import Objects
-from paperwasp.records import dataclass
 
 SERVICES: Final = """<?xml version="1.0" encoding="utf-8"?>
 <services version="1.0">

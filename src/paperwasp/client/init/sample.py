@@ -7,12 +7,12 @@ from dataclasses import field
 from itertools import islice
 from typing import Any, Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.sources.operations import BadInput, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.client.sources.rows import RowMapping, RowOptions, refuse_twice
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 SAMPLED_ROWS: Final = 10_000
 _ANY_ID: Final = DocumentId.parse("id:sample:sample::row")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.embedders.model_files import cache_folder
+from paperwasp.base.patterns import compile_later
+from paperwasp.components.embedders.model_files import cache_folder
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 SUMS: Final = "SHA256SUMS"
 _LINE: Final = compile_later(r"([0-9a-f]{64}) [ *](.+)")

@@ -16,8 +16,8 @@ from paperwasp.client.models.cache import cached_files, chunks_of, is_damaged, r
 from paperwasp.client.models.download import download
 from paperwasp.client.models.hugging_face import check_blob, default_hub, files_of_hub, find_cached
 from paperwasp.client.models.needed import NeededModel, needed_models
-from paperwasp.embedders.model_files import PATH, cache_folder, cache_path
-from paperwasp.embedders.model_ids import ADDRESSES
+from paperwasp.components.embedders.model_files import PATH, cache_folder, cache_path
+from paperwasp.components.embedders.model_ids import ADDRESSES
 from paperwasp.errors import InvalidInput, NotFound, PaperwaspError
 
 

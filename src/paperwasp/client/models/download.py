@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from typing import IO, Any, Final
 from urllib.parse import urlsplit
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.base.version import VERSION
 from paperwasp.errors import InvalidInput
 from paperwasp.limits.remote import MODEL_TIMEOUT_SECONDS
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
-from paperwasp.version import VERSION
 
 _LINKED: Final = "X-Linked-Etag"
 """Hugging Face's header with the SHA-256 of a large file; it comes with the redirection to where the file is."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote, unquote, urlsplit
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 HOST: Final = "huggingface.co"
 _ADDRESS: Final = compile_later(r"/([^/]+)/([^/]+)/(?:resolve|raw)/([^/]+)/(.+)")

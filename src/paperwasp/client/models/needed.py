@@ -12,9 +12,9 @@ from paperwasp.application.package import ApplicationPackage
 from paperwasp.application.package_files import looked_at
 from paperwasp.application.preprocessing import DeployProperties
 from paperwasp.application.services import parse_services
-from paperwasp.embedders.model_files import MODEL_ATTRIBUTES, PATH, reference_of
+from paperwasp.base.records import dataclass
+from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, PATH, reference_of
 from paperwasp.errors import InvalidPackage
-from paperwasp.records import dataclass
 from paperwasp.schema.components import Component
 
 _SETTINGS: Final = tuple(f"@{attribute}" for attribute in MODEL_ATTRIBUTES)

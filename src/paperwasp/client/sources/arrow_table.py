@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.client.sources.arrow_values import BadValue, column_values, meaning_of
 from paperwasp.client.sources.operations import BadInput, DecodedPuts, Item
 from paperwasp.client.sources.plain_puts import plain_puts
 from paperwasp.client.sources.rows import PlainColumns, RowMapping
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 _BATCH_ROWS: Final = 256
 _INDEX: Final = compile_later(r"__index_level_\d+__")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final
 
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
 
 GUESSED_FORMS: Final = (
     "DD.MM.YYYY",

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.client.sources.json_values import JsonValue, JsonValues, member_text
 from paperwasp.client.sources.opening import OPERATION_BYTES, lines_of
 from paperwasp.client.sources.operations import BadInput, Item, Kind, SourceOperation
 from paperwasp.client.sources.rows import RowMapping
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 _KINDS: Final[dict[str, Kind]] = {"put": "put", "update": "update", "remove": "remove", "id": "put"}
 """Member → operation. Visits write `id`, which is a put."""

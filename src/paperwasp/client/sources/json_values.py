@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.client.sources.opening import OPERATION_BYTES
 from paperwasp.client.sources.operations import BadInput
-from paperwasp.parsing.json_strings import without_escapes
-from paperwasp.patterns import compile_later
+from paperwasp.text.parsing.json_strings import without_escapes
 
 _TOKEN: Final = compile_later(rb'["{}\[\]](?:(?<=")[^"]*")?')
 """A string, a bracket, or the quote of a string that does not end. It begins with one set of bytes, which is looked for

@@ -12,8 +12,8 @@ from typing import BinaryIO, Final, NamedTuple, cast
 import zstandard
 from isal import igzip, isal_zlib
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 STANDARD_INPUT: Final = "-"
 OPERATION_BYTES: Final = 128 * 2**20

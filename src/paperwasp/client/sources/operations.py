@@ -7,8 +7,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.ids import DocumentId
-from paperwasp.records import dataclass
 
 Kind = Literal["put", "update", "remove"]
 KINDS: Final[tuple[Kind, ...]] = ("put", "update", "remove")

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.sources.delimited import read_delimited
 from paperwasp.client.sources.json_operations import read_json, read_json_lines
 from paperwasp.client.sources.opening import DAMAGED, OPERATION_BYTES, STANDARD_INPUT, OpenFile, open_file, plain_name
@@ -14,7 +15,6 @@ from paperwasp.client.sources.operations import BadInput, Item
 from paperwasp.client.sources.rows import RowMapping, RowOptions
 from paperwasp.client.sources.whole_numbers import TypeOf
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 FORMATS: Final = ("json", "jsonl", "csv", "tsv", "parquet", "arrow")
 _ENDINGS: Final = {

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.client.sources.dates import date_reader
 from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, whole_of_text
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
 
 Convert = Callable[[str], Any]
 """From the text of a cell to a value for JSON; None where there is none. Raises ValueError with what was expected."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from math import copysign
 from typing import Any, Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.ids import DocumentId
-from paperwasp.patterns import compile_later
 
 TypeOf = Callable[[DocumentId, str], str | None]
 """The type of a field of a document; "" where it is none of whole numbers, None where nobody knows."""

@@ -15,11 +15,11 @@ from urllib.parse import quote, urlencode
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.client.access import ANYBODY, Access
 from paperwasp.client.connection import Connection, Unreachable
 from paperwasp.errors import InvalidInput
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 SPACES: Final = ("global", "default")
 """The bucket spaces: documents that are on all nodes, which others may refer to, come first."""

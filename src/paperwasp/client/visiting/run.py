@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.visiting.parts import Chunk, Part, VisitOptions, find_parts, read_part
 from paperwasp.client.visiting.state import ENDING, VisitState
 from paperwasp.client.visiting.tables import check_parquet, write_csv, write_parquet
 from paperwasp.errors import InvalidInput, PaperwaspError
-from paperwasp.records import dataclass
 
 STANDARD_OUTPUT: Final = Path("-")
 _WAIT_SECONDS: Final = 0.2

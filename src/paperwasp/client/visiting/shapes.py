@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from paperwasp.patterns import compile_later
+from paperwasp.base.patterns import compile_later
 
 NON_FINITE: Final = frozenset(("NaN", "Infinity", "-Infinity"))
 """How services write numbers that JSON has not."""

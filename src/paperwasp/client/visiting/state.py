@@ -10,9 +10,9 @@ from typing import Final
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.client.visiting.parts import Chunk, Part, VisitOptions
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 ENDING: Final = ".continue"
 _SAVE_SECONDS: Final = 1.0

@@ -25,6 +25,8 @@ from typing import Final
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.env import Environment
+from paperwasp.base.records import dataclass
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
 from paperwasp.container.document.routes import Routes
@@ -37,11 +39,9 @@ from paperwasp.content.messages import ApplyRequest, VisitedDocument
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_body
 from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update
-from paperwasp.env import Environment
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
 from paperwasp.indexing.context import TimeLeft
-from paperwasp.records import dataclass
 
 Change = Callable[[VisitedDocument, TimeLeft], ApplyRequest]
 """From a visited document, and the time for it, to what is done with it. Errors: InvalidInput; those of a component."""

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from paperwasp.content.records import check_length
+from paperwasp.document.selection import Purpose, check_selection, parse_selection
 from paperwasp.schema.model import Schema
-from paperwasp.selection import Purpose, check_selection, parse_selection
 
 _CHECKED: Final = 1024
 """Conditions that are remembered to be right: feeders send the same over and over."""

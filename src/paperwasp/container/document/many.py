@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document.bulk import BulkContext, answer_bulk, read_request
 from paperwasp.container.document.routes import Routes
@@ -17,7 +18,6 @@ from paperwasp.container.document.visit_clusters import VisitClusters
 from paperwasp.container.document.visit_parameters import read_visit
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import read_in_turn
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.http.messages import Answer, Request
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from paperwasp.base.records import frozen
 from paperwasp.container.document.field_sets import read_field_set
 from paperwasp.container.document.request import Options
 from paperwasp.container.document.routes import Route, Routes, Target
@@ -20,7 +21,6 @@ from paperwasp.document.json_format import Body, read_body
 from paperwasp.document.operations import Put, Remove, Update
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request
-from paperwasp.records import frozen
 
 METHODS: Final = ("GET", "POST", "PUT", "DELETE")
 

@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.tensor.json_output import FORMS
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import decode, decode_form
 from paperwasp.indexing.context import TimeLeft, no_end
-from paperwasp.records import dataclass
-from paperwasp.tensor.json_output import FORMS
 
 ROOT: Final = "/document/v1/"
 _MAX_NUMBER: Final = 2**64 - 1

@@ -18,6 +18,9 @@ from typing import Final, NamedTuple
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
+from paperwasp.base.env import SYSTEM
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.components.registry import components_of
 from paperwasp.container.document.conditions import ConditionCheck
 from paperwasp.container.document.selections import Acceptance, acceptance_of
@@ -28,13 +31,10 @@ from paperwasp.document.plain_fields import PlainFields, PlainPut, PlainUpdate
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import SentFields
-from paperwasp.env import SYSTEM
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.indexing.binary_texts import check_put, check_updates, tokenized_fields
 from paperwasp.indexing.context import TimeLeft, no_end
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 
 _FIELD_PATH: Final = compile_later(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")

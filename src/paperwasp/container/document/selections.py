@@ -13,9 +13,9 @@ from collections.abc import Callable
 from paperwasp.application.model import ContentCluster
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put
+from paperwasp.document.selection import PlainSubject, conjunction, is_everything, matcher_of, parse_selection
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.updates import Value
-from paperwasp.selection import PlainSubject, conjunction, is_everything, matcher_of, parse_selection
 
 Acceptance = Callable[[Operation, int], bool]
 """The operation and the time in microseconds since 1970 → whether the cluster takes it."""

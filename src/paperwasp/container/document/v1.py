@@ -22,6 +22,8 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
+from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.yielding import yielding_if_large
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.absence import no_application
 from paperwasp.container.document.answer import (
@@ -44,13 +46,11 @@ from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
 from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.request_batch import RequestBatch
 from paperwasp.indexing.context import TimeLeft, no_end
-from paperwasp.yielding import yielding_if_large
 
 _CHANGES: Final = frozenset({"POST", "PUT", "DELETE"})
 _ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")

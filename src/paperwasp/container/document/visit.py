@@ -19,12 +19,12 @@ from dataclasses import replace
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.env import Environment
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.accept import stream_form
 from paperwasp.container.document.visit_parameters import Visit
 from paperwasp.container.document.visit_rendering import JSON, ObjectRendering, Rendering, VisitEnd, rendering
 from paperwasp.content.messages import VisitedDocument, VisitResponse
-from paperwasp.env import Environment
 from paperwasp.errors import Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
+from paperwasp.base.records import dataclass
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 from paperwasp.schema.pending import is_derived
 
 

@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.container.document.field_sets import read_field_set
 from paperwasp.container.document.request import ROOT, read_trace_level
 from paperwasp.container.document.visit_clusters import VisitCluster, VisitClusters
@@ -21,12 +23,10 @@ from paperwasp.container.document.visit_token import Continuation, fingerprint
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.content.messages import VisitRequest
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.selection import Purpose, check_selection, parse_selection
+from paperwasp.document.tensor.json_output import FORMS
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, decode
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
-from paperwasp.selection import Purpose, check_selection, parse_selection
-from paperwasp.tensor.json_output import FORMS
 
 _T = TypeVar("_T")
 SPACES: Final = ("default", "global")

@@ -18,9 +18,9 @@ from typing import Final, Protocol
 
 import orjson
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.accept import StreamForm
 from paperwasp.content.messages import VisitedDocument
-from paperwasp.records import dataclass
 
 JSON: Final = "application/json; charset=UTF-8"
 Trace = Sequence[str]

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from typing import Final
 from zlib import crc32
 
+from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
-from paperwasp.records import dataclass
 
 _VERSION: Final = 1
 _HEAD: Final = struct.Struct(">BQ4sB")

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from paperwasp import limits
+from paperwasp.application.model_evaluation.function import Function
+from paperwasp.application.model_evaluation.models import EvaluatedModel, Models
 from paperwasp.container.evaluation.rendering import is_literal
 from paperwasp.container.evaluation.runs import EvaluationRuns
 from paperwasp.errors import InvalidInput, PaperwaspError, TooLarge
-from paperwasp.evaluation.function import Function
-from paperwasp.evaluation.models import EvaluatedModel, Models
 from paperwasp.http.cbor import error_as_accepted as short_as_accepted
 from paperwasp.http.cbor import whole_as_accepted
 from paperwasp.http.messages import Request, Response, decode_form, json_response, path_segments

@@ -15,10 +15,10 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from paperwasp.evaluation.function import NotEvaluated
-from paperwasp.tensor.json_output import FORMS, tensor_json
-from paperwasp.tensor.types import NUMBER
-from paperwasp.tensor.value import Tensor, quoted
+from paperwasp.application.model_evaluation.function import NotEvaluated
+from paperwasp.document.tensor.json_output import FORMS, tensor_json
+from paperwasp.document.tensor.types import NUMBER
+from paperwasp.document.tensor.value import Tensor, quoted
 
 PARAMETER: Final = "format.tensors"
 

@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.application.model_evaluation.binding import bound_values
+from paperwasp.application.model_evaluation.function import Function, Values
+from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.records import dataclass
 from paperwasp.container.evaluation.rendering import PARAMETER, check_form, rendered
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
-from paperwasp.daemon_threads import DaemonThreads
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Overload, PaperwaspError, Timeout, without_frames
-from paperwasp.evaluation.binding import bound_values
-from paperwasp.evaluation.function import Function, Values
-from paperwasp.records import dataclass
-from paperwasp.tensor.value import Tensor
 
 _THREADS: Final = max(2, os.cpu_count() or 1)
 Outcome = bytes | Exception

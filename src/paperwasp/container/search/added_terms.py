@@ -10,20 +10,20 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.container.search.settings import PredicateParameters, WandParameters
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.dot_product import DotProductItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.predicate import PredicateItem
-from paperwasp.operators.wand import WandItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
-from paperwasp.patterns import compile_later
-from paperwasp.query.annotations import Annotations
-from paperwasp.query.parameter_lists import Tokens, weighted_tokens
-from paperwasp.yql.indexes import Indexes
+from paperwasp.query.yql.indexes import Indexes
+from paperwasp.search.language.annotations import Annotations
+from paperwasp.search.language.parameter_lists import Tokens, weighted_tokens
+from paperwasp.search.operators.dot_product import DotProductItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.predicate import PredicateItem
+from paperwasp.search.operators.wand import WandItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
 
 _KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,\s][^:,]*|)):\s*""")
 _VALUE: Final = compile_later(r"[^,}\[]*(?:\[[^\]]*\][^,}\[]*)*")

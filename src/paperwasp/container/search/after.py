@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.attribute.sort_order import PortableKey
+from paperwasp.base.records import dataclass
 from paperwasp.errors import IllegalQuery
-from paperwasp.records import dataclass
 from paperwasp.search.query import AFTER_ALL, BEFORE_ALL, Hit, SearchAfter
+from paperwasp.storage.attributes.sort_order import PortableKey
 
 _TOKEN_CHARACTERS: Final = 64 * 1024
 _LID_DIGITS: Final = 32

@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.shapes import Form
 from paperwasp.http.messages import Response
-from paperwasp.records import dataclass
 
 Key = tuple[str, frozenset[tuple[str, str]] | tuple[tuple[str, str], ...]]
 ENTRY_BYTES: Final = 600

@@ -13,10 +13,10 @@ from paperwasp.container.search.config import Target
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.types import STRING, NumericType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.same_element import SameElementItem
-from paperwasp.operators.word import TOKEN, WordItem
 from paperwasp.schema.model import Field, Schema
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.same_element import SameElementItem
+from paperwasp.search.operators.word import TOKEN, WordItem
 
 _SINGLE_CHARACTERS: Final = 4
 """More words of one character than these make a text worth a look."""

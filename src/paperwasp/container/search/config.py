@@ -14,22 +14,22 @@ from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.readings import indexes_of
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.features.compile import ServedProfile, served_profile
-from paperwasp.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.indexing.components import Embedder
-from paperwasp.linguistics.significance import NO_MODELS, SignificanceModels
-from paperwasp.parsing.nearest import did_you_mean, did_you_mean_sentence
-from paperwasp.patterns import compile_later
+from paperwasp.query.rules import NO_RULES, RuleBases
+from paperwasp.query.yql.indexes import Indexes
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.ranking.query_expressions import RankExpressions
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Field, RankProfile, Schema
 from paperwasp.schema.teaser_settings import HI_TAGS, Tags
-from paperwasp.semantics import NO_RULES, RuleBases
-from paperwasp.yql.indexes import Indexes
+from paperwasp.search.features.compile import ServedProfile, served_profile
+from paperwasp.search.features.kept_profiles import KeptProfiles, compiled_bytes
+from paperwasp.text.linguistics.significance import NO_MODELS, SignificanceModels
+from paperwasp.text.parsing.nearest import did_you_mean, did_you_mean_sentence
 
 _PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
 _CHANGING: Final = compile_later(r"\b(?:now|freshness|age|random|randomNormal|randomNormalStable)\b")

@@ -16,14 +16,14 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery, LanguageError, Overload, PaperwaspError, Timeout, Unavailable
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
-from paperwasp.monitoring.embedding import EMBEDDING
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
+from paperwasp.operations.monitoring.embedding import EMBEDDING
 
 _CALL: Final = "embed("
 _WITH_ID: Final = compile_later(r"""([A-Za-z0-9_@.-]+),\s*(["'].*["']|@.*)""", re.DOTALL)

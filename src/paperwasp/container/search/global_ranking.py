@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.global_explaining import with_global_phase
 from paperwasp.container.search.settings import GlobalParameters
 from paperwasp.container.search.sorting import RELEVANCE
 from paperwasp.errors import IllegalQuery
 from paperwasp.ranking.global_phase import GlobalPhase
-from paperwasp.records import dataclass
 from paperwasp.search.global_phase import relevances
 from paperwasp.search.query import GlobalPage, Hit, SortKey
 

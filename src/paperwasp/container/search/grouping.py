@@ -15,23 +15,23 @@ from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.config import Target
 from paperwasp.container.search.settings import GroupingParameters, SearchParameters
 from paperwasp.document.types import POSITION, PREDICATE, ReferenceType, TensorFieldType
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.grouping.continuation import PagePosition, decode
-from paperwasp.grouping.expression import Expression
-from paperwasp.grouping.language import Operation, parse_grouping
-from paperwasp.grouping.request import Filter, GroupingRequest, Layout
-from paperwasp.grouping.requests import DEFAULTS, Defaults, converted, layout_of
-from paperwasp.parsing.nearest import did_you_mean, did_you_mean_sentence
-from paperwasp.patterns import compile_later
-from paperwasp.query.lexicon import YQL
-from paperwasp.query.scope import accept_annotations
-from paperwasp.records import dataclass
+from paperwasp.query.yql import parse_select_grouping
+from paperwasp.query.yql.statement import YqlQuery
 from paperwasp.schema.model import Field
-from paperwasp.yql import parse_select_grouping
-from paperwasp.yql.statement import YqlQuery
+from paperwasp.search.grouping.continuation import PagePosition, decode
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.language import Operation, parse_grouping
+from paperwasp.search.grouping.request import Filter, GroupingRequest, Layout
+from paperwasp.search.grouping.requests import DEFAULTS, Defaults, converted, layout_of
+from paperwasp.search.language.lexicon import YQL
+from paperwasp.search.language.scope import accept_annotations
+from paperwasp.text.parsing.nearest import did_you_mean, did_you_mean_sentence
 
 _PIECE: Final = compile_later(
     r"""\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|/\*.*?(?:\*/|\Z)"""

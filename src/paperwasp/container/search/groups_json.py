@@ -15,11 +15,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.float_text import double_text
-from paperwasp.grouping.result.ids import BUCKETS, GroupIds, raw_text
-from paperwasp.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
-from paperwasp.grouping.values import Kind, Null
-from paperwasp.patterns import compile_later
+from paperwasp.search.grouping.result.ids import BUCKETS, GroupIds, raw_text
+from paperwasp.search.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
+from paperwasp.search.grouping.values import Kind, Null
 
 Written = Sequence[bytes | None]
 """The JSON of each value; None where there is none to show."""

@@ -18,6 +18,10 @@ from functools import partial
 from typing import Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.cluster.messenger import Answered
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
@@ -45,16 +49,12 @@ from paperwasp.content.messages import StampRequest
 from paperwasp.core import _core
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
-from paperwasp.env import SYSTEM, Environment
 from paperwasp.errors import PaperwaspError, Timeout, without_frames
-from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun, settled
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.teaser_settings import HI_TAGS
+from paperwasp.search.grouping.result.shown import ShownRoot
 from paperwasp.search.query import Query, SearchResponse
-from paperwasp.yielding import yielding_to_requests
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]
 

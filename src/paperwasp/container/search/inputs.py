@@ -17,18 +17,18 @@ from typing import Final
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.embedding import Embedding, is_call, not_set, read_call
 from paperwasp.container.search.values import SentArray
+from paperwasp.document.tensor.json_format import flat_tensor, tensor_of
+from paperwasp.document.tensor.literal import parse_tensor
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidQuery, LanguageError, TooLarge
 from paperwasp.indexing.components import Embedder
-from paperwasp.large_json import load_json
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Input, Schema
-from paperwasp.tensor.json_format import flat_tensor, tensor_of
-from paperwasp.tensor.literal import parse_tensor
-from paperwasp.tensor.types import TensorType
-from paperwasp.tensor.value import Tensor
+from paperwasp.text.large_json import load_json
 
 _NUMBER: Final = compile_later(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fFdD]?\s*", re.ASCII)
 _JSON_FORM: Final = compile_later(

@@ -10,12 +10,12 @@ from itertools import chain
 from typing import ParamSpec, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.container.search.merge import Answer
 from paperwasp.container.search.rendering import SearchResult
-from paperwasp.grouping.result.shown import ShownGroups
+from paperwasp.document.tensor.value import Tensor
+from paperwasp.search.grouping.result.shown import ShownGroups
 from paperwasp.search.query import Hit, SearchResponse
-from paperwasp.tensor.value import Tensor
-from paperwasp.yielding import yielding_to_requests
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")

@@ -7,10 +7,10 @@ Vespa: LiteralBoostSearcher, which does the same.
 
 from __future__ import annotations
 
-from paperwasp.operators.item import Item
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.word import WordItem
-from paperwasp.yql.indexes import Indexes
+from paperwasp.query.yql.indexes import Indexes
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.word import WordItem
 
 
 def with_literals(tree: Item, indexes: Indexes) -> Item:

@@ -12,17 +12,17 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.settings import PositionParameters
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.geo import GeoBoundingBoxItem, GeoLocationItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.patterns import compile_later
-from paperwasp.query.degrees import DEGREES, read_degrees
-from paperwasp.records import dataclass
 from paperwasp.schema.model import Schema
+from paperwasp.search.language.degrees import DEGREES, read_degrees
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.rank_operator import RankItem
 
 _NUMBER: Final = r"\s*(-?\d{1,10})\s*"
 _CIRCLE: Final = compile_later(

@@ -16,10 +16,10 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.ready_query import ClusterQuery, ReadyQuery
 from paperwasp.container.search.rendering import Coverage, SearchError, SearchResult
 from paperwasp.errors import InvalidQuery
-from paperwasp.grouping.partial import PartialResult
-from paperwasp.grouping.result.shown import ShownRoot, shown
-from paperwasp.grouping.result.shown_facets import shown_facets
-from paperwasp.search.grouping import merged_results
+from paperwasp.search.grouped_hits import merged_results
+from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.result.shown import ShownRoot, shown
+from paperwasp.search.grouping.result.shown_facets import shown_facets
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 
 TIMED_OUT: Final = 12

@@ -28,9 +28,9 @@ from paperwasp.container.search.parameter_setters import (
 )
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
-from paperwasp.features.catalog import feature_named
+from paperwasp.query.yql import query_type
 from paperwasp.search import matching_properties as matching
-from paperwasp.yql import query_type
+from paperwasp.search.features.catalog import feature_named
 
 SHAPE: Final = "shape"
 """The plan of a query depends on the value of the parameter, which is set in SearchParameters."""

@@ -35,17 +35,17 @@ from paperwasp.container.search.sorting import check_features, completed, in_any
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
-from paperwasp.features.kept_profiles import ENTRY_BYTES
-from paperwasp.operators.constants import FalseItem
-from paperwasp.operators.item import Item
-from paperwasp.parsing.nearest import did_you_mean
+from paperwasp.query.yql import YqlQuery
+from paperwasp.query.yql.indexes import Indexes
+from paperwasp.query.yql.statement import StatementTemplate
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.schema.teaser_settings import Tags
+from paperwasp.search.features.kept_profiles import ENTRY_BYTES
+from paperwasp.search.operators.constants import FalseItem
+from paperwasp.search.operators.item import Item
 from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
-from paperwasp.yql import YqlQuery
-from paperwasp.yql.indexes import Indexes
-from paperwasp.yql.statement import StatementTemplate
+from paperwasp.text.parsing.nearest import did_you_mean
 
 
 def prepare_and_bind(

@@ -12,6 +12,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.after import After, read_after
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
 from paperwasp.container.search.embedding import Embedding
@@ -25,12 +26,11 @@ from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.tree import TreeTemplate, language_of
 from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
-from paperwasp.grouping.request import GroupingRequest
 from paperwasp.limits import LONGEST_QUERY_TIMEOUT_MS
-from paperwasp.operators.item import Item
-from paperwasp.records import dataclass
+from paperwasp.query.yql.statement import StatementTemplate
+from paperwasp.search.grouping.request import GroupingRequest
+from paperwasp.search.operators.item import Item
 from paperwasp.search.query import Deadline, Match, Observe, Order, Query, Rank, Show
-from paperwasp.yql.statement import StatementTemplate
 
 _NO_INPUTS: Final[Mapping[str, object]] = MappingProxyType({})
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.after import After
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
 from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.rules import RuledTree
 from paperwasp.errors import PaperwaspError
-from paperwasp.grouping.request import Layout
-from paperwasp.operators.item import Item
-from paperwasp.records import dataclass
+from paperwasp.search.grouping.request import Layout
+from paperwasp.search.operators.item import Item
 from paperwasp.search.query import Query, SortKey
 
 

@@ -14,17 +14,17 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.groups_json import hits_in, root_json
+from paperwasp.document.tensor.json_output import result_json
+from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import PaperwaspError
-from paperwasp.grouping.result.shown import ShownRoot
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
-from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.patterns import compile_later
-from paperwasp.records import dataclass
+from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.search.grouping.result.shown import ShownRoot
 from paperwasp.search.query import Hit, HitExplanation
-from paperwasp.tensor.json_output import result_json
-from paperwasp.tensor.value import Tensor
 
 JSON_TYPE: Final = "application/json;charset=utf-8"
 

@@ -19,7 +19,7 @@ from paperwasp.container.lenient_json import lenient_json
 from paperwasp.container.search.values import FORMATS, SentArray, renderer
 from paperwasp.errors import IllegalQuery, InvalidInput
 from paperwasp.http.messages import Request, decode, decode_form
-from paperwasp.large_json import load_json
+from paperwasp.text.large_json import load_json
 
 JSON_TYPES: Final = ("application/json", "")
 """The media types of bodies that are read as JSON."""

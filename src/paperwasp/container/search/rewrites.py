@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.added_terms import added_terms
 from paperwasp.container.search.checks import check_items, check_match_phase, check_text
 from paperwasp.container.search.config import SearchConfig, Target
@@ -22,17 +23,16 @@ from paperwasp.container.search.location import Location, read_location, read_po
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.significance import significances, uses_model, with_model, with_significances
 from paperwasp.errors import IllegalQuery, PaperwaspError
-from paperwasp.linguistics.languages import CJK, language_of
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.constants import TrueItem
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem, is_one_token
-from paperwasp.records import dataclass
+from paperwasp.query.yql import parse_recall
+from paperwasp.query.yql.indexes import Indexes
 from paperwasp.schema.model import Schema
-from paperwasp.yql import parse_recall
-from paperwasp.yql.indexes import Indexes
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem, is_one_token
+from paperwasp.text.linguistics.languages import CJK, language_of
 
 
 class Context(NamedTuple):

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.config import SearchConfig
 from paperwasp.container.search.parameter_table import PARAMETERS, full_name, set_parameter
 from paperwasp.container.search.parameters import check_window
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.records import dataclass
-from paperwasp.semantics import Rewriting, RuleBase, rewrite
-from paperwasp.yql.query_type import type_of
+from paperwasp.query.rules import Rewriting, RuleBase, rewrite
+from paperwasp.query.yql.query_type import type_of
+from paperwasp.search.operators.item import Item, TermItem
 
 _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {names[0]: names for names, *_ in PARAMETERS if len(names) > 1}
 _NAMING: Final = ("model.sources", "model.restrict")

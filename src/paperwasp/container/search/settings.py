@@ -11,9 +11,11 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.values import PRESENT, XML_FORMATS, Now
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.query.yql.lifting import Values
 from paperwasp.ranking.query_expressions import RankExpressions
-from paperwasp.records import dataclass
 from paperwasp.search.query import (
     NO_PROFILING,
     DiversityOverride,
@@ -23,8 +25,6 @@ from paperwasp.search.query import (
     Streaming,
 )
 from paperwasp.search.summary_values import ALL_OBJECTS, Objects
-from paperwasp.tensor.types import TensorType
-from paperwasp.yql.lifting import Values
 
 
 @dataclass(slots=True)

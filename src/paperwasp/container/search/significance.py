@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.errors import IllegalQuery
-from paperwasp.linguistics.significance import SignificanceModel, SignificanceModels
-from paperwasp.operators.item import Annotated, Item, TermItem
-from paperwasp.patterns import compile_later
 from paperwasp.schema.model import Schema
+from paperwasp.search.operators.item import Annotated, Item, TermItem
+from paperwasp.text.linguistics.significance import SignificanceModel, SignificanceModels
 
 
 def uses_model(said: bool | None, schemas: Iterable[Schema], rank_profile: str) -> bool:

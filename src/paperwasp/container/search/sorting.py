@@ -17,15 +17,15 @@ from dataclasses import replace
 from typing import Final, NoReturn
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
 from paperwasp.container.search.config import Target
 from paperwasp.document.types import STRING, URI, ArrayType, DataType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.linguistics.collation import LOCALE, Collation
-from paperwasp.parsing.nearest import did_you_mean
-from paperwasp.patterns import compile_later
+from paperwasp.query.yql import OrderBy
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.query import SortKey
-from paperwasp.yql import OrderBy
+from paperwasp.text.linguistics.collation import LOCALE, Collation
+from paperwasp.text.parsing.nearest import did_you_mean
 
 RELEVANCE: Final = "[relevance]"
 SPECIAL: Final = {RELEVANCE: RELEVANCE, "[relevancy]": RELEVANCE, "[rank]": RELEVANCE, "[docid]": "[docid]",

@@ -11,10 +11,10 @@ from typing import Final
 import orjson
 
 from paperwasp.container.search.groups_json import list_head, root_head, turn_json
-from paperwasp.grouping.cutting import most_groups
-from paperwasp.grouping.facets import is_facet
-from paperwasp.grouping.request import Layout, Level
-from paperwasp.grouping.result.shown_facets import turn_of
+from paperwasp.search.grouping.cutting import most_groups
+from paperwasp.search.grouping.facets import is_facet
+from paperwasp.search.grouping.request import Layout, Level
+from paperwasp.search.grouping.result.shown_facets import turn_of
 from paperwasp.search.text_query import FacetList, FacetRoot
 
 _ALL: Final = 2**32

@@ -34,13 +34,13 @@ from paperwasp.container.search.text_templates import (
 from paperwasp.container.search.tree import terms_say_language
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
-from paperwasp.monitoring.search_facts import SearchFacts
+from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.query.yql.indexes import TEXT
+from paperwasp.query.yql.query_type import type_of
+from paperwasp.query.yql.simple_terms import DEFAULT_INDEX
+from paperwasp.query.yql.user_items import NOT_PARSED, UserQueryItem, UserTextItem
+from paperwasp.query.yql.user_text import UserText, type_of_text
 from paperwasp.search.text_query import FacetRoot, TextAnswer, TextTemplate
-from paperwasp.yql.indexes import TEXT
-from paperwasp.yql.query_type import type_of
-from paperwasp.yql.simple_terms import DEFAULT_INDEX
-from paperwasp.yql.user_items import NOT_PARSED, UserQueryItem, UserTextItem
-from paperwasp.yql.user_text import UserText, type_of_text
 
 _QUERY: Final = "model.queryString"
 _INPUT: Final = "ranking.features.query("

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.known_requests import KnownRequest, OwnValues
 from paperwasp.container.search.rendering import JSON_TYPE
@@ -18,7 +19,6 @@ from paperwasp.container.search.text_answers import GeneralWay, Messenger, TextA
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
-from paperwasp.records import dataclass
 from paperwasp.search.text_query import RouteQuery, TextAnswer
 
 _SHOWN: Final = Response(200, b"", JSON_TYPE)

@@ -14,23 +14,23 @@ from typing import Final
 
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.ready_query import ReadyQuery
-from paperwasp.linguistics.languages import CJK, language_of
-from paperwasp.operators.and_operator import AndItem
-from paperwasp.operators.in_operator import InItem
-from paperwasp.operators.item import Item
-from paperwasp.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.operators.or_operator import OrItem
-from paperwasp.operators.phrase import PhraseItem
-from paperwasp.operators.range_operator import RangeItem
-from paperwasp.operators.rank_operator import RankItem
-from paperwasp.operators.weak_and import WeakAndItem
-from paperwasp.operators.word import WordItem
-from paperwasp.query.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.document.tensor.value import Tensor
+from paperwasp.query.yql.lifting import template_of, value_of
+from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
+from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
+from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.in_operator import InItem
+from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.operators.rank_operator import RankItem
+from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
-from paperwasp.tensor.value import Tensor
-from paperwasp.yql.lifting import template_of, value_of
-from paperwasp.yql.user_items import UserQueryItem, UserTextItem
+from paperwasp.text.linguistics.languages import CJK, language_of
 
 PROBE: Final = ("pwprobea", "pwprobeb")
 """Words that no rewrite of a tree knows."""

@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.linguistics import ENGLISH, detect
-from paperwasp.operators.item import Item, TermItem
-from paperwasp.parsing.nearest import did_you_mean_sentence
-from paperwasp.records import dataclass
-from paperwasp.yql import QueryType, UserText, YqlQuery
-from paperwasp.yql.field_names import renamed
-from paperwasp.yql.indexes import Indexes
-from paperwasp.yql.lifting import Fill, template_of
-from paperwasp.yql.query_type import type_of
-from paperwasp.yql.select_json import parse_select
-from paperwasp.yql.statement import StatementTemplate, parse_template, slot_values
-from paperwasp.yql.user_items import NonEmptyItem
-from paperwasp.yql.user_text import UserQueryItem, UserTextItem, complete
+from paperwasp.query.yql import QueryType, UserText, YqlQuery
+from paperwasp.query.yql.field_names import renamed
+from paperwasp.query.yql.indexes import Indexes
+from paperwasp.query.yql.lifting import Fill, template_of
+from paperwasp.query.yql.query_type import type_of
+from paperwasp.query.yql.select_json import parse_select
+from paperwasp.query.yql.statement import StatementTemplate, parse_template, slot_values
+from paperwasp.query.yql.user_items import NonEmptyItem
+from paperwasp.query.yql.user_text import UserQueryItem, UserTextItem, complete
+from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.text.linguistics import ENGLISH, detect
+from paperwasp.text.parsing.nearest import did_you_mean_sentence
 
 _LANGUAGES: Final = {
     "big5": "zh-hant", "euc-tw": "zh-hant", "gb2312": "zh-hans", "gbk": "zh-hans", "gb18030": "zh-hans",

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from paperwasp import limits
-from paperwasp.patterns import compile_later
-from paperwasp.tensor.json_output import FORMS
+from paperwasp.base.patterns import compile_later
+from paperwasp.document.tensor.json_output import FORMS
 
 MAX_TIMEOUT_MS: Final = 1e9
 LIST_FEATURES_TIMEOUT_MS: Final = 360_000

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.container.search.groups_xml import root_xml
 from paperwasp.container.search.rendering import (
     Coverage,
@@ -28,6 +29,8 @@ from paperwasp.container.search.rendering import (
 )
 from paperwasp.container.search.xml_elements import attributes_of, element, escaped, leaf, scalar_text
 from paperwasp.document.parts import part_of
+from paperwasp.document.tensor.json_format import tensor_of
+from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     ArrayType,
     DataType,
@@ -40,14 +43,11 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
-from paperwasp.monitoring.search_facts import SearchFacts
-from paperwasp.patterns import compile_later
+from paperwasp.operations.monitoring.search_facts import SearchFacts
 from paperwasp.schema.model import Schema
 from paperwasp.schema.summaries import DEFAULT
 from paperwasp.schema.teaser_settings import HI_TAGS, Tags
 from paperwasp.search.query import Hit
-from paperwasp.tensor.json_format import tensor_of
-from paperwasp.tensor.types import TensorType
 
 XML_TYPE: Final = "text/xml"
 

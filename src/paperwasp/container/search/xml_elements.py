@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.document.float_text import double_text
-from paperwasp.patterns import compile_later
 
 _NO_XML: Final = compile_later("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 

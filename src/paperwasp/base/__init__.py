@@ -1,0 +1,1 @@
+"""What every package may use: records, the environment, threads, patterns, files."""

@@ -1,0 +1,39 @@
+"""The document selection language: which documents a condition, a visit or a cluster means.
+
+A selection is read (`grammar`) into a tree (`tree`), checked against document types (`check`), looked at for what it
+says of ids (`analysis`), and made a function of a document (`matcher`), which decides by three-valued logic (`truth`).
+
+Vespa: https://docs.vespa.ai/en/reference/writing/document-selector-language.html
+"""
+
+from paperwasp.document.selection.analysis import (
+    conjunction,
+    fields_of,
+    is_everything,
+    location_of,
+    negate,
+    types_of,
+)
+from paperwasp.document.selection.check import Purpose, check_cluster_selection, check_selection
+from paperwasp.document.selection.grammar import parse_selection
+from paperwasp.document.selection.matcher import Matcher, matcher_of
+from paperwasp.document.selection.subject import PlainSubject, Subject
+from paperwasp.document.selection.tree import Selection
+
+__all__ = [
+    "Matcher",
+    "PlainSubject",
+    "Purpose",
+    "Selection",
+    "Subject",
+    "check_cluster_selection",
+    "check_selection",
+    "conjunction",
+    "fields_of",
+    "is_everything",
+    "location_of",
+    "matcher_of",
+    "negate",
+    "parse_selection",
+    "types_of",
+]

@@ -1,0 +1,286 @@
+"""Selections as trees: conditions, which are true, false or invalid, over values.
+
+Trees are immutable; `str` writes one as a text that parses to an equal tree, with no more parentheses than it needs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import field
+from typing import ClassVar, Final
+
+from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import dataclass
+from paperwasp.document.updates import Index, Key, Member
+
+CHARACTER_ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+_WRITTEN_OTHERWISE: Final = compile_later(r'[\x00-\x1f"\\\x7f]')
+_BARE_KEY: Final = compile_later(r"[a-zA-Z_][a-zA-Z0-9_]*|[0-9]+")
+
+LEVELS: Final = {
+    **dict(zip(("or", "and", "not"), (1, 2, 3), strict=True)),
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">=", "=", "=~"), 4),
+    **dict(zip("+-*/%", (5, 5, 6, 6, 7), strict=True)),
+}
+"""How strongly an operator binds."""
+ATOM: Final = 8
+ID_PARTS: Final = ("", "scheme", "namespace", "type", "specific", "user", "group", "bucket", "gid")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A part of a selection. `start` is where it begins in the text, in characters."""
+
+    depth: int = field(init=False, default=0, compare=False, repr=False)
+    """Levels of nodes below; 0 for a leaf."""
+    start: int = field(default=0, compare=False, repr=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "depth", max((node.depth + 1 for node in self.inner), default=0))
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        """The nodes directly below."""
+        return ()
+
+    @property
+    def level(self) -> int:
+        return ATOM
+
+    def within(self, level: int) -> str:
+        """The text of this node as an operand of something that binds as strongly as `level`."""
+        return f"({self})" if self.level < level else str(self)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueNode(Node):
+    """A node with a value: null, a number, a string, several of them, or an invalid one."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionNode(Node):
+    """A node that is true, false or invalid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(ValueNode):
+    """null, true, false, a number or a string. As values, true and false are 1 and 0."""
+
+    value: str | int | float | bool | None
+
+    def __str__(self) -> str:
+        match self.value:
+            case None | bool():
+                return str(self.value).lower().replace("none", "null")
+            case str():
+                return quote(self.value)
+            case float() if math.isinf(self.value):
+                return "1e999" if self.value > 0 else "-1e999"
+        return repr(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class IdPart(ValueNode):
+    """The document's id, or a part of it: one of `ID_PARTS`."""
+
+    part: str
+
+    def __str__(self) -> str:
+        return f"id.{self.part}" if self.part else "id"
+
+
+@dataclass(frozen=True, slots=True)
+class Now(ValueNode):
+    """The time, in seconds since 1970."""
+
+    def __str__(self) -> str:
+        return "now()"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A step into each element or entry in turn; `name` stands for its index or key."""
+
+    name: str
+
+
+Step = Member | Key | Index | Variable
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue(ValueNode):
+    """The value of a field of documents of one type, or what a path of `steps` leads to in it."""
+
+    document_type: str
+    name: str
+    steps: tuple[Step, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.document_type}.{self.name}" + "".join(step_text(step) for step in self.steps)
+
+    @property
+    def binds(self) -> bool:
+        return any(isinstance(step, Variable) for step in self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(ValueNode):
+    """`operand.function()`."""
+
+    function: str
+    operand: ValueNode
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+    def __str__(self) -> str:
+        is_number = isinstance(self.operand, Literal) and isinstance(self.operand.value, int | float)
+        operand = f"({self.operand})" if is_number else self.operand.within(ATOM)
+        return f"{operand}.{self.function}()"
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(ValueNode):
+    """`left operator right`, one of `+ - * / %`."""
+
+    operator: str
+    left: ValueNode
+    right: ValueNode
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return self.left, self.right
+
+    @property
+    def level(self) -> int:
+        return LEVELS[self.operator]
+
+    def __str__(self) -> str:
+        return f"{self.left.within(self.level)} {self.operator} {self.right.within(self.level + 1)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(ConditionNode):
+    """true or false."""
+
+    value: bool
+
+    def __str__(self) -> str:
+        return str(self.value).lower()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeIs(ConditionNode):
+    """The document's type is this one; types that inherit it are others."""
+
+    document_type: str
+
+    def __str__(self) -> str:
+        return self.document_type
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(ConditionNode):
+    """`left operator right`, one of `== != < <= > >= = =~`."""
+
+    operator: str
+    left: ValueNode
+    right: ValueNode
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return self.left, self.right
+
+    @property
+    def level(self) -> int:
+        return LEVELS["=="]
+
+    def __str__(self) -> str:
+        return f"{self.left.within(self.level)} {self.operator} {self.right.within(self.level)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Not(ConditionNode):
+    """True where `operand` is false, and the other way round."""
+
+    operand: ConditionNode
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return (self.operand,)
+
+    @property
+    def level(self) -> int:
+        return LEVELS["not"]
+
+    def __str__(self) -> str:
+        return f"not {self.operand.within(self.level)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain(ConditionNode):
+    """Two or more conditions with one word between them."""
+
+    operands: tuple[ConditionNode, ...]
+    word: ClassVar[str]
+
+    @property
+    def inner(self) -> tuple[Node, ...]:
+        return self.operands
+
+    @property
+    def level(self) -> int:
+        return LEVELS[self.word]
+
+    def __str__(self) -> str:
+        return f" {self.word} ".join(operand.within(self.level + 1) for operand in self.operands)
+
+
+@dataclass(frozen=True, slots=True)
+class And(_Chain):
+    """All of two or more conditions."""
+
+    word = "and"
+
+
+@dataclass(frozen=True, slots=True)
+class Or(_Chain):
+    """Any of two or more conditions."""
+
+    word = "or"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A whole selection. Two are equal if they say the same in the same order. `source` names the text in errors."""
+
+    root: ConditionNode
+    text: str = field(default="", compare=False, repr=False)
+    source: str = field(default="", compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+
+def quote(text: str) -> str:
+    """Quotes a text as a string of the language."""
+    return '"' + _WRITTEN_OTHERWISE.sub(_escape, text) + '"'
+
+
+def _escape(found: re.Match[str]) -> str:
+    return CHARACTER_ESCAPES.get(found[0]) or f"\\x{ord(found[0]):02x}"
+
+
+def step_text(step: Step) -> str:
+    """A step as a path has it."""
+    match step:
+        case Member(name):
+            return f".{name}"
+        case Index(index):
+            return f"[{index}]"
+        case Variable(name):
+            return f"{{${name}}}"
+        case Key(key):
+            return f"{{{key if _BARE_KEY.fullmatch(key) else quote(key)}}}"

@@ -1,5 +1,0 @@
-"""The tokenizer and expression toolkit that all seven languages share."""
-
-from paperwasp.parsing.tokens import Lexicon, Token, TokenStream
-
-__all__ = ["Lexicon", "Token", "TokenStream"]

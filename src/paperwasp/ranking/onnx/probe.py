@@ -1,0 +1,102 @@
+"""Trying an ONNX model before it is trusted: loaded and run once, with zeros, in a process of its own.
+
+The runtime may take memory and time without bound, and a defect in it would end the process: of the child, here. What
+it tells are the sizes of the outputs that the file leaves open. A model with data in other files is refused before
+(`onnx_contained`), and the child's folder is empty.
+
+Vespa: https://docs.vespa.ai/en/ranking/onnx.html#using-vespa-analyze-onnx-model
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.core.clock import check_time, work_ends_at
+from paperwasp.errors import LanguageError
+from paperwasp.ranking.onnx.contained import other_file
+from paperwasp.ranking.onnx.memory import model_memory_bytes
+
+Shapes = Mapping[str, Sequence[int]]
+_CHILD: Final = Path(__file__).with_name("child.py")
+_FOUND: Final[OrderedDict[tuple[object, ...], Shapes]] = OrderedDict()
+"""The shapes of the outputs of models that were tried, so that deploying a package again does not try them again."""
+_LOCK: Final = threading.Lock()
+
+
+class DoesNotRun(LanguageError):
+    """The model was loaded, and its run with zeros of these shapes ended with an error: with others it may run."""
+
+
+def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
+    """The shapes of the model's outputs, by name, for inputs of these shapes.
+
+    Errors: LanguageError with the path; of these DoesNotRun.
+    """
+    key = (sha256(content).digest(), *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
+    with _LOCK:
+        known = _FOUND.get(key)
+    if known is None:
+        if (other := other_file(content)) is not None:
+            raise LanguageError(f"{path} does not run: its weights are in another file, '{other}'")
+        known = _run_probe(path, content, shapes)
+        with _LOCK:
+            _FOUND[key] = known
+            if len(_FOUND) > limits.ONNX_PROBES_KEPT:
+                _FOUND.popitem(last=False)
+    return known
+
+
+def _run_probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
+    seconds = limits.ONNX_PROBE_SECONDS + len(content) // limits.ONNX_PROBE_BYTES_A_SECOND
+    arena_bytes = model_memory_bytes()
+    asked = {
+        "shapes": {name: list(shape) for name, shape in shapes.items()},
+        "memory_bytes": limits.ONNX_PROBE_BYTES + 4 * len(content) + arena_bytes,
+        "arena_bytes": arena_bytes,
+        "cpu_seconds": seconds,
+    }
+    with TemporaryDirectory() as folder:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", str(_CHILD)],
+                input=json.dumps(asked).encode() + b"\n" + content,
+                capture_output=True,
+                cwd=folder,
+                timeout=_at_most(seconds),
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            check_time()
+            raise LanguageError(f"{path}: loading it and one run took more than {seconds} s") from None
+    if done.returncode < 0:
+        raise LanguageError(f"{path}: loading it or one run ended the process by signal {-done.returncode}")
+    if done.returncode:
+        raise LanguageError(f"{path}: it could not be tried: {_last_line(done.stderr)}")
+    answer = json.loads(done.stdout)
+    if "error" in answer:
+        failure = DoesNotRun if answer.get("is_loaded") else LanguageError
+        raise failure(f"{path} does not run: {answer['error']}")
+    found: Shapes = answer["shapes"]
+    return found
+
+
+def _at_most(seconds: float) -> float:
+    """The time that the thread's work leaves of this. Errors: OutOfTime."""
+    check_time()
+    end_ns = work_ends_at()
+    return min(seconds, max(0.001, (end_ns - time.monotonic_ns()) / 1e9)) if end_ns else seconds
+
+
+def _last_line(text: bytes) -> str:
+    return (text.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1][:300]

@@ -1,0 +1,171 @@
+"""The catalog of rank features: what each is in one rank profile of one schema.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import field
+from functools import partial
+from typing import Any, Final
+
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.errors import LanguageError
+from paperwasp.ranking.expression import parse_reference
+from paperwasp.ranking.names import Description
+from paperwasp.ranking.program import Bm25Field, FindBest
+from paperwasp.ranking.scope import Scope, Source, argument_text
+from paperwasp.search.features.block import Block
+from paperwasp.search.features.bm25 import bm25_field_of
+from paperwasp.search.features.family import Family, RankSetup, check_arguments, families
+from paperwasp.search.features.foreach import features_of_each
+from paperwasp.search.features.parts import PartsOf, parts_of
+from paperwasp.text.parsing.nearest import did_you_mean
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoundFeature:
+    """A rank feature of one profile, checked and ready. `name` is canonical."""
+
+    name: str
+    compute: Callable[[Block], Any]
+    bm25_field: Bm25Field | None = None
+    query_name: str | None = None
+    bind_parts: Callable[[], PartsOf | None] = lambda: None
+    """What it is made of, for those who ask why."""
+
+    @property
+    def kept(self) -> Callable[[Block], KeptTensors] | None:
+        """What tells where its tensors stand: of tensor attributes."""
+        return getattr(self.compute, "kept", None)
+
+    @property
+    def stored(self) -> Callable[[Block], StoredTensors | None] | None:
+        """The same of all documents."""
+        return getattr(self.compute, "stored", None)
+
+    @property
+    def best(self) -> FindBest | None:
+        """What finds the best hits by it: of native features."""
+        return getattr(self.compute, "best", None)
+
+
+DescribedFeatures = dict[tuple[str, tuple[str | None, ...], str], Description]
+"""(name, arguments, output) → what it is, of one schema."""
+
+
+@dataclass
+class Catalog:
+    """The rank features as one rank profile of one schema may use them: a `paperwasp.ranking.profile.Catalog`."""
+
+    setup: RankSetup
+    described: DescribedFeatures = field(default_factory=dict)
+    """What the profiles of a schema share."""
+    _bound: dict[str, BoundFeature] = field(default_factory=dict)
+
+    def describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
+        """The type of a feature; raises LanguageError for one that is unknown or has wrong arguments."""
+        if name == "query":  # each profile says itself what its inputs are
+            return self._describe(name, arguments, output)
+        key = (name, arguments, output)
+        known = self.described.get(key)
+        if known is None:
+            known = self.described[key] = self._describe(name, arguments, output)
+        return known
+
+    def _describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
+        family = families().get(name)
+        if family is None:
+            raise LanguageError(_unknown(name, self.setup))
+        if output and output not in family.outputs and not family.any_output:
+            raise LanguageError(f"rank feature {name!r} has no output {output!r}; it has {', '.join(family.outputs)}")
+        positional = _positional(name, arguments)
+        pending = check_arguments(family, self.setup, positional)
+        last = len(family.parameters) - 1
+        expressions = tuple(
+            number for number in range(len(arguments)) if family.parameters[min(number, last)] == "expression"
+        )
+        known = tuple(argument for argument in positional if argument is not None)
+        if len(known) < len(positional):
+            return Description(None, pending, expressions)
+        pending = family.pending(self.setup, known, output) or pending
+        return Description(family.type(self.setup, known, output), pending, expressions)
+
+    def each(self, arguments: tuple[str, ...]) -> tuple[str, ...]:
+        """The features that foreach(arguments) goes over; raises LanguageError for wrong arguments."""
+        return features_of_each(self.setup, arguments)
+
+    def bind(self, name: str, arguments: tuple[str, ...], output: str) -> BoundFeature:
+        """The feature, which `describe` has nothing against; raises LanguageError for wrong rank properties."""
+        canonical = feature_name(name, arguments, output)
+        if canonical not in self._bound:
+            self.describe(name, arguments, output)
+            family = families()[name]
+            known = self._searched(family, _positional(name, arguments))
+            given = self.setup, known, output or family.outputs[0]
+            compute = family.bind(*given)
+            is_pruned_by = name == "bm25" and len(known) == 1 and self.setup.has_bm25(known[0])
+            bm25_field = bm25_field_of(self.setup, known[0]) if is_pruned_by else None
+            query_name = known[0] if name == "query" else None
+            self._bound[canonical] = BoundFeature(
+                canonical, compute, bm25_field, query_name, partial(parts_of, name, *given)
+            )
+        return self._bound[canonical]
+
+    def _searched(self, family: Family, arguments: tuple[str | None, ...]) -> tuple[str, ...]:
+        """The arguments, with fields by the names that terms search them by, but for what reads values."""
+        if family.name == "attribute":
+            return tuple(argument for argument in arguments if argument is not None)
+        last = len(family.parameters) - 1
+        return tuple(
+            self.setup.searched_name(argument) if family.parameters[min(number, last)] in _SEARCHED else argument
+            for number, argument in enumerate(arguments)
+            if argument is not None
+        )
+
+
+_SEARCHED: Final = frozenset({"attribute", "any-field", "field", "index", "single-index"})
+"""The kinds of arguments that are fields whose terms a feature looks at."""
+
+
+def _positional(name: str, arguments: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """The arguments of `bm25(field:title, label:x)`: the field, and the label if there is one.
+
+    The word `field:` of the first argument may be left out.
+    """
+    if name != "bm25" or not arguments or (len(arguments) == 1 and ":" not in (arguments[0] or "")):
+        return arguments
+    first, *others = (argument or "" for argument in arguments)
+    named = (first if ":" in first else f"field:{first}", *others)
+    given = dict(argument.partition(":")[::2] for argument in named)
+    if len(given) < len(named) or "field" not in given or given.keys() - {"field", "label"}:
+        raise LanguageError("bm25 takes field: and label:")
+    return tuple(given[key].strip() for key in ("field", "label") if key in given)
+
+
+def feature_name(name: str, arguments: tuple[str, ...], output: str = "") -> str:
+    """`name(arguments).output`, with quotes around an argument that is not a name or number."""
+    listed = ",".join(a if re.fullmatch(r"[A-Za-z0-9_@$.(),-]+", a) else f'"{a}"' for a in arguments)
+    return f"{name}{f'({listed})' if arguments else ''}{'.' + output if output else ''}"
+
+
+def feature_named(text: str) -> str:
+    """The canonical name of the feature that a text names. Raises LanguageError for what names none."""
+    node = parse_reference(text)
+    if node.name not in families():
+        raise LanguageError(f"there is no rank feature {node.name!r}")
+    scope = Scope(Source(text))
+    return feature_name(node.name, tuple(argument_text(each, scope) or "" for each in node.arguments), node.output)
+
+
+def default_rank_features(setup: RankSetup) -> tuple[str, ...]:
+    """What `ranking.listFeatures` shows: the features that each family lists, in the order of their names."""
+    return tuple(name for family in sorted(families()) for name in families()[family].listed(setup))
+
+
+def _unknown(name: str, setup: RankSetup) -> str:
+    known = [*families(), *setup.profile.functions, *setup.profile.constants]
+    return f"unknown rank feature or function {name!r}{did_you_mean(name, known)}"

@@ -1,0 +1,131 @@
+"""What rank features know of a query as a whole: its values, the lengths of fields, and where columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import field
+from functools import cached_property
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.base.records import dataclass
+from paperwasp.document.tensor.batch import Labels, TensorBatch
+from paperwasp.document.tensor.type_rules import is_assignable
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor, empty_tensor
+from paperwasp.document.types import TensorFieldType
+from paperwasp.errors import InvalidQuery
+from paperwasp.ranking.text_hash import text_bits
+from paperwasp.search.features.query_terms import RankTerm, rank_terms_of
+from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.storage.attributes import ColumnView
+from paperwasp.storage.attributes.cells import CodeTable
+from paperwasp.storage.attributes.tensor import unset_tensors
+
+STREAMED_LENGTHS: Final = (100.0, 100.0)
+"""The average lengths of a field and of its elements in streaming search, which counts none."""
+
+Worked = TypeVar("Worked")
+
+
+@dataclass(frozen=True, eq=False)
+class QuerySetting:
+    """What is the same for all hits of a query in one document type."""
+
+    space: SearchSpace
+    operator: Operator
+    """What executes the query's tree."""
+    terms: tuple[TermOperator, ...]
+    """Those of its terms that are ranked by, in the order of the query."""
+    inputs: Mapping[str, float]
+    """query(name) → value, defaults of the profile applied. A text is its hash."""
+    properties: Mapping[str, str]
+    """Rank properties: the profile's, then the query's."""
+    now_seconds: float
+    labels: Labels = field(default_factory=Labels)
+    """The numbers of labels in the tensors of this query."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """query(name) → text, as the query gives it."""
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    """query(name) → tensor, defaults of the profile applied."""
+    features: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    """Rank feature → one number, which the query says that it is."""
+    _tables: dict[object, CodeTable] = field(default_factory=dict)
+    _inputs: dict[str, TensorBatch] = field(default_factory=dict)
+    _unfilled: dict[str, ColumnView] = field(default_factory=dict)
+    _known: dict[Hashable, Any] = field(default_factory=dict)
+
+    @cached_property
+    def rank_terms(self) -> tuple[RankTerm, ...]:
+        """The terms as ranking sees them."""
+        return rank_terms_of(self.terms)
+
+    def once(self, key: Hashable, work: Callable[[], Worked]) -> Worked:
+        """Return what `work` returned for the first feature that needed it: the same for all blocks of the query."""
+        if key not in self._known:
+            self._known[key] = work()
+        found: Worked = self._known[key]
+        return found
+
+    def label_table(self, name: str) -> CodeTable:
+        """The strings of an attribute as numbers of `labels`."""
+        if name not in self._tables:
+            self._tables[name] = CodeTable(self.labels.numbers)
+        return self._tables[name]
+
+    @cached_property
+    def hash_table(self) -> CodeTable:
+        """Strings as the bits of the numbers that they are in expressions."""
+        return CodeTable(text_bits)
+
+    def tensor_input(self, name: str, type_: TensorType) -> TensorBatch:
+        """query(name) of a tensor type, the same for all hits; without a value it is empty, or its cells are 0.
+
+        Raises InvalidQuery for a tensor of another type.
+        """
+        if name not in self._inputs:
+            given = self.tensors.get(name)
+            if given is None:
+                given = empty_tensor(type_)
+            elif not is_assignable(given.type, type_):
+                raise InvalidQuery(f"query({name}) is to be a {type_}, and is a {given.type}")
+            self._inputs[name] = TensorBatch.single(given, self.labels)
+        return self._inputs[name]
+
+    def average_lengths(self, name: str) -> tuple[float, float]:
+        """The mean lengths, in tokens, of a field and of its elements, over all live documents that have the field.
+
+        Streaming search counts none: Vespa assumes a length of 100 there (streamingvisitors' queryenvironment.h).
+        """
+        space = self.space
+        if space.streamed:
+            return STREAMED_LENGTHS
+        found = space.average_lengths.get(name)
+        if found is None:
+            found = space.index.live_lengths(self.number_of(name), space.accept, space.dead)
+            space.average_lengths[name] = found
+        return found
+
+    def number_of(self, name: str) -> int:
+        """The index's number of a field. Raises InvalidQuery if its text is not indexed."""
+        key = (self.space.schema.document.name, name)
+        if not self.space.index.has(key):
+            raise InvalidQuery(f"Field '{name}' of schema '{self.space.schema.name}' is ranked by, and not indexed yet")
+        return self.space.index.number_of(key)
+
+    def column(self, name: str) -> ColumnView:
+        """The column of an attribute; of a tensor that nothing fills yet, such as of an `embed`, one without values.
+
+        Raises InvalidQuery if there is none.
+        """
+        column = self.space.columns.get(name) or self._unfilled.get(name)
+        if column is not None:
+            return column
+        declared = self.space.schema.fields.get(name)
+        if declared is None or not isinstance(declared.type, TensorFieldType):
+            problem = f"Attribute '{name}' of schema '{self.space.schema.name}' is ranked by, and not filled yet"
+            raise InvalidQuery(f"{problem}: its indexing statement is not executed")
+        self._unfilled[name] = unset_tensors(declared.type.tensor, self.space.limit)
+        return self._unfilled[name]

@@ -1,0 +1,83 @@
+"""termDistance(field, x, y): how near two terms of the query are in an element of an indexed field.
+
+Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#termDistance(name,x,y).forward
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core import _core
+from paperwasp.core.native_rank import UNDEFINED
+from paperwasp.search.features.block import Block, are_terms_of
+from paperwasp.search.features.element_rows import element_places
+from paperwasp.search.features.family import Compute, Floats, RankSetup, is_multiple, one, register
+from paperwasp.search.features.field_term_match import NO_POSITION
+from paperwasp.search.features.proximity import hit_keys
+
+Distances = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+"""(distance, position): from the end of one term to another later in the element, and where the first begins in it;
+`UNDEFINED` where there is no such pair."""
+
+
+def term_distances(block: Block, field: str, first: int, second: int) -> Distances:
+    """Of a field with a single value."""
+    distances = np.empty(len(block.lids), np.uint32)
+    places = np.empty(len(block.lids), np.uint32)
+    length = max(1, block.terms[first].phrase_length)
+    of_first, of_second = block.positions(first, field), block.positions(second, field)
+    _core.term_distance(*of_first, length, *of_second, distances, places)
+    return distances, places
+
+
+def element_distances(block: Block, field: str, first: int, second: int, gap: float = math.inf) -> Distances:
+    """Of a field with several values. With a gap, an element begins that number of positions behind the one before it;
+    infinite: there are no distances between elements.
+
+    Of each place of the first term, the next place of the second one counts.
+    """
+    distances, places = (np.full(len(block.lids), UNDEFINED, np.uint32) for _ in range(2))
+    to_last_word = max(1, block.terms[first].phrase_length) - 1
+    of_first, of_second = element_places(block, first, field), element_places(block, second, field)
+    keys, others = hit_keys(*block.positions(first, field)), hit_keys(*block.positions(second, field))
+    after = np.searchsorted(others, keys + to_last_word, side="right")
+    paired = np.flatnonzero(after < len(others))
+    after = after[paired]
+    apart = of_second.elements[after].astype(np.int64) - of_first.elements[paired]
+    near = (others[after] >> 32 == keys[paired] >> 32) & (apart <= (0 if math.isinf(gap) else 1))
+    paired, after, apart = paired[near], after[near], apart[near]
+    starts = np.where(apart == 0, 0.0, of_first.lengths[paired] + (0.0 if math.isinf(gap) else gap))
+    begins = of_first.positions[paired]
+    found = starts + of_second.positions[after] - (begins.astype(np.float64) + to_last_word)
+    hits = keys[paired] >> 32
+    order = np.lexsort((np.arange(len(paired)), found, hits))
+    of_hit, at = np.unique(hits[order], return_index=True)
+    best = order[at]
+    known = found[best] < UNDEFINED
+    distances[of_hit[known]] = found[best][known]
+    places[of_hit[known]] = begins[best][known]
+    return distances, places
+
+
+@register(
+    "termDistance",
+    "index",
+    "number",
+    "number",
+    outputs=("forward", "forwardTermPosition", "reverse", "reverseTermPosition"),
+)
+def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    field, x, y = arguments[0], int(arguments[1]), int(arguments[2])
+    first, second = (x, y) if output.startswith("forward") else (y, x)
+    work = element_distances if is_multiple(setup.field(field)) else term_distances
+
+    def compute(block: Block) -> Floats:
+        if not are_terms_of(block, field, first, second):
+            return one(NO_POSITION)
+        distances, places = work(block, field, first, second)
+        return (places if output.endswith("TermPosition") else distances).astype(np.float64)
+
+    return compute

@@ -1,0 +1,171 @@
+"""A request bound to the columns of one document type: what is computed of its hits, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.base.records import dataclass
+from paperwasp.search.grouping import aggregators
+from paperwasp.search.grouping.aggregator import Aggregator, State, aggregator_of, is_aggregate
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.values import Values
+
+__all__ = ["Binding", "BoundLevel", "BoundRequest", "GroupOrder", "aggregators", "bound_request", "order_of"]
+
+Accept = Callable[[Rows], NDArray[np.bool_]]
+Given = Mapping[Expression, Node]
+NO_TAG = -1
+"""Of aggregates that no answer shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """How expressions and filters are bound."""
+
+    node: Callable[[Expression, Given], Node]
+    """Binds an expression; those that are given stand for themselves."""
+    filter: Callable[[Filter], Accept]
+    within: Callable[[str], Binding] | None = None
+    """How what is below a level is bound that groups by elements of this array; None: as all else."""
+
+    def of_hits(self, expression: Expression) -> Node:
+        """An expression over hits."""
+        return self.node(expression, {})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupOrder:
+    """What the groups of a level are ordered by: keys over their aggregates."""
+
+    keys: tuple[OrderKey, ...]
+    aggregations: tuple[Aggregation, ...]
+    """Those of the level, then those that only keys need."""
+
+    expressions: tuple[Expression, ...]
+    """Those of the aggregations, without labels."""
+    wanted: tuple[Expression, ...]
+    """Those of the keys, without labels."""
+    used: frozenset[int]
+    """The numbers of the aggregations that keys need."""
+
+    def columns(self, states: Mapping[int, State], binding: Binding, count: int) -> list[Values]:
+        """The values of each key for all `count` groups. `states`: of the aggregations in `used`."""
+        if not self.wanted:
+            return []
+        given = {self.expressions[number]: _StateNode(state.order_values()) for number, state in states.items()}
+        rows = Rows(np.arange(count, dtype=np.uint32), np.zeros(count))
+        return [self._column(expression, given, rows, binding) for expression in self.wanted]
+
+    def _column(
+        self, expression: Expression, given: Mapping[Expression, _StateNode], rows: Rows, binding: Binding
+    ) -> Values:
+        found = given.get(expression)
+        return binding.node(expression, given).values(rows) if found is None else found.all_values
+
+
+class _StateNode(Node):
+    """The aggregates of groups, where rows are numbers of groups."""
+
+    def __init__(self, values: Values) -> None:
+        self.kind = values.kind
+        self.all_values = values
+
+    def values(self, rows: Rows) -> Values:
+        return replace(self.all_values, data=self.all_values.data[rows.lids])
+
+
+@dataclass(frozen=True, slots=True)
+class BoundLevel:
+    """A level over the columns of one document type."""
+
+    level: Level
+    node: Node
+    accepts: Accept | None
+    aggregators: tuple[Aggregator, ...]
+    """Of `order.aggregations`."""
+    order: GroupOrder
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRequest:
+    """A request over the columns of one document type."""
+
+    request: GroupingRequest
+    aggregators: tuple[Aggregator, ...]
+    levels: tuple[BoundLevel, ...]
+    binding: Binding
+
+
+def bound_request(request: GroupingRequest, binding: Binding) -> BoundRequest:
+    """Bind a request. Errors: InvalidQuery for what the documents cannot be asked."""
+    return BoundRequest(
+        request,
+        _aggregators(request.aggregations, binding),
+        tuple(_bound_levels(request.levels, binding)),
+        binding,
+    )
+
+
+def order_of(level: Level) -> GroupOrder:
+    """What a level orders its groups by."""
+    wanted = tuple(unlabeled(key.expression) for key in level.order)
+    expressions = tuple(unlabeled(aggregation.expression) for aggregation in level.aggregations)
+    numbers: dict[Expression, int] = {}
+    for number, expression in enumerate(expressions):
+        numbers.setdefault(expression, number)
+    needed = dict.fromkeys(found for expression in wanted for found in _aggregates_in(expression))
+    others = tuple(expression for expression in needed if expression not in numbers)
+    numbers |= {expression: number for number, expression in enumerate(others, len(expressions))}
+    return GroupOrder(
+        level.order,
+        level.aggregations + tuple(Aggregation(NO_TAG, expression) for expression in others),
+        expressions + others,
+        wanted,
+        frozenset(numbers[expression] for expression in needed),
+    )
+
+
+def unlabeled(expression: Expression) -> Expression:
+    """An expression without its labels: what two must share to have the same value."""
+    if not any(isinstance(each, Expression) for each in expression.arguments):
+        return Expression(expression.function, expression.arguments) if expression.label else expression
+    arguments = tuple(unlabeled(each) if isinstance(each, Expression) else each for each in expression.arguments)
+    return Expression(expression.function, arguments)
+
+
+def _bound_levels(levels: Sequence[Level], binding: Binding) -> Iterator[BoundLevel]:
+    """Where a level groups by one array, map or weighted set, its filter, its aggregates and all below it read one
+    element of it.
+
+    Vespa: grouping.cpp (`configureStaticStuff`), groupinglevel.cpp (`wire_current_index`), current_index_setup.cpp
+    """
+    for level in levels:
+        order = order_of(level)
+        node = binding.of_hits(level.expression)
+        if node.array is not None and binding.within is not None:
+            binding = binding.within(node.array)
+        aggregators_ = _aggregators(order.aggregations, binding)
+        yield BoundLevel(level, node, _accept(level.filter, binding), aggregators_, order)
+
+
+def _accept(wanted: Filter | None, binding: Binding) -> Accept | None:
+    return None if wanted is None else binding.filter(wanted)
+
+
+def _aggregators(aggregations: Sequence[Aggregation], binding: Binding) -> tuple[Aggregator, ...]:
+    return tuple(aggregator_of(aggregation, binding.of_hits) for aggregation in aggregations)
+
+
+def _aggregates_in(expression: Expression) -> Iterator[Expression]:
+    if is_aggregate(expression):
+        yield expression
+        return
+    for each in expression.arguments:
+        if isinstance(each, Expression):
+            yield from _aggregates_in(each)

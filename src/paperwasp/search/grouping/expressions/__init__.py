@@ -1,0 +1,14 @@
+"""The functions of the grouping language that make values of hits, one family a file.
+
+Importing this package registers every function in it.
+"""
+
+import importlib
+import pkgutil
+
+from paperwasp.search.grouping.node import Node, Rows, Scope, bind
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["Node", "Rows", "Scope", "bind"]

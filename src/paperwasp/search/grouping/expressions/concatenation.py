@@ -1,0 +1,166 @@
+"""strcat, which joins texts; cat, which joins binary forms; and md5 and xorbit of the binary form of one argument.
+
+All values of an argument with several are joined. The binary form of a number is big-endian and has the size of its
+attribute's type; a double has 8 bytes, a bool 1; a text is itself; a bucket is its limits. In strcat a double has six
+digits, a bool is 0 or 1, and a negative long is written as the positive one with the same bits.
+Vespa: searchlib/expression/functionnodes.cpp, strcatserializer.cpp, catserializer.cpp
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.core.clock import check_time
+from paperwasp.errors import InvalidQuery
+from paperwasp.search.grouping.conversion import BUCKETS, TEXTS, constant_bytes, double_text
+from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.memory import TextMemory
+from paperwasp.search.grouping.node import (
+    Computed,
+    Node,
+    Scope,
+    bind,
+    bind_arguments,
+    inner_constant,
+    inner_expression,
+    register,
+)
+from paperwasp.search.grouping.tables import (
+    InternedTable,
+    Places,
+    TextTable,
+    bytes_of,
+    distinct,
+    distinct_rows,
+    in_pieces,
+    values_of,
+)
+from paperwasp.search.grouping.values import Kind, Values
+
+_MOST_BITS: Final = 2**16
+_MD5_BYTES: Final = 16
+_FEW_COLUMNS: Final = 8
+"""Up to this number are compared column by column; more as the bytes of whole rows."""
+Form = Callable[[Any], bytes]
+
+
+@register("strcat")
+def _strcat(expression: Expression, scope: Scope) -> Node:
+    return _joined(bind_arguments(expression, scope), Kind.STRING, _text_form, scope, bytes)
+
+
+@register("cat")
+def _cat(expression: Expression, scope: Scope) -> Node:
+    return _joined(bind_arguments(expression, scope), Kind.RAW, _binary_form, scope, bytes)
+
+
+@register("md5", "xorbit")
+def _digest(expression: Expression, scope: Scope) -> Node:
+    bits = inner_constant(expression, 1)
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 0 < bits <= _MOST_BITS:
+        raise InvalidQuery(f"The width of '{expression.function}' is a number of bits from 1 to {_MOST_BITS}")
+    size = (bits + 7) // 8
+    finish: Form = lambda form: hashlib.md5(form, usedforsecurity=False).digest()[: min(size, _MD5_BYTES)]  # noqa: E731
+    if expression.function == "xorbit":
+        finish = lambda form: _folded(form, size)  # noqa: E731
+    argument = bind(inner_expression(expression, 0), scope)
+    return _joined([argument], Kind.RAW, _binary_form, scope, finish)
+
+
+def _folded(form: bytes, size: int) -> bytes:
+    """The exclusive or of all whole pieces of `size` bytes; the rest takes the place of the first bytes."""
+    whole = len(form) // size * size
+    folded = np.bitwise_xor.reduce(np.frombuffer(form[:whole], np.uint8).reshape(-1, size), 0, initial=0)
+    rest: bytes = folded.astype(np.uint8).tobytes()[len(form) - whole :]
+    return form[whole:] + rest
+
+
+def _joined(arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], Form], scope: Scope, finish: Form) -> Node:
+    """What `finish` makes of the forms of all values of all arguments, joined."""
+    forms = [form_of(each) for each in arguments]
+    memory = scope.texts
+    parts = InternedTable((b"",), memory)
+    made = (TextTable if kind == Kind.STRING else InternedTable)(memory=memory)
+
+    def compute(values: Sequence[Values]) -> Values:
+        columns = [_codes(each, form, parts, memory) for each, form in zip(values, forms, strict=True)]
+        first, places = distinct_rows(columns)
+        texts = [parts.values_of(column[first]) for column in columns]
+        memory.check(sum(sum(map(len, column)) for column in texts))
+        found = made.codes_of([finish(b"".join(row)) for row in in_pieces(list(zip(*texts, strict=True)))])
+        return Values(kind, found[places], made)
+
+    return Computed(kind, arguments, compute)
+
+
+def _codes(values: Values, form: Form, table: InternedTable, memory: TextMemory) -> NDArray[np.uint32]:
+    """For each row the code in `table` of the joined forms of its values. Errors: OutOfTime."""
+    check_time()
+    if values.kind in TEXTS:
+        found, places = distinct(values.data)
+        given: Sequence[Any] = bytes_of(values.table, found)
+    elif values.table is not None:
+        found, places = distinct(values.data)
+        given = values_of(values.table, found)
+    else:
+        numbers = values.data.view(np.int64) if values.kind == Kind.DOUBLE else values.data.astype(np.int64)
+        found, places = distinct(numbers)
+        given = found.tolist()
+    pieces = [form(value) for value in in_pieces(given)]
+    if values.offsets is None:
+        return table.codes_of(pieces)[places]
+    return _rows_joined(pieces, places, values.offsets.astype(np.int64), table, memory)
+
+
+def _rows_joined(
+    pieces: Sequence[bytes], places: Places, offsets: NDArray[np.int64], table: InternedTable, memory: TextMemory
+) -> NDArray[np.uint32]:
+    """The code of the joined pieces of each row, whose places are those from one offset to the next: of all rows with
+    as many, each different one once."""
+    lengths = offsets[1:] - offsets[:-1]
+    codes = np.zeros(len(lengths), np.uint32)
+    sizes = np.array([len(piece) for piece in pieces], np.int64)
+    for length in np.unique(lengths[lengths > 0]).tolist():
+        rows = np.flatnonzero(lengths == length)
+        matrix = places[offsets[rows][:, None] + np.arange(length)].astype(np.uint32)
+        if length <= _FEW_COLUMNS:
+            first, numbers = distinct_rows(list(matrix.T))
+        else:
+            _, first, numbers = np.unique(
+                matrix.view(f"V{4 * length}").reshape(-1), return_index=True, return_inverse=True
+            )
+        matrix = matrix[first]
+        memory.check(int(sizes[matrix].sum()))
+        texts = [b"".join([pieces[place] for place in row]) for row in in_pieces(matrix.tolist())]
+        codes[rows] = table.codes_of(texts)[numbers.reshape(-1)]
+    return codes
+
+
+def _text_form(node: Node) -> Form:
+    if node.kind in BUCKETS:
+        raise InvalidQuery("Function 'strcat' does not take buckets")
+    if node.kind == Kind.DOUBLE:
+        return lambda bits: double_text(struct.unpack("<d", struct.pack("<q", bits))[0])
+    return bytes if node.kind in TEXTS else lambda number: b"%d" % (number & 0xFFFF_FFFF_FFFF_FFFF)
+
+
+def _binary_form(node: Node) -> Form:
+    match node.kind:
+        case Kind.STRING | Kind.RAW:
+            return bytes
+        case Kind.DOUBLE:
+            return lambda bits: struct.pack(">q", bits)
+        case Kind.LONG_BUCKET:
+            return lambda limits: struct.pack(">qq", *(limits or (0, 0)))
+        case Kind.DOUBLE_BUCKET:
+            return lambda limits: struct.pack(">dd", *(limits or (0.0, 0.0)))
+        case Kind.STRING_BUCKET | Kind.RAW_BUCKET:
+            return lambda limits: b"".join(constant_bytes(limit) for limit in limits or ())
+    size = 1 if node.kind == Kind.BOOL else node.size_bytes
+    return lambda number: number.to_bytes(8, "big", signed=True)[8 - size :]

@@ -1,0 +1,160 @@
+"""The value of one hit of each group: of the one with the least key, and of equal keys of the first hit.
+
+The value is single, or all values of the hit where its expression has several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paperwasp.base.records import dataclass
+from paperwasp.core import _core
+from paperwasp.search.grouping.aggregator import Groups, Numbers, State
+from paperwasp.search.grouping.conversion import MOST
+from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.ragged import check_offsets, lengths_of, offsets_of, parts_at
+from paperwasp.search.grouping.value_arrays import arrays_of, values_from
+from paperwasp.search.grouping.value_order import ranks_of
+from paperwasp.search.grouping.value_parts import unified, values_at
+from paperwasp.search.grouping.values import Kind, ListTable, Null, Values
+
+_NO_ROW: Final = -1
+_EMPTY: Final[Mapping[Kind, Any]] = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: "", Kind.RAW: b""}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PickedState(State):
+    """The picked hit of each group: group i has the values offsets[i]:offsets[i + 1]."""
+
+    is_multi: bool
+    """Whether a hit has a list of values, rather than one."""
+    has: NDArray[np.bool_]
+    """Which groups have such a hit."""
+    keys: NDArray[Any]
+    """int64 or float64; 0 where there is no hit."""
+    offsets: Numbers
+    values: Values
+
+    @property
+    def group_count(self) -> int:
+        return len(self.has)
+
+    def selected(self, rows: Numbers) -> Self:
+        offsets, places = parts_at(self.offsets, rows)
+        return type(self)(self.is_multi, self.has[rows], self.keys[rows], offsets, values_at(self.values, places))
+
+    @classmethod
+    def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
+        dtype = np.result_type(*(part.keys for part in parts))
+        keys = np.concatenate([part.keys for part in parts]).astype(dtype, copy=False)
+        groups = np.concatenate(list(places)).astype(np.uint32)
+        rows = np.flatnonzero(np.concatenate([part.has for part in parts]))
+        picked = picked_rows(keys[rows], groups[rows], count)
+        has = picked != _NO_ROW
+        chosen = rows[picked[has]]
+        lengths = np.concatenate([lengths_of(part.offsets) for part in parts])
+        _, taken = parts_at(offsets_of(lengths), chosen)
+        values = values_at(unified([part.values for part in parts]), taken)
+        return cls(any(part.is_multi for part in parts), has, *_filled(has, keys[chosen], lengths[chosen]), values)
+
+    def shown(self) -> Sequence[Any]:
+        """The value of each group, or the list of its values; where no hit was picked, what `nothing` says."""
+        values = self.values
+        found = values.data.tolist() if values.table is None else values.table.values_of(values.data)
+        parts = (list(found[low:high]) for low, high in pairwise(self.offsets.tolist()))
+        if self.is_multi:
+            return [part if has else self.nothing() for part, has in zip(parts, self.has.tolist(), strict=True)]
+        return [part[0] if part else self.nothing() for part in parts]
+
+    def nothing(self) -> Any:
+        """What a group shows of which no hit was picked."""
+        return Null.NULL
+
+    def order_values(self) -> Values:
+        """Single values, with what is empty where there are none; of lists their places in their order: the shorter
+        first, then by their values."""
+        values = self.values
+        if self.is_multi:
+            return Values(Kind.LONG, self._list_ranks())
+        if values.table is not None:
+            empty = _EMPTY.get(values.kind)
+            found = iter(values.table.values_of(values.data))
+            texts = [next(found) if has else empty for has in self.has.tolist()]
+            codes = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+            data = np.array([codes[text] for text in texts], np.uint32)
+            return Values(values.kind, data, ListTable(list(codes)))
+        numbers = np.zeros(len(self.has), values.data.dtype)
+        numbers[self.has] = values.data
+        return Values(values.kind, numbers)
+
+    def _list_ranks(self) -> NDArray[np.int64]:
+        ranks = ranks_of(self.values).tolist()
+        lists = [(high - low, *ranks[low:high]) for low, high in pairwise(self.offsets.tolist())]
+        places = {each: place for place, each in enumerate(sorted(set(lists)))}
+        return np.array([places[each] for each in lists], np.int64)
+
+    def arrays(self) -> Mapping[str, NDArray[Any]]:
+        members = {"is_multi": np.array([self.is_multi], np.uint8), "has": self.has.astype(np.uint8)}
+        return {**members, "keys": self.keys, "offsets": self.offsets, **arrays_of(self.values)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        types = {"is_multi": (np.uint8,), "has": (np.uint8,), "keys": (np.int64, np.float64), "offsets": (np.int64,)}
+        for name, dtypes in types.items():
+            if name not in arrays or arrays[name].dtype not in dtypes or arrays[name].ndim != 1:
+                raise ValueError(f"a state of picked hits has no array '{name}' of its type")
+        values = values_from({name: array for name, array in arrays.items() if name not in types})
+        has, keys, offsets = arrays["has"] != 0, arrays["keys"], arrays["offsets"]
+        count, is_multi = len(has), arrays["is_multi"]
+        if len(is_multi) != 1 or len(keys) != count:
+            raise ValueError("the arrays of a state of picked hits differ in length")
+        check_offsets(offsets, count, len(values.data))
+        lengths = lengths_of(offsets)
+        if lengths[~has].any():
+            raise ValueError("a state of picked hits has values where it has no hit")
+        if not is_multi[0] and (lengths[has] != 1).any():
+            raise ValueError("a state of picked hits has several values of one")
+        return cls(bool(is_multi[0]), has, keys, offsets, values)
+
+
+_P = TypeVar("_P", bound=PickedState)
+
+
+def picked_rows(keys: NDArray[Any], groups: Groups, count: int) -> Numbers:
+    """The first row of each of `count` groups with the least key of its group; -1 where it has no row.
+
+    keys: int64, or float64 without NaN.
+    """
+    start = MOST if keys.dtype == np.int64 else np.inf
+    least = _core.group_extremes(keys, groups, count, start, is_max=False)
+    rows = np.flatnonzero(keys == least[groups])[::-1]
+    found = np.full(count, _NO_ROW)
+    found[groups[rows]] = rows
+    return found
+
+
+def picked_state(state: type[_P], node: Node, rows: Rows, picked: Numbers, keys: NDArray[Any]) -> _P:
+    """The state of the values of a node at the picked rows. picked: a row for each group, or -1; keys: of each row."""
+    has = picked != _NO_ROW
+    chosen = picked[has]
+    values = node.values(rows.at(chosen))
+    lengths = np.ones(len(chosen), np.int64) if values.offsets is None else lengths_of(values.offsets)
+    whole = Values(values.kind, values.data, values.table)
+    return state(node.is_multi, has, *_filled(has, keys[chosen], lengths), whole)
+
+
+def _filled(has: NDArray[np.bool_], keys: NDArray[Any], lengths: Numbers) -> tuple[NDArray[Any], Numbers]:
+    """The keys of all groups, and the offsets of their values, from those of the groups that have a hit."""
+    all_keys, all_lengths = np.zeros(len(has), keys.dtype), np.zeros(len(has), np.int64)
+    all_keys[has], all_lengths[has] = keys, lengths
+    return all_keys, offsets_of(all_lengths)
+
+
+def empty_of(kind: Kind) -> Any:
+    """What is empty in a type. Buckets have none: null."""
+    return _EMPTY.get(kind, Null.NULL)

@@ -1,0 +1,110 @@
+"""The applications that run here: each one's content clusters and containers change as one.
+
+    bind new ports → content takes what is new beside the old → containers swap → content drops what goes
+
+So no request fails in between: whoever asks by the old configuration finds all of it, and by the new one too.
+What fails before the swap is taken back whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from paperwasp.application.model import ApplicationModel
+from paperwasp.base.records import dataclass
+from paperwasp.configserver import Activation, ApplicationId, ServiceAddress
+from paperwasp.errors import NotFound
+from paperwasp.server.roles.containers import Containers
+from paperwasp.server.roles.content_clusters import ContentClusters
+from paperwasp.server.roles.ports import container_of
+
+_LOG: Final = logging.getLogger("paperwasp.service")
+_LOCAL: Final = ("localhost", "127.0.0.1", "::1")
+
+
+class Applications:
+    """Makes real what the config server decides. One change at a time for an application; any threads."""
+
+    def __init__(self, content: ContentClusters, containers: Containers, host: str) -> None:
+        self._content = content
+        self._containers = containers
+        self._host = host
+        self._hosts: Final = (host, *_LOCAL, socket.gethostname())
+        self._models: dict[str, ApplicationModel] = {}
+
+    def check(self, application: ApplicationId, model: ApplicationModel) -> None:
+        """Errors: Conflict, PortTaken where the application could not have the ports that it asks for."""
+        self._containers.check(str(application), model)
+
+    def activate(self, activation: Activation) -> None:
+        """The application is what clients meet when it returns. When it raises, the one before is still."""
+        name, model = str(activation.application), activation.model
+        change = self._containers.prepare(name, model)
+        try:
+            self._content.extend(name, activation.generation, model.content_clusters)
+            try:
+                self._containers.commit(change, activation.generation, activation.application.application, model)
+            except BaseException:
+                self._content.revert(name)
+                raise
+        except BaseException:
+            self._containers.abandon(change)
+            raise
+        self._content.settle(name, activation.generation, model.content_clusters)
+        if activation.is_deletion:
+            self._models.pop(name, None)
+        else:
+            self._models[name] = model
+        _LOG.info("Application %s serves generation %d", name, activation.generation)
+
+    def clear(self, application: ApplicationId) -> None:
+        """Forgets all documents of the application, as if none had ever been fed. Errors: NotFound; those of opening a
+        content cluster again."""
+        if str(application) not in self._models:
+            raise NotFound(f"Unknown application id '{application}'")
+        self._content.clear(str(application))
+
+    def restart(
+        self, application: ApplicationId, hostname: str | None, cluster_id: str | None, cluster_type: str | None
+    ) -> None:
+        """Restarts the clusters that fit; None fits all. Errors: NotFound; those of opening a cluster again."""
+        name = str(application)
+        model = self._models.get(name)
+        if model is None:
+            raise NotFound(f"Unknown application id '{application}'")
+        for role in self._roles(model):
+            fits = cluster_id in (None, role.cluster_id) and cluster_type in (None, role.type)
+            if fits and (hostname is None or hostname in role.hosts or hostname in self._hosts):
+                role.restart(name, role.cluster_id)
+                _LOG.info("Restarted %s cluster '%s' of application %s", role.type, role.cluster_id, name)
+
+    def _roles(self, model: ApplicationModel) -> Iterator[_Role]:
+        for cluster in model.content_clusters:
+            hosts = frozenset(node.host for node in cluster.declared.nodes)
+            yield _Role("content", cluster.id, hosts, self._content.restart)
+        for container in model.containers:
+            hosts = frozenset(node.host for node in container.nodes)
+            yield _Role("container", container.id, hosts, self._containers.restart)
+
+    def services(self, application: ApplicationId) -> list[ServiceAddress]:
+        """The containers of the application, by their first ports, with the generation that each serves. Any thread;
+        never waits."""
+        return [
+            ServiceAddress(cluster, "container", self._host, port, generation)
+            for (owner, cluster), (port, generation) in self._containers.serving().items()
+            if owner == str(application) and container_of(cluster) == cluster
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Role:
+    """A cluster of an application, and how it is restarted."""
+
+    type: str
+    cluster_id: str
+    hosts: frozenset[str]
+    """As services.xml and hosts.xml say; all of them are this machine."""
+    restart: Callable[[str, str], None]

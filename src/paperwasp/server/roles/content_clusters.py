@@ -1,0 +1,182 @@
+"""The content clusters of all applications, and how they change with their application without a moment of absence.
+
+A change has two steps, with the swap of the containers between them:
+
+    extend   new clusters open; all take what is new beside what goes: document types that are removed are still served
+    settle   what goes is gone: document types and clusters that the application has no more, with their documents
+
+So whoever asks by the old configuration finds all of it until the containers have the new one.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from paperwasp.application.model import ContentCluster
+from paperwasp.cluster.messenger import Messenger
+from paperwasp.operations.backup.source import SourceFile, below, close_all
+
+if TYPE_CHECKING:
+    from paperwasp.content.resources import Probe
+    from paperwasp.server.roles.content_cluster import RunningCluster
+
+_LOG: Final = logging.getLogger("paperwasp.service")
+
+
+class ContentClusters:
+    """The content clusters of this process. Any threads, but one at a time for an application."""
+
+    def __init__(self, directory: Path, messenger: Messenger, repair: bool = False, probe: Probe | None = None) -> None:
+        """`probe` measures what all of them use; without it, of this directory."""
+        self._directory = directory
+        self._messenger = messenger
+        self._repair = repair
+        self._probe = probe
+        self._lock = threading.Lock()
+        self._running: dict[tuple[str, str], RunningCluster] = {}
+        self._settled: dict[str, tuple[int, Mapping[str, ContentCluster]]] = {}
+
+    def extend(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
+        """All of `clusters` serve their schemas, and still what they served. On an error, all serve what they did."""
+        _, before = self._settled.get(application, (0, {}))
+        extended = [_extend(before.get(cluster.id), cluster) for cluster in clusters]
+        try:
+            for cluster in extended:
+                self._get_open(application, cluster.id).check(generation, cluster)
+            for cluster in extended:
+                self._get_open(application, cluster.id).configure(generation, cluster)
+        except BaseException:
+            self.revert(application)
+            raise
+
+    def revert(self, application: str) -> None:
+        """All serve again what was settled last. Clusters that are new stop; nothing is deleted."""
+        generation, settled = self._settled.get(application, (0, {}))
+        for cluster_id in self._ids(application):
+            if cluster_id in settled:
+                self._get_open(application, cluster_id).configure(generation, settled[cluster_id])
+            else:
+                self._stop(application, cluster_id)
+
+    def settle(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
+        """The application has these clusters with these document types; all others go, with their documents.
+
+        What cannot go now goes with the next change or start: that is no reason to take the change back.
+        """
+        _, before = self._settled.get(application, (0, {}))
+        for cluster in clusters:
+            if _extend(before.get(cluster.id), cluster) is not cluster:
+                self._drop_types(application, generation, cluster)
+        self._settled[application] = (generation, MappingProxyType({cluster.id: cluster for cluster in clusters}))
+        self._drop_clusters(application, {cluster.id for cluster in clusters})
+        if not clusters:
+            del self._settled[application]
+
+    def restart(self, application: str, cluster_id: str) -> None:
+        """Stops the cluster's node and opens it again; requests wait. Errors: those of opening it."""
+        generation, settled = self._settled[application]
+        self._running[application, cluster_id].restart(generation, settled[cluster_id])
+
+    def clear(self, application: str) -> None:
+        """All content clusters of the application forget their documents; requests wait. Errors: those of opening a
+        cluster."""
+        generation, settled = self._settled[application]
+        for cluster_id, cluster in settled.items():
+            self._get_open(application, cluster_id).clear(generation, cluster)
+
+    def open_files(self) -> list[SourceFile]:
+        """The files of all content clusters, open, each cluster's as of one moment, with names below the folder of
+        clusters. Those of applications that could not be restored are among them. Errors: OSError where a cluster is
+        deleted meanwhile; those of the clusters."""
+        from paperwasp.content.node_files import open_stopped_cluster
+
+        files: list[SourceFile] = []
+        try:
+            for directory in sorted(path for path in self._directory.glob("*/[!.]*") if path.is_dir()):
+                application, cluster_id = directory.parent.name, directory.name
+                with self._lock:
+                    running = self._running.get((application, cluster_id))
+                found = running.open_files() if running is not None else open_stopped_cluster(directory)
+                files += below(f"{application}/{cluster_id}", found)
+        except BaseException:
+            close_all(files)
+            raise
+        return files
+
+    def stop(self) -> None:
+        """Ends all: what waits is applied, and checkpoints are written."""
+        for cluster in self._running.values():
+            cluster.stop()
+
+    def _get_open(self, application: str, cluster_id: str) -> RunningCluster:
+        """The cluster, open: also one that is new, and one whose restart failed. Errors: those of opening it."""
+        with self._lock:
+            running = self._running.get((application, cluster_id))
+        if running is None:
+            directory = self._directory / application / cluster_id
+            running = self._open(directory, application, cluster_id)
+            with self._lock:
+                self._running[application, cluster_id] = running
+        elif not running.is_open:
+            self.restart(application, cluster_id)
+        return running
+
+    def _open(self, directory: Path, application: str, cluster_id: str) -> RunningCluster:
+        from paperwasp.content.resources import SystemProbe
+        from paperwasp.server.roles.content_cluster import RunningCluster
+
+        self._probe = self._probe or SystemProbe(self._directory)
+        return RunningCluster(directory, application, cluster_id, self._messenger, self._repair, self._probe)
+
+    def _ids(self, application: str) -> list[str]:
+        with self._lock:
+            return [cluster_id for owner, cluster_id in self._running if owner == application]
+
+    def _stop(self, application: str, cluster_id: str, *, checkpoint: bool = True) -> None:
+        with self._lock:
+            running = self._running.pop((application, cluster_id))
+        running.stop(checkpoint=checkpoint)
+
+    def _drop_types(self, application: str, generation: int, cluster: ContentCluster) -> None:
+        try:
+            self._get_open(application, cluster.id).configure(generation, cluster)
+        except Exception:
+            _LOG.exception(
+                "Content cluster '%s' of %s still has document types that it should not", cluster.id, application
+            )
+
+    def _stop_for_good(self, application: str, cluster_id: str) -> None:
+        """Stops a cluster whose data is deleted next: a checkpoint would be a file a field, for nothing."""
+        try:
+            self._stop(application, cluster_id, checkpoint=False)
+        except Exception:
+            _LOG.exception("Content cluster '%s' of %s did not stop as it should", cluster_id, application)
+
+    def _drop_clusters(self, application: str, kept: set[str]) -> None:
+        for cluster_id in self._ids(application):
+            if cluster_id not in kept:
+                self._stop_for_good(application, cluster_id)
+        folder = self._directory / application
+        for directory in folder.iterdir() if folder.is_dir() else ():
+            if directory.name not in kept:
+                shutil.rmtree(directory, ignore_errors=True)
+        if not kept:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _extend(before: ContentCluster | None, after: ContentCluster) -> ContentCluster:
+    """Adds to `after` the document types that only `before` has; returns `after` itself where there are none."""
+    if before is None or before.schemas.keys() <= after.schemas.keys():
+        return after
+    kept = tuple(document for document in before.declared.documents if document.type not in after.schemas)
+    declared = replace(after.declared, documents=(*after.declared.documents, *kept))
+    return replace(after, declared=declared, schemas=MappingProxyType({**before.schemas, **after.schemas}))

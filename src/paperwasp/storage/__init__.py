@@ -1,0 +1,1 @@
+"""How documents are kept: attributes in memory, the inverted index of text, and whole documents."""

@@ -1,0 +1,7 @@
+"""The inverted index of a content node: field_indexes, their merging and their reading."""
+
+from paperwasp.storage.index.fields import IndexedField
+from paperwasp.storage.index.snapshot import IndexSnapshot
+from paperwasp.storage.index.text_index import TextIndex
+
+__all__ = ["IndexSnapshot", "IndexedField", "TextIndex"]

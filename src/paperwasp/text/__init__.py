@@ -1,0 +1,1 @@
+"""Texts of every kind: natural language as words, formal languages as tokens, JSON as values."""
