@@ -1,4 +1,5 @@
-"""The packages stand on the floors that ARCHITECTURE.md draws, imports go only downwards, and no module imports itself by way of others.
+"""The packages stand on the floors that ARCHITECTURE.md draws, imports go only downwards, and no module imports itself
+by way of others.
 
 A package that is missing there, or that reaches up or sideways, fails here with the import to mend.
 Imports for annotations alone (`if TYPE_CHECKING`) and those inside functions obey all of this too.
