@@ -193,7 +193,9 @@ def _written_key(key: str, kind: Kind) -> Any:
     return to_long(Kind.STRING, text) if kind != Kind.DOUBLE else to_double(Kind.STRING, text)
 
 
-def computed(function: str, arguments: Sequence[Any], results: Sequence[Result]) -> Result:
+def computed(  # noqa: C901, PLR0912 (a case for each function)
+    function: str, arguments: Sequence[Any], results: Sequence[Result]
+) -> Result:
     """What a function makes of the values of its arguments, buckets aside."""
     space, _, name = function.partition(".")
     match space:

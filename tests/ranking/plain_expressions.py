@@ -41,7 +41,7 @@ def plain_of(tensor: Tensor) -> PlainTensor:
     return PlainTensor(sizes, cells, tensor.type.cell_type)
 
 
-def value(node: Node, names: Names) -> PlainTensor:
+def value(node: Node, names: Names) -> PlainTensor:  # noqa: C901 (a case for each node)
     """The value of an expression for one hit."""
     match node:
         case Number():
