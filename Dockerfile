@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# An image of paperwasp: see docs/operations.md#in-a-container.
+# An image of paperwasp: see docs/reference/operations.md#in-a-container.
 ARG PYTHON=3.11
 
 FROM python:${PYTHON}-slim AS build

@@ -2,7 +2,7 @@
 
 Everything is CPU time of one thread. Engines take turns: for each number of nodes to look at, every engine answers all
 queries, and of several passes the least time counts. From these points, recall and time, the time at a recall is read
-off between the two nearest. `docs/pictures/vectors-*.svg` are the curves of all points.
+off between the two nearest. `docs/internals/pictures/vectors-*.svg` are the curves of all points.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bench.vector_engines import Engine, Faiss, Paperwasp, Search, engines
 from paperwasp.core import _core
 from paperwasp.core.distances import METRICS
 
-PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
+PICTURES = Path(__file__).parent.parent / "docs" / "internals" / "pictures"
 EXPLORED = (10, 16, 24, 36, 54, 80, 120, 180, 270, 400, 600, 900)
 RECALLS = (0.95, 0.99)
 ENOUGH = 0.997

@@ -1,4 +1,4 @@
-"""docs/limits.md beside the code: its names are limits, and its tests are there."""
+"""docs/reference/limits.md beside the code: its names are limits, and its tests are there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paperwasp import limits
 
 ROOT = Path(__file__).parent.parent
 LIMITS = Path(limits.__file__).parent
-PAGE = ROOT / "docs" / "limits.md"
+PAGE = ROOT / "docs" / "reference" / "limits.md"
 OVER_HTTP = ROOT / "tests" / "service" / "test_limits_over_http.py"
 REQUESTS = OVER_HTTP.with_name("large_requests.py")
 _LINES = re.compile(r'^    "([^"]+)": ', re.MULTILINE)

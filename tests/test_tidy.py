@@ -118,7 +118,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def test_every_format_shows_an_example_and_its_downsides() -> None:
-    for page in (ROOT / "docs" / "formats").glob("*.md"):
+    for page in (ROOT / "docs" / "internals" / "formats").glob("*.md"):
         headings = re.findall(r"^## (.*)$", page.read_text(), re.MULTILINE)
         assert {"Worked example", "Downsides"} <= set(headings), page.name
 

@@ -1,4 +1,4 @@
-"""What a change of an application needs: the whole table of docs/changes.md, on models made by hand."""
+"""What a change of an application needs: the whole table of docs/reference/changes.md, on models made by hand."""
 
 from __future__ import annotations
 

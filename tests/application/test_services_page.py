@@ -1,4 +1,4 @@
-"""docs/services.md has every element of the tables: the block in it is made from them.
+"""docs/reference/services.md has every element of the tables: the block in it is made from them.
 
 To write it anew: `PAPERWASP_WRITE_SCRIPTS=1 pytest tests/application/test_services_page.py`.
 """
@@ -16,7 +16,7 @@ from paperwasp.application.grammar import Rule, Use
 from paperwasp.application.services_components import EXTENSION_TAGS
 from paperwasp.application.tables import RULES
 
-PAGE = Path(__file__).parents[2] / "docs" / "services.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "services.md"
 VESPA = Path(__file__).parent / "vespa_services.txt"
 SAID = {
     Use.USED: "executed",

@@ -381,7 +381,7 @@ def test_a_kill_at_any_step_leaves_the_old_data_or_the_new(tmp_path: Path) -> No
 
 
 def test_the_example_of_the_documentation_is_a_manifest() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "formats" / "backup.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "internals" / "formats" / "backup.md").read_text()
     example = page.partition("## Worked example")[2].partition("\nmanifest.json")[2].partition("```")[0]
     digest, text = example.split()
     manifest = decode_manifest(f"{digest}\n{text}\n".encode())

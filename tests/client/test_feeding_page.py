@@ -1,4 +1,4 @@
-"""The examples of docs/feeding.md, run: its files, its commands, and what they print."""
+"""The examples of docs/reference/feeding.md, run: its files, its commands, and what they print."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.client.commands import run_command
 from tests.service.in_process import active, deployed_service
 from tests.service.music import SERVICES
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "feeding.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "feeding.md"
 _BLOCK: Final = re.compile(r"^(?:`([^`\n]+)`:\n\n)?```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

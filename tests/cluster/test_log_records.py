@@ -1,6 +1,6 @@
 """The kernel that writes records of the operation log: what it writes is read back by Python and by zlib's CRC.
 
-Authority: docs/formats/operation-log.md; reading (`cluster/log_format.py`).
+Authority: docs/internals/formats/operation-log.md; reading (`cluster/log_format.py`).
 """
 
 from __future__ import annotations

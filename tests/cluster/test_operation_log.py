@@ -235,13 +235,13 @@ def test_repair_goes_on_after_a_cut(tmp_path: Path) -> None:
 
 
 def test_the_noted_end_is_as_the_page_shows_it(tmp_path: Path) -> None:
-    """docs/formats/operation-log.md, worked example: one record of 41 bytes after a header of 220."""
+    """docs/internals/formats/operation-log.md, worked example: one record of 41 bytes after a header of 220."""
     log = FileOperationLog(tmp_path)
     log.append([NewRecord(5, b"hello")])
     noted = (tmp_path / log_end.NAME).read_bytes()
     log.close()
     assert noted == bytes.fromhex("50574153 50454e44 0100000000000000 0501000000000000 b10ca7fa")
-    page = Path(__file__).parents[2] / "docs" / "formats" / "operation-log.md"
+    page = Path(__file__).parents[2] / "docs" / "internals" / "formats" / "operation-log.md"
     assert noted[-4:].hex(" ") in page.read_text()
 
 

@@ -1,4 +1,4 @@
-"""Deployments on a full disk: 507, as docs/deploy-api.md says, and no path of this machine in the answer."""
+"""Deployments on a full disk: 507, as docs/reference/deploy-api.md says, and no path of this machine in the answer."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Final
 from tests.conformance.rows import Row, Section, read_sections
 
 ROOT: Final = Path(__file__).parent.parent.parent
-PAGE: Final = ROOT / "docs" / "conformance.md"
+PAGE: Final = ROOT / "docs" / "internals" / "conformance.md"
 HEAD: Final = """# Conformance
 
 Every row of every table, every numbered statement and every limit of the interface specification: what is served, the
@@ -38,9 +38,9 @@ def _count(section: Section) -> str:
 
 def _row(row: Row) -> str:
     here = f"{row.here} **Differs:** {row.differs}." if row.differs else row.here
-    tests = "<br>".join(f"[{_name(test)}](../{_file(test)})" for test in row.tests)
-    name = row.page.partition("#")[0]
-    cells = (f"`{row.key}`" if _is_code(row.key) else row.key, here, tests or "open", f"[{name}]({row.page})")
+    tests = "<br>".join(f"[{_name(test)}](../../{_file(test)})" for test in row.tests)
+    name = row.page.partition("#")[0].partition("/")[2]
+    cells = (f"`{row.key}`" if _is_code(row.key) else row.key, here, tests or "open", f"[{name}](../{row.page})")
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |\n"
 
 

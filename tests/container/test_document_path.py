@@ -1,4 +1,4 @@
-"""docs/document-path.md beside the code: what each parameter does for each kind of request, and which files there are.
+"""docs/internals/document-path.md beside the code: what each parameter does for each kind of request, and which files.
 
 Authority of the table of parameters: DocumentV1ApiHandler.java. The names of readers: the folder
 document/src/main/java/com/yahoo/document/json of Vespa, with its folder `readers`.
@@ -17,7 +17,7 @@ from paperwasp.http.messages import Request, Response
 from tests.container.document_scripts import SCRIPTS, running
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/document-path.md").read_text()
+PAGE = (ROOT / "docs/internals/document-path.md").read_text()
 ONE, MANY = "/document/v1/ns/song/docid/1", "/document/v1/ns/song/docid"
 WHERE = "cluster=records&selection=true"
 BODY = b'{"fields":{}}'

@@ -1,4 +1,4 @@
-"""docs/search-chain.md names files that exist, and each of Vespa's searchers once."""
+"""docs/internals/search-chain.md names files that exist, and each of Vespa's searchers once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "search-chain.md").read_text()
+PAGE = (ROOT / "docs" / "internals" / "search-chain.md").read_text()
 ROWS = [line.split("|")[1:-1] for line in PAGE.splitlines() if line.startswith("| `")]
 FILES = sorted(set(re.findall(r"`([a-z_]+(?:/[a-z_]+)+\.py)`", PAGE)) - {"tests/container/test_search_chain_page.py"})
 SEARCHERS = [name for row in ROWS for name in re.findall(r"`(\w+)`", row[0])]

@@ -1,4 +1,4 @@
-"""docs/search-parameters.md says of every parameter what becomes of it, and the parser of parameters does that."""
+"""docs/reference/search-parameters.md tells what becomes of every parameter, and the parser does that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from tests.container.vespa_query_properties import OWN, names_of_vespa
 
-PAGE = Path(__file__).parents[2] / "docs" / "search-parameters.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "search-parameters.md"
 VALUES = (
     *("", "true", "false", "1", "2", "0.5", "-1", "x", "now-5", "and", "internal", "simple", "any", "weakAnd", "de"),
     *("json", "cbor", "long", "loose", "default", "no:such(value", '["x"]'),

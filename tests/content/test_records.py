@@ -59,7 +59,7 @@ def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
 
 
 def encode_entries(entries: list[Entry]) -> bytes:
-    """The payload of one record, as docs/formats/operations.md says it: what the kernel is compared with."""
+    """The payload of one record, as docs/internals/formats/operations.md says it: what the kernel is compared with."""
     parts = [struct.pack("<BI", 4, len(entries))]
     for entry in entries:
         id_bytes, body, flags = entry.id.encode(), entry.body, int(entry.create)
@@ -260,7 +260,7 @@ def test_damaged_operations_are_reported() -> None:
 
 
 def test_the_worked_example_is_read_as_either_version() -> None:
-    """docs/formats/operations.md: what was written before tensors were in hex, and without empty values, is read."""
+    """Also what was written before tensors were in hex, and without empty values."""
     data = bytes.fromhex(
         "04 01 00 00 00 01 00 0d 00 0d 00 00 00 40 8c 7c ce 03 44 06 00 0c c1 75 b9 df d7 5c a0 89 5e c3 b0"
         "69 64 3a 6e 3a 6d 75 73 69 63 3a 3a 61 7b 22 79 65 61 72 22 3a 31 39 36 39 7d"

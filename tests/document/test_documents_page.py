@@ -1,4 +1,4 @@
-"""The examples of docs/documents.md, run."""
+"""The examples of docs/reference/documents.md, run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.update_json import UpdateReader
 
-PAGE = (Path(__file__).parents[2] / "docs" / "documents.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "documents.md").read_text()
 PERSON = struct_of("person", {"name": STRING, "age": INT})
 NAMED = {
     **SINGLE_TYPES,

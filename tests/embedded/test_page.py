@@ -1,4 +1,4 @@
-"""The examples of docs/in-process.md, run from top to bottom."""
+"""The examples of docs/guides/in-process.md, run from top to bottom."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[2] / "docs" / "in-process.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "in-process.md"
 
 
 def test_the_examples_of_the_page_run() -> None:

@@ -1,4 +1,4 @@
-"""The table of docs/rank-properties.md beside what the code reads.
+"""The table of docs/reference/rank-properties.md beside what the code reads.
 
 Every rank property that a feature reads when it is compiled, or of a query, is a row of the table that says so, and
 every such row is read. The rows of `vespa.…` are beside the parameters that they stand for, and what deployments say.
@@ -34,7 +34,7 @@ from tests.content.nodes import started
 from tests.search.queries import query_of
 from tests.search.random_profiles import ARGUMENTS, schema_with
 
-PAGE = Path(__file__).parents[2] / "docs" / "rank-properties.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rank-properties.md"
 COMPILED, OF_QUERIES, NAMED = 1, 2, 3
 """Tables of the page, by number."""
 ALSO_ITERATED = {"elementSimilarity(<field>).output.<name>"}

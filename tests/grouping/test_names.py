@@ -33,7 +33,12 @@ def test_every_family_registers_something() -> None:
 
 def _rows() -> list[list[str]]:
     """The cells of the table of expressions."""
-    page = (_ROOT / "docs" / "grouping.md").read_text().partition("\n## Expressions\n")[2].partition("\n## ")[0]
+    page = (
+        (_ROOT / "docs" / "reference" / "grouping.md")
+        .read_text()
+        .partition("\n## Expressions\n")[2]
+        .partition("\n## ")[0]
+    )
     return [line.strip("|").split(" | ") for line in page.splitlines() if line.startswith("| `")]
 
 

@@ -29,7 +29,7 @@ from tests.grouping.columns import attribute, binding_of
 from tests.grouping.oracle import tree_from
 from tests.grouping.random_requests import aggregates_of, columns_of, request_of
 
-FORMAT = Path(__file__).parents[2] / "docs" / "formats" / "grouping.md"
+FORMAT = Path(__file__).parents[2] / "docs" / "internals" / "formats" / "grouping.md"
 START = struct.Struct("<8sIII")
 seeds = st.integers(0, 1 << 32)
 

@@ -1,4 +1,4 @@
-"""The worked examples of docs/formats/field index.md and index.md are what the code writes."""
+"""The worked examples of docs/internals/formats/field-index.md and index.md are what the code writes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from paperwasp.core import _core
 from paperwasp.storage.index import IndexedField, TextIndex
 from paperwasp.text.linguistics import profile_of
 
-PAGES = Path(__file__).parent.parent.parent / "docs" / "formats"
+PAGES = Path(__file__).parent.parent.parent / "docs" / "internals" / "formats"
 
 
 def bytes_shown(page: str) -> bytes:

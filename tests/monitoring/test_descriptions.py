@@ -11,7 +11,7 @@ from paperwasp.container.metrics import ERROR_METRICS
 from paperwasp.operations.monitoring.descriptions import described
 from paperwasp.operations.monitoring.exposition import sanitized
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
 LISTED = [
     name
     for row in re.findall(r"^\| (`.*?) \|", PAGE[PAGE.index("## Metrics of containers") :], re.MULTILINE)

@@ -97,7 +97,7 @@ def test_what_the_image_runs_and_how_its_health_is_checked(tmp_path: Path) -> No
 
 
 def test_the_lines_of_the_documentation_name_what_the_image_has() -> None:
-    page = (ROOT / "docs" / "operations.md").read_text()
+    page = (ROOT / "docs" / "reference" / "operations.md").read_text()
     lines = [line for line in page.splitlines() if line.startswith("docker run")]
     assert lines
     for line in lines:

@@ -1,4 +1,4 @@
-"""docs/relevance.md: its commands and programs run from top to bottom, and the model that is learned ranks better."""
+"""docs/guides/relevance.md: its commands and programs run in their order, and the learned model ranks better."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["files"]
 
 def test_the_page_runs(files: Path) -> None:
     """In a folder with the first command's files, and what a checkout has."""
-    page = (ROOT / "docs" / "relevance.md").read_text()
+    page = (ROOT / "docs" / "guides" / "relevance.md").read_text()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "200"}
     for name in ("examples", "tools"):

@@ -1,4 +1,4 @@
-"""docs/schema.md names every element of the language, and the grammar has every element that Vespa reads."""
+"""docs/reference/schema.md names every element of the language, and the grammar has every element that Vespa reads."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from paperwasp.schema.grammar import BLOCKS
 
-PAGE = Path(__file__).parents[2] / "docs" / "schema.md"
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "schema.md"
 VESPA = Path(__file__).parent / "vespa_elements.txt"
 
 

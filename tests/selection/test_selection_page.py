@@ -1,4 +1,4 @@
-"""The examples of docs/document-selection.md say of its document what the page says, and its limits are those here."""
+"""The examples of docs/reference/document-selection.md select what the page says, and its limits are the code's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from paperwasp.document.types import (
 )
 from tests.selection.test_selection_scripts import NOW_US, VERDICTS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "document-selection.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "document-selection.md").read_text()
 LABEL = struct_of("label", {"name": STRING, "country": STRING})
 TRACK = struct_of("track", {"title": STRING, "seconds": INT})
 MUSIC = DocumentType(

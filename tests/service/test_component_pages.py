@@ -28,9 +28,9 @@ _BLOCK: Final = re.compile(r"^(?:`([^`\n]+)`:|([^\n]*Hits:))\n\n```\w*\n(.*?)^``
 
 
 def chat(asked: Asked) -> object:
-    """What docs/generate.md says that a model is asked and answers."""
+    """What docs/reference/generate.md says that a model is asked and answers."""
     assert asked.path == "/v1/chat/completions"
-    page = (DOCS / "generate.md").read_text()
+    page = (DOCS / "reference" / "generate.md").read_text()
     (schema,) = re.findall(r"```json\n(\{\"type\".*)\n```", page)
     assert asked.body["response_format"]["json_schema"]["schema"] == orjson.loads(schema)
     (said,) = re.findall(r"It answers `(.*?)`", page)
@@ -38,14 +38,14 @@ def chat(asked: Asked) -> object:
 
 
 def vectors(asked: Asked) -> object:
-    """The vector of a text that is asked at the address of docs/remote-embedders.md."""
+    """The vector of a text that is asked at the address of docs/reference/remote-embedders.md."""
     assert asked.path == "/v1/embeddings" and asked.body["model"] == "text-embedding-3-small"
     return {"data": [{"embedding": [len(text), 0, 0, 0]} for text in asked.body["input"]]}
 
 
 def models_for(page: str) -> dict[str, bytes]:
-    """A model with the dimensions of docs/embedding.md. Each word of the page is a token, which has a vector that
-    is drawn by chance: texts that have words in common are near."""
+    """A model with the dimensions of docs/reference/embedding.md. Each word of the page is a token, which has a vector
+    that is drawn by chance: texts that have words in common are near."""
     tokens = [*SPECIAL, *sorted({*re.findall(r"[\w.:]+", page.lower())})]
     known = np.random.default_rng(20).normal(size=(len(tokens), 384)).astype(np.float32)
     made = helper.make_model(
@@ -81,7 +81,7 @@ def nobody(asked: Asked) -> object:
     ],
 )
 def test_page(page: str, model: Callable[[Asked], object], tmp_path: Path) -> None:
-    written = (DOCS / f"{page}.md").read_text()
+    written = (DOCS / "reference" / f"{page}.md").read_text()
     blocks = [(name or "Hits", text) for name, _, text in _BLOCK.findall(written)]
     with stand_in(model) as elsewhere, deployed_service(tmp_path, allow_python_components=True) as service:
         files = {name: text.replace(STAND_IN, elsewhere.url) for name, text in blocks if "/" in name or "." in name}

@@ -27,7 +27,7 @@ from tests.service.in_process import Deployed, deployed_service
 from tests.service.query_scripts import deploy_and_feed, run, script_of, scripts_in
 
 SCRIPTS = Path(__file__).parent / "explain_scripts"
-PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
+PAGE = Path(__file__).parents[2] / "docs" / "guides" / "explain.md"
 EXPLAIN = {"trace.level": "1", "trace.explainLevel": "1"}
 
 

@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^(?:`([^`\n]+)`|(Groups)):\n\n```\w*\n(.*?)^```$", re.MULTI
 
 
 def test_the_guide(tmp_path: Path) -> None:
-    blocks = [(name or said, text) for name, said, text in BLOCK.findall((DOCS / "grouping-guide.md").read_text())]
+    blocks = [(name or said, text) for name, said, text in BLOCK.findall((DOCS / "guides" / "facets.md").read_text())]
     with deployed_service(tmp_path) as service:
         active(service.deploy({name: text for name, text in blocks if "." in name}))
         answered: object = None

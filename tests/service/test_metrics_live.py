@@ -104,7 +104,7 @@ def test_counts_of_operations_and_queries_are_exact(service: RunningService) -> 
 
 
 def test_all_that_vespa_shows_by_default_is_there(service: RunningService) -> None:
-    """But for what is not measured here: see docs/metrics.md."""
+    """But for what is not measured here: see docs/reference/metrics.md."""
     values = httpx.get(service.url + "/metrics/v1/values?consumer=default", timeout=30).json()["services"]
     names = {name for each in values for packet in each["metrics"] for name in packet["values"]}
     for name in (

@@ -1,4 +1,4 @@
-"""Models evaluated over HTTP: the examples of docs/model-evaluation.md, and what a deployment changes."""
+"""Models evaluated over HTTP: the examples of docs/reference/model-evaluation.md, and what a deployment changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAYER = "/model-evaluation/v1/layer/eval"
 
 
 def test_the_page(tmp_path: Path) -> None:
-    blocks = BLOCK.findall((DOCS / "model-evaluation.md").read_text())
+    blocks = BLOCK.findall((DOCS / "reference" / "model-evaluation.md").read_text())
     requests = [(name, text) for name, text in blocks if name.startswith(("GET ", "POST "))]
     assert len(requests) == 6
     with deployed_service(tmp_path) as service:

@@ -19,7 +19,7 @@ BLOCK = re.compile(
     r"^(?:`([^`\n]+)`|(Relevance|Match-features|Error)):\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
 )
 FILE = re.compile(r"[\w/]+\.\w+")
-PAGE = DOCS / "ranking-in-queries.md"
+PAGE = DOCS / "reference" / "ranking-in-queries.md"
 
 
 def test_the_page(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""docs/security.md: its files are deployed, and its commands run."""
+"""docs/reference/security.md: its files are deployed, and its commands run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.service.in_process import active, deployed_service
 from tests.service.test_access_live import SERVER, client, services
 from tests.service.test_applications import free_port
 
-PAGE = (Path(__file__).parents[2] / "docs" / "security.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "security.md").read_text()
 XML = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)

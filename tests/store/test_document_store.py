@@ -67,8 +67,8 @@ def test_what_is_read_in_passing_does_not_stay_in_the_cache(tmp_path: Path) -> N
 
 
 def test_the_worked_example_is_read_as_any_version(tmp_path: Path) -> None:
-    """docs/formats/document-store.md: values that were written before tensors were in hex, and before empty values were
-    kept, are read as they were, and say so."""
+    """docs/internals/formats/document-store.md: values that were written before tensors were in hex, and before empty
+    values were kept, are read as they were, and say so."""
     fields, id_text = b'{"year":1969}', "id:n:music::a"
     value = bytes.fromhex("01 00 00 00 00 00 00 00 07 00 00 00 0d 00") + id_text.encode() + fields
     store = DocumentStore(tmp_path)

@@ -177,7 +177,7 @@ def test_what_is_cleared_is_not_found(tmp_path: Path) -> None:
     assert opened(tmp_path, gids_of(9)).limit == 0 and files(tmp_path) == set()
 
 
-# ------------------------------------------------------------------------------------------- docs/formats/rows.md
+# --------------------------------------------------------------------------------------- docs/internals/formats/rows.md
 
 _GID = bytes.fromhex("0cc175b9dfd75ca0895ec3b0")
 _EXAMPLE = [

@@ -23,7 +23,7 @@ def _problem(schema: str, file: Path) -> str:
 
 
 def _examples() -> list[str]:
-    page = (ROOT / "docs" / "testing.md").read_text()
+    page = (ROOT / "docs" / "guides" / "testing.md").read_text()
     return re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""The example application's tests, the examples of docs/testing.md, and what the CI templates run."""
+"""The example application's tests, the examples of docs/guides/testing.md, and what the CI templates run."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_suite_for_docker_runs_without_it_when_one_line_changes(for_docker: Pa
     """The line is the one that the page and the example's own description change."""
     readme = (for_docker / "README.md").read_text()
     ((old, new),) = re.findall(r"^-(from .*)\n\+(from .*)$", readme, re.MULTILINE)
-    assert f"-{old}\n+{new}\n" in (ROOT / "docs" / "testing.md").read_text()
+    assert f"-{old}\n+{new}\n" in (ROOT / "docs" / "guides" / "testing.md").read_text()
     before = (for_docker / "test_music.py").read_text().splitlines()
     (change,) = re.findall(r"^sed .*$", readme, re.MULTILINE)
     _run(["sh", "-eu", "-c", change], for_docker)
@@ -72,7 +72,7 @@ def test_a_suite_for_docker_runs_without_it_when_one_line_changes(for_docker: Pa
 
 
 def test_a_suite_for_docker_runs_without_it_when_no_line_changes(for_docker: Path) -> None:
-    (option,) = re.findall(r"^pytest (-p .*)$", (ROOT / "docs" / "testing.md").read_text(), re.MULTILINE)
+    (option,) = re.findall(r"^pytest (-p .*)$", (ROOT / "docs" / "guides" / "testing.md").read_text(), re.MULTILINE)
     assert "4 passed" in _pytest(for_docker, *option.split()[:2], MUSIC_PORT="0", MUSIC_CONFIG_PORT="0")
 
 
@@ -95,7 +95,7 @@ def test_clients_in_other_languages(language: str, tmp_path: Path) -> None:
 
 
 def test_the_examples_of_the_page_pass(project: Path) -> None:
-    page = (ROOT / "docs" / "testing.md").read_text()
+    page = (ROOT / "docs" / "guides" / "testing.md").read_text()
     (settings,) = re.findall(r"```ini\n(.*?)```", page, re.DOTALL)
     (tests,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     (project / "pytest.ini").write_text(settings)

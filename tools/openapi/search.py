@@ -1,7 +1,7 @@
 """The Search API: its parameters are the rows of `parameter_table.PARAMETERS`.
 
 A row's setter says what a value is converted by, which gives the type and the bounds, and what it sets, which gives
-the default. What it means is in docs/search-parameters.md, from where it is taken.
+the default. What it means is in docs/reference/search-parameters.md, from where it is taken.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tools.openapi.parts import (
 )
 
 _TAG: Final = "search"
-_PAGE: Final = Path(__file__).parents[2] / "docs" / "search-parameters.md"
+_PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "search-parameters.md"
 _FRACTION: Final[Json] = {**NUMBER, "minimum": 0, "maximum": 1}
 _COUNT: Final[Json] = {**COUNT, "maximum": INT_MAX}
 _NAMES: Final[Json] = {**STRING, "description": "Names between commas."}

@@ -142,7 +142,7 @@ def _tell_if_open(host: str, config_port: int, authenticates: bool) -> None:
     if not authenticates and is_reached_by_others(host):
         typer.echo(
             f"Whoever reaches port {config_port} may deploy and delete everything: "
-            "keep it from others, or start with --authenticate-deployments (docs/security.md)"
+            "keep it from others, or start with --authenticate-deployments (docs/reference/security.md)"
         )
 
 

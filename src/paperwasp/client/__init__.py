@@ -5,7 +5,7 @@
     with FeedClient("http://127.0.0.1:8080") as client:
         client.put("id:music:music::1", {"fields": {"title": "Thriller"}})
 
-docs/feed-client.md tells more. The names below are imported when they are first used.
+docs/reference/feed-client.md tells more. The names below are imported when they are first used.
 """
 
 from __future__ import annotations

@@ -91,7 +91,8 @@ class FileConfigStore:
     """The config store as a folder: one file per key under `keys/`, one per blob under `blobs/`.
 
     One process owns the folder at a time (the service holds a lock on the data directory). A deleted key leaves a file
-    that says so until the next change, so that its revision is not used again. Format: docs/formats/config-store.md.
+    that says so until the next change, so that its revision is not used again. Format:
+    docs/internals/formats/config-store.md.
     """
 
     def __init__(self, directory: Path, disk: Disk = REAL_DISK) -> None:

@@ -3,7 +3,7 @@
 The log alone cannot tell that its end was lost: a file that was cut between two records looks like one that never had
 more. So after every append that was synced, the end is written here, in place. It never says more than is durable, for
 it is written later than the log is synced; after a power cut it may say less, since it is only synced where a file of
-the log begins or the log is closed. Format: docs/formats/operation-log.md. One thread writes.
+the log begins or the log is closed. Format: docs/internals/formats/operation-log.md. One thread writes.
 """
 
 from __future__ import annotations

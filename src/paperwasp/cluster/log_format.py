@@ -1,7 +1,7 @@
 """The bytes of the embedded operation log: file headers, records, and how damage is distinguished from a torn tail.
 
-The page docs/formats/operation-log.md shows them with a worked example. Nothing here touches a file: functions of
-bytes.
+The page docs/internals/formats/operation-log.md shows them with a worked example. Nothing here touches a file:
+functions of bytes.
 """
 
 from __future__ import annotations

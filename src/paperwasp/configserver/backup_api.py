@@ -1,7 +1,7 @@
 """A backup of the whole service over HTTP: `POST /backup/v1/snapshot` answers with the files of one moment.
 
 The service only reads and sends; where the backup is written is the affair of who asks, with rights of its own. The
-request may name files that it has by their SHA-256, `{"known": ["…"]}`. Format: docs/formats/backup.md.
+request may name files that it has by their SHA-256, `{"known": ["…"]}`. Format: docs/internals/formats/backup.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Checkpoints: all documents at one place of the operation log, in one folder. Format: docs/formats/checkpoint.md.
+"""Checkpoints: all documents at one place of the operation log, in one folder.
+
+Format: docs/internals/formats/checkpoint.md.
 
     checkpoints/CURRENT            the name of the checkpoint that counts
     checkpoints/0000000000000007/  manifest, rows, columns, store

@@ -1,4 +1,4 @@
-"""Operations as bytes: the payload of a log record. The format: docs/formats/operations.md.
+"""Operations as bytes: the payload of a log record. The format: docs/internals/formats/operations.md.
 
 A record says all that applying it depends on: the documents' ids, the time, the processed fields.
 """

@@ -1,4 +1,5 @@
-// FieldIndex: the immutable inverted index of one field over a run of consecutive lids. docs/formats/field index.md has a worked example.
+// FieldIndex: the immutable inverted index of one field over a run of consecutive lids. docs/internals/formats/field-index.md has a worked
+// example.
 //
 // One flat buffer, read in place (in memory or mapped from a file), 8-byte aligned sections, little-endian. Documents are numbered from 0
 // within the field index. A term's postings are blocks of 64 documents; each block keeps its last document, the largest BM25 weight in it

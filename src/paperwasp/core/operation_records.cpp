@@ -1,4 +1,4 @@
-// The order and the payloads of log records: operations as bytes, docs/formats/operations.md. content/records.py reads them.
+// The order and the payloads of log records: operations as bytes, docs/internals/formats/operations.md. content/records.py reads them.
 //
 // `operation_records` takes entries (`content.records.Entry`, or plain changes) in the order of the log and makes one payload of each run
 // that is of one partition:

@@ -44,7 +44,7 @@ nb::object get(const PlainChange& change, nb::str name) {
     return nb::none();
 }
 
-// The value of the document store: docs/formats/document-store.md.
+// The value of the document store: docs/internals/formats/document-store.md.
 nb::object stored(const PlainChange& put, uint8_t form, uint32_t lid) {
     constexpr size_t HEADER_BYTES = 1 + 8 + 4 + 2;
     const std::string &id = put.id, &json = put.values.json;

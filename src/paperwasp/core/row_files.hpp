@@ -1,5 +1,5 @@
 // Documents by row: for runs of consecutive lids, the document's id and the JSON of its fields, in mapped files. The
-// format: docs/formats/rows.md.
+// format: docs/internals/formats/rows.md.
 //
 // A RowFiles is made once of several files and never changes; it keeps their memory alive. Nothing in a file is trusted:
 // a row that is not what was written is not there.

@@ -1,4 +1,4 @@
-"""The plain twin of row_files.cpp, which says what it computes. The format: docs/formats/rows.md."""
+"""The plain twin of row_files.cpp, which says what it computes. The format: docs/internals/formats/rows.md."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Serves the OpenAPI description of a port, a file of the package, at `/openapi.json`.
 
-It is read for each request, and not kept: few ask for it. `docs/openapi.md` says what is in it.
+It is read for each request, and not kept: few ask for it. `docs/internals/openapi.md` says what is in it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 A property sets query(name) under the names `query(name)`, `name` and `$name`, in this order, as a number, or as the
 hash of a text. What `input.query(name)` gives goes before it; inputs of tensor type cannot be set so.
 
-Vespa: query_value.cpp (`request_lookup`, `as_feature`), nowfeature.cpp. `docs/rank-properties.md` lists all names.
+Vespa: query_value.cpp (`request_lookup`, `as_feature`), nowfeature.cpp. `docs/reference/rank-properties.md` lists all
+names.
 """
 
 from __future__ import annotations

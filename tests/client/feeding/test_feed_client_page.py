@@ -1,4 +1,4 @@
-"""The examples of docs/feed-client.md, run against the service itself; and that importing costs little."""
+"""The examples of docs/reference/feed-client.md, run against the service itself; and that importing costs little."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests import web
 from tests.service.music import package
 from tests.service.running import RunningService, running_service
 
-PAGE = (Path(__file__).parents[3] / "docs" / "feed-client.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "feed-client.md").read_text()
 EXAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 DEPLOY = "/application/v2/tenant/default/prepareandactivate"
 

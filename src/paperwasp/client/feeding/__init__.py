@@ -8,5 +8,5 @@
     settings.py, retries.py, throttling.py, circuit.py, statistics.py
 
 The engine and all below it run on one event loop and have no locks. It follows the Java client of Vespa in what is
-retried, what counts as a success, and how the number of requests in flight is chosen (docs/feed-client.md).
+retried, what counts as a success, and how the number of requests in flight is chosen (docs/reference/feed-client.md).
 """

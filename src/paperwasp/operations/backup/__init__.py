@@ -1,4 +1,6 @@
-"""Backups of a data directory: a list of files with their checksums, and the files. Format: docs/formats/backup.md.
+"""Backups of a data directory: a list of files with their checksums, and the files.
+
+Format: docs/internals/formats/backup.md.
 
     sources   the files of one moment, open for reading                     (`source`)
     a stream  a tar archive of them, whose last member is the manifest      (`stream`, `manifest`)

@@ -11,7 +11,7 @@ lock, among each other or with the service; what has returned is durable; and wh
 
 A wrong token costs one look at the folder and one hash. A right one is remembered while the folder stays as it is, so
 that the next request with it costs the look alone. Hashes and remembered tokens are compared in constant time.
-Page: docs/formats/keys.md. `KnownKeys` is used by one thread at a time.
+Page: docs/internals/formats/keys.md. `KnownKeys` is used by one thread at a time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Partial results as bytes, for another process that merges them. The format: docs/formats/grouping.md."""
+"""Partial results as bytes, for another process that merges them. The format: docs/internals/formats/grouping.md."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Columns of single values as arrays that any process can read, and back.
 
 Numbers stand as they are; text and raw values as bytes behind each other, with where each ends; buckets as limits.
-The layout is in docs/formats/grouping.md.
+The layout is in docs/internals/formats/grouping.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""An operation log, read as a start would read it, with nothing changed. Format: docs/formats/operation-log.md."""
+"""An operation log, read as a start reads it, with nothing changed (docs/internals/formats/operation-log.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The version of a data directory as a whole: the file `version`, which each start looks at before anything else.
 
-Each format has a version of its own, besides (docs/formats). This one rises where data that this version writes would
-be misread by an earlier one, so that the earlier one refuses it with nothing changed. `docs/operations.md` says which
-versions read which.
+Each format has a version of its own, besides (docs/internals/formats). This one rises where data that this version
+writes would be misread by an earlier one, so that the earlier one refuses it with nothing changed.
+`docs/reference/operations.md` says which versions read which.
 
     1   no file; applications have folders, layouts are of version 3 (see `content/layout.py`)
     2   the file `version`

@@ -1,4 +1,4 @@
-"""Arrays in one checksummed file: how columns are saved. The format: docs/formats/attributes.md."""
+"""Arrays in one checksummed file: how columns are saved. The format: docs/internals/formats/attributes.md."""
 
 from __future__ import annotations
 

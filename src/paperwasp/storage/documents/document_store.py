@@ -1,8 +1,8 @@
 """The document store: the fields of every document as JSON, in the order of their global ids. RocksDB underneath.
 
 Key: the gid (12 bytes), so documents of one location lie together and visiting is a scan. Value: see
-docs/formats/document-store.md. Nothing is durable until `checkpoint`: the operation log is. RocksDB's own log is off,
-so a crash may leave any newer state on disk, which `restore` throws away. One thread writes; any may read.
+docs/internals/formats/document-store.md. Nothing is durable until `checkpoint`: the operation log is. RocksDB's own log
+is off, so a crash may leave any newer state on disk, which `restore` throws away. One thread writes; any may read.
 
 A removed document leaves a tombstone under its key, and a line in a second column family that is ordered by time:
 `prune` reads that from its start, so that old tombstones are found without looking at documents.

@@ -1,8 +1,9 @@
 """The row store: the documents of the document store once more, by row, as pages of hits are rendered from them.
 
-Files of runs of consecutive rows, each written once and mapped: docs/formats/rows.md. All of it is derived. Nothing is
-synced, and a start waits for none of it: `open` takes those files that are whole and of these rows and deletes the
-others, and whoever owns the store adds what is missing. A reader that does not find a row asks the document store.
+Files of runs of consecutive rows, each written once and mapped: docs/internals/formats/rows.md. All of it is derived.
+Nothing is synced, and a start waits for none of it: `open` takes those files that are whole and of these rows and
+deletes the others, and whoever owns the store adds what is missing. A reader that does not find a row asks the document
+store.
 
 A row never changes: what is changed in place is in columns, and a document that is put again gets another row. So
 `rows` may be of any moment after a view was published: it answers that view the same, or does not have the row.

@@ -1,4 +1,4 @@
-"""Field indexes on disk, and what all files of an index share. docs/formats/index.md
+"""Field indexes on disk, and what all files of an index share. docs/internals/formats/index.md
 
 A file is written once under a name of its own, synced, and never changed; the state that `TextIndex.flush`
 returns names it with its size and CRC-32, which `check_file` compares.

@@ -8,7 +8,7 @@ up: those postings are not read again, merging and writing leave them out, and t
 no segment has any. So a field that is indexed again begins empty, under whatever number. A field that is indexed
 otherwise than before keeps its number and its postings.
 
-Format on disk: docs/formats/index.md.
+Format on disk: docs/internals/formats/index.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words of the lexicon on disk: runs of them, each a file that is written once. docs/formats/index.md
+"""The words of the lexicon on disk: runs of them, each a file that is written once. docs/internals/formats/index.md
 
 A checkpoint writes the words that came since the one before, and the terms that words before those have got. Two
 neighbouring files become one where the earlier is not more than twice the later: so there are few of them, and a word
