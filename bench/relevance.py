@@ -26,11 +26,9 @@ from bench import lucene_peer
 from bench.corpus import SEED, pydoc, records
 from bench.java_program import NotInstalled
 from bench.report import Report, Row
-from paperwasp.relevance.asking import ask_service
 from paperwasp.relevance.collection import check_fit
-from paperwasp.relevance.evaluation import evaluate
-from paperwasp.relevance.measuring import measure
-from paperwasp.relevance.rankings import YQL, Ranking
+from paperwasp.relevance.measuring import evaluate, measure
+from paperwasp.relevance.rankings import YQL, Ranking, ask_service
 from tools.collections.collection import DOCUMENTS, Collection, Document, one_line, write
 from tools.collections.pydoc import NAME, read_pydoc
 from tools.collections.reading import read

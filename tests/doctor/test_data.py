@@ -22,7 +22,7 @@ from paperwasp.content.node_files import index_files
 from paperwasp.errors import Corruption
 from paperwasp.server.doctor.data import check_data, data_bytes
 from paperwasp.server.doctor.findings import Finding, worst
-from paperwasp.server.doctor.service import check_service
+from paperwasp.server.doctor.report import check_service
 from paperwasp.server.process import ServerProcess, Settings
 from tests.service.music import write_package
 from tests.service.running import RunningService, running_service

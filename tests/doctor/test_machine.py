@@ -12,17 +12,22 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.server.doctor import machine
-from paperwasp.server.doctor.disk import check_disk, check_file_system, check_room, judge_syncs, measure_syncs
 from paperwasp.server.doctor.findings import Finding, worst
 from paperwasp.server.doctor.machine import (
     check_clock,
     check_cores,
+    check_disk,
+    check_file_system,
     check_machine,
     check_memory,
     check_open_files,
+    check_port,
+    check_room,
     check_settings,
+    judge_syncs,
+    measure_syncs,
+    owner_of,
 )
-from paperwasp.server.doctor.ports import check_port, owner_of
 
 GIB = 1 << 30
 

@@ -11,11 +11,10 @@ import pytest
 import paperwasp
 from paperwasp.errors import InvalidInput
 from paperwasp.relevance import evaluate
-from paperwasp.relevance.asking import ask_service
 from paperwasp.relevance.collection import BadCollection
-from paperwasp.relevance.evaluation import evaluate as evaluate_rankings
 from paperwasp.relevance.measuring import NoMeasures
-from paperwasp.relevance.rankings import YQL, Ranking
+from paperwasp.relevance.measuring import evaluate as evaluate_rankings
+from paperwasp.relevance.rankings import YQL, Ranking, ask_service
 from paperwasp.relevance.report import means_html
 from tests.relevance.test_commands import DOCUMENTS, SCHEMA
 

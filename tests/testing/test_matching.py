@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.testing.matching import difference
+from paperwasp.testing.suites import difference
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 
 import paperwasp
-from paperwasp.testing.command import run_suites
-from paperwasp.testing.running import run_tests
-from paperwasp.testing.suites import BrokenTest, read_suite, read_test
+from paperwasp.testing.suites import BrokenTest, read_suite, read_test, run_suites, run_tests
 from tests.children import ROOT
 from tests.embedded.music import SCHEMA
 

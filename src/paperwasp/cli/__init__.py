@@ -1,4 +1,4 @@
-"""The command `paperwasp`: a file for each of its commands, and `options`, which they share.
+"""The command `paperwasp`: a file for its commands of one kind, and `options`, which they share.
 
 Each is imported and described to typer when it is run, and imports what it needs then: typer takes a millisecond for
 each command, so that the service is ready sooner, and `--help` of a command is there at once.
@@ -30,7 +30,16 @@ NAMES: Final = (
     *("doctor", "backup", "restore"),
     *("key", "models"),
 )
-"""The commands, in the order of the help: the module and what it defines have the command's name."""
+"""The commands, in the order of the help. Each is defined under its name, in the module of that name or of another."""
+_MODULES: Final = {
+    "check": "deploy",
+    "features": "evaluate",
+    "restore": "backup",
+    "status": "deploy",
+    "test": "run",
+    "visit": "feed",
+}
+"""The module of a command that shares another's."""
 
 
 def help_of(command: Callable[..., None]) -> str:
@@ -43,7 +52,7 @@ def help_of(command: Callable[..., None]) -> str:
 @cache
 def command(name: str) -> Any:
     """One of `NAMES`, as typer runs it."""
-    defined = getattr(import_module(f"paperwasp.cli.{name}"), name)
+    defined = getattr(import_module(f"paperwasp.cli.{_MODULES.get(name, name)}"), name)
     if not isinstance(defined, typer.Typer):
         alone = typer.Typer(rich_markup_mode="rich", pretty_exceptions_enable=False, add_completion=False)
         alone.command(name, cls=Command, help=help_of(defined))(defined)

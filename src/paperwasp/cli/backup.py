@@ -1,4 +1,6 @@
-"""The command `backup`: writes everything that a service has to a folder or an archive, and verifies such a backup."""
+"""The commands `backup` and `restore`: all that a service has, written to a folder or an archive, verified, and put
+back.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from paperwasp.cli.options import CONFIG, Ca, Certificate, ConfigUrl, PrivateKey, Token, make_access
+from paperwasp.cli.options import CONFIG, DEFAULT_DATA, Ca, Certificate, ConfigUrl, PrivateKey, Token, make_access
 
 
 def backup(
@@ -59,3 +61,27 @@ def backup(
         with existing_data_directory(data_dir) as data:
             manifest = back_up_files(wanted, open_stopped(data))
     typer.echo(f"Backed up to {destination}: {describe(manifest)}")
+
+
+def restore(
+    backup: Annotated[Path, typer.Argument(help="What paperwasp backup has written: a folder or an archive.")],
+    data_dir: Annotated[Path, typer.Option(help="The data directory. No service may use it.")] = DEFAULT_DATA,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Put it in the place of what the data directory holds, which is deleted.")
+    ] = False,
+) -> None:
+    """Restore a backup into a data directory; then start [bold]paperwasp serve[/bold] on it.
+
+    All of the backup is unpacked beside what is there, and verified, before anything is replaced.
+    However the command ends, the data directory holds what it held before, or all of the backup.
+    """
+    from contextlib import closing
+
+    from paperwasp.client.backup import describe
+    from paperwasp.client.backup import restore as restore_all
+    from paperwasp.server.roles.data_directory import DataDirectory
+    from paperwasp.server.roles.data_version import check_version
+
+    with closing(DataDirectory(data_dir)) as data:
+        manifest = restore_all(backup, data.path, replace=replace, check=check_version)
+    typer.echo(f"Restored into {data_dir}: {describe(manifest)}")

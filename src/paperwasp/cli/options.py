@@ -1,11 +1,15 @@
-"""Options that several commands have."""
+"""What several commands share: their options, and how errors about a package are shown."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from paperwasp.errors import InvalidPackage
 
 if TYPE_CHECKING:
     from paperwasp.client.access import Access
@@ -127,3 +131,18 @@ def make_access(
     from paperwasp.client.access import Access, parse_headers
 
     return Access(token, parse_headers(headers or ()), certificate, private_key, ca)
+
+
+@contextmanager
+def shown_places(application: Path | None) -> Iterator[None]:
+    """Errors that name places in the package are raised again with an excerpt of it; None: there is no package."""
+    try:
+        yield
+    except InvalidPackage as error:
+        if application is None:
+            raise
+        from paperwasp.application.directory import load_package
+        from paperwasp.client.excerpts import excerpts
+
+        lines = excerpts(error.message, load_package(application).files)
+        raise InvalidPackage("\n".join(lines), error.findings) from None

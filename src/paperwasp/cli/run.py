@@ -1,15 +1,16 @@
-"""The command `run`: runs another command beside a service that lasts as long."""
+"""The commands `run` and `test`: another command, or the test suites of an application, beside a service that lasts as
+long.
+"""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
-from paperwasp.cli.options import AllowPython
-from paperwasp.cli.places import shown_places
+from paperwasp.cli.options import AllowPython, shown_places
 
 
 def run(
@@ -47,3 +48,35 @@ def run(
             )
         status = run_beside(service, command, feed or [])
     raise typer.Exit(status)
+
+
+_FAILED: Final = 3
+"""The exit status of the Vespa CLI for tests that fail."""
+
+
+def test(
+    application: Annotated[Path, typer.Argument(help="A folder with services.xml, or a Maven project.")],
+    tests: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Suites or single tests: folders or files of JSON. Default: those of the application."),
+    ] = None,
+    upgrade_from: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="OLD", help="The application before the upgrade that staging-test is about."),
+    ] = None,
+    allow_python_components: AllowPython = False,
+) -> None:
+    """Run the test suites of an application, as [bold]vespa test[/bold] does, on a service that lasts as long.
+
+    It needs no service and no Docker: paperwasp starts in this process, deploys the application, and runs
+
+        tests/system-test     on an empty application
+        tests/staging-setup   on an empty application, the one of --from where that is given
+        tests/staging-test    after it, once the application is deployed over it
+
+    The exit status is 3 if a test failed.
+    """
+    from paperwasp.testing.suites import run_suites
+
+    if not run_suites(application, tests or [], upgrade_from, typer.echo, allow_python=allow_python_components):
+        raise typer.Exit(_FAILED)

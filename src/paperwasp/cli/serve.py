@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import socket
 import ssl
 import sys
 import time
 from dataclasses import replace
+from enum import StrEnum
+from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -18,16 +21,6 @@ import typer
 from paperwasp import limits
 from paperwasp.base.daemon_threads import is_any_busy
 from paperwasp.base.env import limit_arenas, process_seconds
-from paperwasp.cli.log_options import (
-    AccessLog,
-    Form,
-    Level,
-    LogFormat,
-    Logged,
-    LogLevel,
-    OtlpEndpoint,
-    log_to_standard_error,
-)
 from paperwasp.cli.options import (
     DEFAULT_DATA,
     AllowPython,
@@ -38,12 +31,74 @@ from paperwasp.cli.options import (
     ConfigKey,
     QueryExpressions,
     QueryMemory,
+    shown_places,
 )
-from paperwasp.cli.places import shown_places
 from paperwasp.http.tls_files import PemFile, TlsSettings
+from paperwasp.operations.monitoring.log_formats import formatter
 
 if TYPE_CHECKING:
     from paperwasp.server.roles.containers import Containers
+
+# Options for logs and telemetry.
+
+
+class Logged(StrEnum):
+    """Whether answers are logged."""
+
+    AUTO = "auto"
+    ON = "on"
+    OFF = "off"
+
+
+class Form(StrEnum):
+    """The forms of `monitoring.log_formats`."""
+
+    TEXT = "text"
+    JSON = "json"
+    VESPA = "vespa"
+
+
+class Level(StrEnum):
+    """Levels of Python's logging."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+AccessLog = Annotated[
+    Logged, typer.Option(help="Log every answer to DATA_DIR/logs/access, as JSON; auto: where services.xml says so.")
+]
+LogFormat = Annotated[
+    Form, typer.Option(help="How to log to standard error: for people, a JSON object a line, or with Vespa's fields.")
+]
+LogLevel = Annotated[Level, typer.Option(help="The least that is logged to standard error.")]
+
+
+def _check_endpoint(endpoint: str | None) -> str | None:
+    if endpoint is not None and find_spec("opentelemetry") is None:
+        raise typer.BadParameter(
+            "this needs more: pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http"
+        )
+    return endpoint
+
+
+OtlpEndpoint = Annotated[
+    str | None,
+    typer.Option(
+        callback=_check_endpoint,
+        help="Send traces and metrics to this OpenTelemetry collector (http://localhost:4318).",
+    ),
+]
+
+
+def log_to_standard_error(form: Form, level: Level) -> None:
+    """Has the process log there."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(formatter(form.value, socket.gethostname()))
+    handler.setLevel(level.value.upper())
+    logging.getLogger().addHandler(handler)
+
 
 _MOST_PORT: Final = 65_535
 

@@ -9,12 +9,10 @@ from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import pandas_frame
 from paperwasp.embedded.html import framed
 from paperwasp.embedded.service import Service
-from paperwasp.relevance.asking import ask_service
 from paperwasp.relevance.collection import check_fit, judgments_of_mapping
-from paperwasp.relevance.evaluation import Evaluation
-from paperwasp.relevance.evaluation import evaluate as evaluate_rankings
-from paperwasp.relevance.measuring import DEFAULT
-from paperwasp.relevance.rankings import YQL, Ranking
+from paperwasp.relevance.measuring import DEFAULT, Evaluation
+from paperwasp.relevance.measuring import evaluate as evaluate_rankings
+from paperwasp.relevance.rankings import YQL, Ranking, ask_service
 from paperwasp.relevance.report import means_html
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any, Final
 
 from paperwasp.embedded.html import explanation_html
-from paperwasp.relevance.evaluation import Change, Evaluation, Measured
+from paperwasp.relevance.measuring import Change, Evaluation, Measured
 from paperwasp.relevance.rankings import RankedDocument, Ranking
 
 Explain = Callable[[Ranking, str], list[Mapping[str, Any]]]

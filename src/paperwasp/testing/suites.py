@@ -1,21 +1,26 @@
-"""Vespa's test suites: files of JSON with requests and what their answers must have.
+"""Vespa's test suites: files of JSON with requests and what their answers must have, run on a service.
 
-Vespa: https://docs.vespa.ai/en/reference/applications/testing.html
+`paperwasp test` runs all suites of an application, each on a service of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from http.client import HTTPException
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
+from urllib.request import Request as ExternalRequest
+from urllib.request import urlopen
 
 import orjson
 
 from paperwasp.base.records import dataclass
-from paperwasp.errors import InvalidInput
-from paperwasp.http.messages import decode_form
+from paperwasp.embedded.service import Service
+from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.http.messages import Request, Response, decode_form
 
 SYSTEM, SETUP, STAGING = "system-test", "staging-setup", "staging-test"
 _PLACES: Final = ("tests", "src/test/application/tests")
@@ -181,3 +186,214 @@ def _load(path: Path, test: Path, where: str = "") -> Any:
     except orjson.JSONDecodeError as error:
         other = "" if path == test else f"'{path}' is "
         raise BrokenTest(f"{place}: {other}not JSON: {error}") from None
+
+
+# Running the tests of a suite on a service.
+
+
+_EXTERNAL_SECONDS: Final = 60.0
+_HEADERS: Final = {"content-type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A test that failed: at which step, and what was wrong, in one line and in several."""
+
+    test: str
+    step: str
+    passed: int
+    """How many steps came before it."""
+    summary: str
+    details: str
+
+    def __str__(self) -> str:
+        return f"{self.test}: {self.step}: {self.summary}"
+
+
+Report = Callable[[str], None]
+"""Called with the name of each test before it, and then with what came of it."""
+
+
+def run_tests(service: Service, tests: Sequence[SuiteTest], report: Report) -> list[Failure]:
+    """Runs tests in their order. Errors: BrokenTest for what is not a test."""
+    failures: list[Failure] = []
+    for test in tests:
+        failure = run_test(service, test)
+        if failure is None:
+            report(f"{test.name}: {'.' * len(test.steps)} OK")
+        else:
+            failures.append(failure)
+            dots = "." * failure.passed + " " * bool(failure.passed)
+            report(f"{test.name}: {dots}failed\n{failure.step}:\n{failure.details}")
+    return failures
+
+
+def run_test(service: Service, test: SuiteTest) -> Failure | None:
+    """Runs the steps up to the first that fails; None: all is as it should be. Errors: BrokenTest."""
+    for passed, step in enumerate(test.steps):
+        status, body = _ask_other(step, test) if step.is_external else _ask(service, step, test)
+        wrong = _wrong(step, status, body, test)
+        if wrong is not None:
+            summary, details = wrong
+            asked = f"Requested: {step.method} at {step.uri}\nResponse:\n{_pretty(body)}"
+            return Failure(test.name, step.name, passed, summary, f"{details}\n{asked}")
+    return None
+
+
+def _wrong(step: Step, status: int, body: bytes, test: SuiteTest) -> tuple[str, str] | None:
+    """What is wrong with an answer, in short and in full."""
+    if status != step.status:
+        summary = "Unexpected status code"
+        return f"{summary}: {status}", f"{summary}\nExpected: {step.status}\nActual:   {status}"
+    if step.template is None:
+        return None
+    try:
+        found = difference(step.template, orjson.loads(body))
+    except orjson.JSONDecodeError:
+        raise BrokenTest(f"{test.path}, {step.name}: the answer is not JSON: {_pretty(body)}") from None
+    if found is None:
+        return None
+    lines = [found.message]
+    if found.expected:
+        lines.append(f"Expected: {found.expected}")
+    if found.actual:
+        lines.append(f"Actual:   {found.actual}")
+    return f"{found.message}: {found.actual}" if found.actual else found.message, "\n".join(lines)
+
+
+def _ask(service: Service, step: Step, test: SuiteTest) -> tuple[int, bytes]:
+    path, _, query = step.uri.partition("?")
+    try:
+        response: Response = service.request(Request(step.method, path, query, _HEADERS, step.body), step.cluster)
+    except NotFound as error:
+        raise BrokenTest(f"{test.path}, {step.name}: {error.message}") from None
+    return response.status, response.body
+
+
+def _ask_other(step: Step, test: SuiteTest) -> tuple[int, bytes]:
+    """Asks a service elsewhere, which the test names with its scheme and host."""
+    try:
+        request = ExternalRequest(step.uri, step.body or None, _HEADERS, method=step.method)
+        with urlopen(request, timeout=_EXTERNAL_SECONDS) as answer:
+            return answer.status, answer.read()
+    except HTTPError as error:
+        return error.code, error.read()
+    except (URLError, OSError, HTTPException, ValueError) as error:
+        raise BrokenTest(f"{test.path}, {step.name}: no answer from {step.uri}: {error}") from None
+
+
+def _pretty(body: bytes) -> str:
+    try:
+        return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
+    except orjson.JSONDecodeError:
+        return body.decode(errors="replace")
+
+
+# Whether an answer is as a test of Vespa's suites says: what must be there, and what it must be.
+#
+# Objects have all fields of the template, and may have more; arrays have as many elements, each as the template's;
+# numbers are the same within 1e-9; all else is the same.
+#
+# Vespa: https://docs.vespa.ai/en/reference/applications/testing.html#json-matching
+
+
+_PRECISION: Final = 1e-9
+
+
+class Difference(NamedTuple):
+    """Where an answer is not as the template says. `expected` and `actual` are JSON; empty where a field is missing."""
+
+    message: str
+    expected: str = ""
+    actual: str = ""
+
+
+def difference(template: Any, actual: Any, path: str = "") -> Difference | None:
+    """The first difference; None: the answer is as the template says."""
+    if isinstance(template, dict) and isinstance(actual, dict):
+        return _of_objects(template, actual, path)
+    if isinstance(template, list) and isinstance(actual, list):
+        return _of_arrays(template, actual, path)
+    if _kind(template) == _kind(actual) and _is_same(template, actual):
+        return None
+    kind = "value" if _kind(template) == _kind(actual) else "type"
+    return Difference(f"Unexpected {kind} at {path or 'root'}", _json(template), _json(actual))
+
+
+def _of_objects(template: dict[str, Any], actual: dict[str, Any], path: str) -> Difference | None:
+    for name, value in template.items():
+        below = f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+        if name not in actual:
+            return Difference(f"Missing expected field at {below}")
+        if (found := difference(value, actual[name], below)) is not None:
+            return found
+    return None
+
+
+def _of_arrays(template: list[Any], actual: list[Any], path: str) -> Difference | None:
+    if len(template) != len(actual):
+        return Difference(f"Unexpected number of elements at {path or 'root'}", str(len(template)), str(len(actual)))
+    for place, (value, other) in enumerate(zip(template, actual, strict=True)):
+        if (found := difference(value, other, f"{path}/{place}")) is not None:
+            return found
+    return None
+
+
+def _kind(value: Any) -> str:
+    """The type of a value in JSON, which has one type of numbers."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "number" if is_number else type(value).__name__
+
+
+def _is_same(template: Any, actual: Any) -> bool:
+    return abs(template - actual) < _PRECISION if _kind(template) == "number" else bool(template == actual)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+# All suites of an application, each on a service of its own: what `paperwasp test` does.
+
+
+def run_suites(
+    application: Path, named: Sequence[Path], upgrade_from: Path | None, report: Report, *, allow_python: bool = False
+) -> bool:
+    """Runs the named tests, or all suites of the application. False: some failed.
+
+    Errors: BrokenTest; what is wrong with the application.
+    """
+    count = 0
+    failures: list[Failure] = []
+    for before, after in _stages(application, named):
+        first = upgrade_from if before and upgrade_from is not None else application
+        with Service(first, allow_python_components=allow_python) as service:
+            failures += run_tests(service, before, report)
+            if first is not application:
+                service.deploy(application)
+            failures += run_tests(service, after, report)
+            count += len(before) + len(after)
+    plural = "" if count == 1 else "s"
+    if failures:
+        report(f"\nFailure: {len(failures)} of {count} test{plural} failed:")
+        report("\n".join(map(str, failures)))
+    else:
+        report(f"\nSuccess: {count} test{plural} OK")
+    return not failures
+
+
+def _stages(application: Path, named: Sequence[Path]) -> Iterator[tuple[list[SuiteTest], list[SuiteTest]]]:
+    """What runs on one service each: the tests before an upgrade, and those after it. All files are read first, so that
+    a broken one is known before anything runs."""
+    if named:
+        yield [], [test for path in named for test in read_suite(path)]
+        return
+    if not application.exists():
+        raise BrokenTest(f"There is no application '{application}'")
+    found = {name: read_suite(folder) for name in (SYSTEM, SETUP, STAGING) if (folder := find_suite(application, name))}
+    if not found:
+        raise BrokenTest(f"'{application}' has no tests: they are files of JSON in tests/system-test/")
+    if SYSTEM in found:
+        yield [], found[SYSTEM]
+    if SETUP in found or STAGING in found:
+        yield found.get(SETUP, []), found.get(STAGING, [])
