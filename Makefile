@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
 
-.PHONY: demo minilm test check bench build durations sanitize wheel wheels image clean
+.PHONY: demo minilm test check bench build durations sanitize site wheel wheels image clean
 
 demo: $(VENV)/.built
 	@$(MAKE) --no-print-directory minilm || echo "The weights of MiniLM cannot be had: the demo goes on without them."
@@ -83,6 +83,16 @@ wheels: $(VENV)/.tools
 # The image of the Dockerfile: needs Docker or Podman.
 image:
 	$$(command -v docker || command -v podman) build --tag paperwasp .
+
+# The documentation as a site, in build/site: a broken link or anchor is an error. Its tools have an environment of
+# their own.
+site: build/site-tools/.made
+	NO_MKDOCS_2_WARNING=1 build/site-tools/bin/mkdocs build
+
+build/site-tools/.made: docs/requirements.txt
+	$(PYTHON) -m venv build/site-tools
+	build/site-tools/bin/python -m pip install --quiet -r $<
+	touch $@
 
 clean:
 	rm -rf $(VENV) build dist

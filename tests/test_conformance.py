@@ -11,6 +11,7 @@ import pytest
 
 from tests.conformance.page import PAGE, ROOT, rendered, script_of
 from tests.conformance.rows import Row, Section, read_sections
+from tests.docs.pages import DOCS, anchors
 
 SECTIONS = read_sections()
 ROWS = 278
@@ -18,7 +19,6 @@ ROWS = 278
 OPEN = 0
 """Rows without a proof: the number may only fall."""
 _NODE = re.compile(r"(tests/[\w/]+\.py)::(test_\w+)(?:\[([\w.]+)\])?")
-_HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
 EACH_SECTION = pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.name)
 
 
@@ -36,13 +36,6 @@ def functions(path: str) -> frozenset[str]:
 
 def _is_skipped(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any("mark.skip" in ast.unparse(each) or "mark.xfail" in ast.unparse(each) for each in node.decorator_list)
-
-
-@cache
-def headings(page: str) -> frozenset[str]:
-    """Return what links to the headings of a page end with."""
-    found = _HEADING.findall((ROOT / "docs" / page).read_text())
-    return frozenset(re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found)
 
 
 def problem_of(test: str) -> str | None:
@@ -84,7 +77,7 @@ def test_every_row_has_tests_that_exist(section: Section) -> None:
 def test_every_row_says_what_is_here_and_where_it_is_described(section: Section) -> None:
     def is_described(row: Row) -> bool:
         page, _, heading = row.page.partition("#")
-        return bool(row.here) and (ROOT / "docs" / page).is_file() and (not heading or heading in headings(page))
+        return bool(row.here) and (DOCS / page).is_file() and (not heading or heading in anchors(DOCS / page))
 
     assert [row.key for row in section.rows if not is_described(row)] == []
 

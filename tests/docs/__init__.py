@@ -1,0 +1,1 @@
+"""The documentation: its links, its examples, and what each page must have."""
