@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Each process of the tests would compile our modules for itself: half the time of those that start services.
 unexport PYTHONDONTWRITEBYTECODE
-CORE_SOURCES := $(wildcard src/paperwasp/core/*.cpp src/paperwasp/core/*.hpp)
+CORE_SOURCES := $(wildcard $(addprefix src/paperwasp/core/,*.[ch]pp */*.[ch]pp))
 
 .PHONY: demo minilm test check bench build durations sanitize site wheel wheels image clean
 
@@ -40,7 +40,7 @@ durations: $(VENV)/.built
 check: $(VENV)/.built
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/clang-format --dry-run --Werror src/paperwasp/core/*.[ch]pp
+	$(BIN)/clang-format --dry-run --Werror $(CORE_SOURCES)
 	$(BIN)/mypy
 
 # The peers go where only the benchmarks find them. ONLY=top_k,feed runs some; ARGS are run.py's.

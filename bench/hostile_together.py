@@ -7,7 +7,7 @@ import socket
 from typing import Final
 
 from bench.attack import ANSWER_SECONDS, Attack
-from paperwasp.core.http2_client import Http2Client
+from paperwasp.core.http.http2_client import Http2Client
 
 COPIES: Final = 4
 _READ_BYTES: Final = 1 << 20

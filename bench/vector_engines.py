@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bench.vector_data import HITS, Data, Flags, Vectors
 from paperwasp.core import _core
 from paperwasp.core.distances import METRICS
-from paperwasp.core.hnsw import CELL_TYPES
+from tests.oracles.hnsw import CELL_TYPES
 
 LINKS: Final = 16
 EXPLORE_AT_INSERT: Final = 200

@@ -40,7 +40,7 @@ MOST_LOCK_US: Final = 30
 MOST_PYTHON_CALLS: Final = 60
 MOST_RECORD_TYPES: Final = 8
 THREADS_WITHOUT_LOCK: Final = "core-queries"
-"""The name that `core/plan_pool.cpp` gives them."""
+"""The name that `core/plans/plan_pool.cpp` gives them."""
 CALLS_DOCUMENTS, CALLS_QUERIES = 2000, 60
 """How many documents there are, and queries are asked, where calls are counted: they do not depend on the documents."""
 _MUCH: Final = 1 << 22

@@ -49,8 +49,8 @@ END
 # The one structure that is written beside readers without a lock, under ThreadSanitizer and without Python.
 if [ "$#" -eq 0 ] && [ -f "$("$compiler" -print-file-name=libtsan.so)" ]; then
     core=src/paperwasp/core
-    "$compiler" -std=c++17 -O1 -g -fsanitize=thread -I"$core" tests/core/hnsw_race.cpp "$core"/hnsw_*.cpp \
-        "$core/hamming.cpp" "$core/vector_distance.cpp" -o "$work/hnsw_race"
+    "$compiler" -std=c++17 -O1 -g -fsanitize=thread -I"$core" tests/core/hnsw_race.cpp "$core"/vectors/hnsw_*.cpp \
+        "$core/vectors/hamming.cpp" "$core/vectors/vector_distance.cpp" -o "$work/hnsw_race"
     "$work/hnsw_race"
 fi
 

@@ -52,7 +52,7 @@ def _defined_in(path: Path) -> frozenset[str]:
 def _anywhere() -> frozenset[str]:
     """What any file of the package defines, and every word of the kernels' sources."""
     python = (name for path in PACKAGE.rglob("*.py") for name in _defined_in(path))
-    kernels = (word for path in (PACKAGE / "core").glob("*.?pp") for word in re.findall(r"\w+", path.read_text()))
+    kernels = (word for path in (PACKAGE / "core").rglob("*.?pp") for word in re.findall(r"\w+", path.read_text()))
     packages = (path.name for path in PACKAGE.iterdir() if path.is_dir())
     return frozenset(last for name in python for last in (name, name.split(".")[-1])) | {*kernels, *packages}
 
@@ -71,7 +71,7 @@ def _exists(name: str) -> bool:
 
 def _words_of_kernels(folder: Path) -> frozenset[str]:
     """`core.top_k` is bound in C++."""
-    return frozenset(re.findall(r'm\.def\(\s*"(\w+)"', "".join(path.read_text() for path in folder.glob("*.cpp"))))
+    return frozenset(re.findall(r'm\.def\(\s*"(\w+)"', "".join(path.read_text() for path in folder.rglob("*.cpp"))))
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -158,3 +158,24 @@ def test_late_imports_come_first_in_their_functions() -> None:
     """Who reads a function sees at its head what a first call loads. Only commands check what they are given before."""
     late = ((module, node, heads) for module in LATE_IMPORTS for node, heads in _read(module)[1])
     assert [f"{module}:{node.lineno}" for module, node, heads in late if node not in heads] == []
+
+
+def test_kernels_include_only_what_is_further_down() -> None:
+    """The wings of the core, as ARCHITECTURE.md lists them; what is in none is for all of them and needs none."""
+    text = (ROOT.parent / "ARCHITECTURE.md").read_text()
+    [block] = re.findall(r"^http  .*?(?=^```$)", text, re.MULTILINE | re.DOTALL)
+    core, wings = ROOT / "paperwasp" / "core", [*re.findall(r"^\w+", block, re.MULTILINE), ""]
+    includes = [
+        (path.relative_to(core).as_posix(), included)
+        for path in core.rglob("*.?pp")
+        for included in re.findall(r'^#include "(.*)"', path.read_text(), re.MULTILINE)
+    ]
+    assert {name.rpartition("/")[0] for name, _ in includes} == set(wings)
+    assert all((core / included).is_file() for _, included in includes)
+    heights = {wing: -place for place, wing in enumerate(wings)}
+    reaches_up = [
+        f"{name} includes {included}"
+        for name, included in includes
+        if heights[included.rpartition("/")[0]] > heights[name.rpartition("/")[0]]
+    ]
+    assert reaches_up == []

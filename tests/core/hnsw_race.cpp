@@ -5,7 +5,7 @@
 #include <random>
 #include <thread>
 
-#include "hnsw_search.hpp"
+#include "vectors/hnsw_search.hpp"
 
 namespace paperwasp {
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import hpack
 
-from paperwasp.core.http2 import Http2Connection, http2_header_block
+from paperwasp.core.http.http2 import Http2Connection, http2_header_block
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 ACK, END_STREAM, END_HEADERS, PADDED, PRIORITY = 0x1, 0x1, 0x4, 0x8, 0x20

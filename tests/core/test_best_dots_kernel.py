@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.core import _core, best_dots, clock
+from paperwasp.core import _core, clock
 from tests.chance import SEED
+from tests.oracles import best_dots
 
 LIMIT = 3000
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from paperwasp.core import _core, clock
-from paperwasp.core import best_of as plain
+from tests.oracles import best_of as plain
 
 SCORES = st.sampled_from([0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, np.nan])
 

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from paperwasp.core import _core, bm25
+from paperwasp.core import _core
+from tests.oracles import bm25
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paperwasp.core import _core, clock, column_numbers
+from paperwasp.core import _core, clock
+from tests.oracles import column_numbers
 
 LEAST = {"int8": -128, "int32": -(2**31), "int64": -(2**63), "float32": np.nan, "float64": np.nan}
 

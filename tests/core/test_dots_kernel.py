@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paperwasp.core import _core, clock, dots
+from paperwasp.core import _core, clock
 from tests.chance import SEED
+from tests.oracles import dots
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

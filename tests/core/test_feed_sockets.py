@@ -1,4 +1,4 @@
-"""The thread that reads puts and updates of HTTP/1.1, without a server: `core/feed_sockets.hpp`.
+"""The thread that reads puts and updates of HTTP/1.1, without a server: `core/http/feed_sockets.hpp`.
 
 Authority: `http.http1.Reader`, which reads the same requests.
 """

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, attribute, distances, places, products
+from paperwasp.core import _core, attribute, distances, places
 from paperwasp.storage.attributes.position import z_curve
+from tests.oracles import products
 
 SEEDS = st.integers(0, 2**32)
 INTEGERS = ("int8", "int32", "int64", "uint32")

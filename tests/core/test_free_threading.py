@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 CORE = Path(__file__).parents[2] / "src" / "paperwasp" / "core"
-TEXTS = {path.name: path.read_text() for path in sorted((*CORE.glob("*.hpp"), *CORE.glob("*.cpp")))}
+TEXTS = {path.name: path.read_text() for path in sorted(CORE.rglob("*.?pp"))}
 BOUND = sorted({name for text in TEXTS.values() for name in re.findall(r"nb::class_<(\w+)>", text)})
 SAYS = re.compile(r"Threads:|[Ii]mmutable|[Aa]ny thread|never changes|thread writes at a time")
 WORKS_BESIDE = re.compile(r"std::(?:mutex|atomic|thread)\b|\b__atomic_(?:load|store)")

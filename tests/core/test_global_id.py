@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.global_id import global_id
+from tests.oracles.global_id import global_id
 
 TEXTS = st.text(st.characters(codec=None), max_size=300) | st.text(st.characters(categories=["Cs"]), max_size=5)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from paperwasp.core import _core, clock
-from paperwasp.core import grouping as plain
+from tests.oracles import grouping as plain
 
 LONGS = st.integers(-(2**63), 2**63 - 1)
 DOUBLES = st.sampled_from([0.0, -0.0, 1.5, -1.5, 1e300, -1e300, np.inf, -np.inf, np.nan])

@@ -11,7 +11,6 @@ import pytest
 
 from paperwasp.core import _core, clock
 from paperwasp.core.distances import METRICS
-from paperwasp.core.hnsw import CELL_TYPES, PlainHnsw
 from tests.chance import SEED
 from tests.core.vectors import (
     Cells,
@@ -28,6 +27,7 @@ from tests.core.vectors import (
     search,
     up_to,
 )
+from tests.oracles.hnsw import CELL_TYPES, PlainHnsw
 
 FEW = 2_000
 

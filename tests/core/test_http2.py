@@ -11,8 +11,8 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import http2
-from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
+from paperwasp.core.http import http2
+from paperwasp.core.http.http2 import Http2Connection, Http2Error, http2_header_block
 from tests.core.http2_frames import GET as FIELDS
 from tests.core.http2_frames import HELLO, OK, FrameType, frames, headers
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from paperwasp.core.http2 import Event, Http2Connection, http2_respond_all
+from paperwasp.core.http.http2 import Event, Http2Connection, http2_respond_all
 from paperwasp.http.messages import Request
 from tests.chance import SEED
 from tests.core.http2_frames import ACK, HELLO, OK, FrameType, data, frame, frames, headers, reset

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.core.http2 import Http2Error
-from paperwasp.core.http2_client import ClientEvent, Http2Client
+from paperwasp.core.http.http2 import Http2Error
+from paperwasp.core.http.http2_client import ClientEvent, Http2Client
 from tests.core.http2_frames import (
     ACK,
     END_HEADERS,

@@ -19,7 +19,7 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core.http2_client import ClientEvent, Http2Client
+from paperwasp.core.http.http2_client import ClientEvent, Http2Client
 from tests.chance import SEED
 from tests.core.http2_frames import (
     ACK,

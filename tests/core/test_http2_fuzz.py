@@ -18,7 +18,7 @@ from h2.settings import SettingCodes
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core.http2 import Event, Http2Connection, http2_header_block
+from paperwasp.core.http.http2 import Event, Http2Connection, http2_header_block
 from tests.chance import SEED
 from tests.core.http2_frames import (
     ACK,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paperwasp.core.http2 import Http2Connection, Http2Error, http2_header_block
+from paperwasp.core.http.http2 import Http2Connection, Http2Error, http2_header_block
 from tests.core.http2_frames import (
     ACK,
     END_HEADERS,

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from paperwasp.core import _core, bm25
-from paperwasp.core.plain_index import Document, PlainIndex, PlainTerm
+from paperwasp.core import _core
+from tests.oracles import bm25
+from tests.oracles.plain_index import Document, PlainIndex, PlainTerm
 
 TERMS = 40
 

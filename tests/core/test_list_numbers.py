@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, list_numbers
+from paperwasp.core import _core
+from tests.oracles import list_numbers
 
 _NUMBERS: st.SearchStrategy[Any] = st.integers(-(2**70), 2**70) | st.floats() | st.sampled_from([-1, -1.0, 10**400])
 _VALUES: st.SearchStrategy[Any] = st.lists(_NUMBERS, max_size=8) | st.lists(

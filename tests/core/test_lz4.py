@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, lz4_block
+from paperwasp.core import _core
+from tests.oracles import lz4_block
 
 _WORDS = st.lists(st.sampled_from([b"a", b"blue", b"kind of ", b'"title":"', b"\x00\xff", b"xyzxyz"]), max_size=400)
 _VECTORS = st.lists(st.floats(-10, 10, width=32), max_size=60).map(lambda cells: str(cells).encode())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paperwasp.core import _core, clock, max_similarity
+from paperwasp.core import _core, clock
 from tests.chance import SEED
+from tests.oracles import max_similarity
 
 CELLS = ["float32", "float64", "int8", "uint16"]
 

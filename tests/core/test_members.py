@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, members
+from paperwasp.core import _core
+from tests.oracles import members
 
 _TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16', max_size=6)
 _VALUES: st.SearchStrategy[Any] = st.recursive(

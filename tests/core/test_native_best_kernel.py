@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.native_scores import plain_native_scores
-from paperwasp.core.plain_index import PlainIndex
 from tests.core.test_index_kernels import Corpus, corpora, cut_points, random_bitmap
 from tests.core.test_native_scores_kernel import NOTHING, Query, queries
+from tests.oracles.native_scores import plain_native_scores
+from tests.oracles.plain_index import PlainIndex
 
 COMMON = Query([1, 2, 3], [False] * 4, [1] * 4, [3.0, 2.0, 1.0, 1.0], [1.0] * 6, [0.0, *[1.0] * 8], [1.0] * 6)
 

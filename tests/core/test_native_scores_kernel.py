@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.native_scores import FIELD_NUMBERS, plain_native_scores
-from paperwasp.core.plain_index import PlainIndex
 from tests.core.test_index_kernels import TERMS, Corpus, corpora, cut_points
+from tests.oracles.native_scores import FIELD_NUMBERS, plain_native_scores
+from tests.oracles.plain_index import PlainIndex
 
 FIRST, COUNT = 12.0 * np.exp(-np.arange(40) / 9), 2.0 * np.log1p(np.arange(64) / 5) + 1
 FORWARD, REVERSE = 5.0 * np.exp(-np.arange(30) / 3), 4.0 * np.exp(-np.arange(20) / 2)

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, nearest_hits
+from paperwasp.core import _core
+from tests.oracles import nearest_hits
 
 DISTANCES = st.lists(st.sampled_from([-2.0, 0.0, 0.5, 1.0, 1.5, 3.0, math.inf, -math.inf, math.nan]), max_size=40)
 

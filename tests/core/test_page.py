@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, page
+from paperwasp.core import _core
 from tests.core.test_row_files import array, file_of
+from tests.oracles import page
 
 _NAMES = ["a", "b", 'c"\\', "æ", "long name"]
 _TEXTS = st.text(alphabet='ab\\"{}[],:\n\t\x07\x7f\u00e9\u4e16', max_size=8)

@@ -8,7 +8,8 @@ from urllib.parse import parse_qsl, quote_plus
 
 import pytest
 
-from paperwasp.core import _core, request_text
+from paperwasp.core import _core
+from tests.oracles import request_text
 
 PARTS = (
     "query",

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from paperwasp.core import _core, row_files
+from paperwasp.core import _core
+from tests.oracles import row_files
 
 _DOCUMENTS = st.lists(
     st.none() | st.tuples(st.binary(max_size=40), st.binary(min_size=1, max_size=300)), min_size=1, max_size=8

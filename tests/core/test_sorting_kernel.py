@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from paperwasp.core import _core
-from paperwasp.core.sorting import first_rows
+from tests.oracles.sorting import first_rows
 
 SEED = 20261
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from paperwasp.core import _core
-from paperwasp.core.term_order import edit_distance, order_matches, reverse_proximity
+from tests.oracles.term_order import edit_distance, order_matches, reverse_proximity
 
 HITS = 3
 

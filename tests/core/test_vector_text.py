@@ -7,7 +7,8 @@ import random
 import numpy as np
 import pytest
 
-from paperwasp.core import _core, vector_text
+from paperwasp.core import _core
+from tests.oracles import vector_text
 
 PARTS = (
     *(

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.plain_index import Document, PlainIndex
-from paperwasp.core.weak_and import select_weakly
 from tests.core.test_index_kernels import TERMS, Corpus, bitmaps, corpora, cut_points, random_bitmap
+from tests.oracles.plain_index import Document, PlainIndex
+from tests.oracles.weak_and import select_weakly
 
 Bits = NDArray[np.bool_]
 NO_BITMAPS: tuple[NDArray[np.uint32], list[NDArray[np.uint64]]] = (np.zeros(0, np.uint32), [])

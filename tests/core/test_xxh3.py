@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.xxh3 import xxh3
 from paperwasp.ranking.text_hash import text_bits, text_hash
+from tests.oracles.xxh3 import xxh3
 
 PRIME32: Final = 2654435761
 PRIME64: Final = 11400714785074694797

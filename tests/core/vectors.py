@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core.distances import METRICS
-from paperwasp.core.hnsw import CELL_TYPES, PlainHnsw
+from tests.oracles.hnsw import CELL_TYPES, PlainHnsw
 
 Cells = NDArray[Any]
 Numbers = NDArray[np.uint32]

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.siphash import siphash
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import INT, DataType
@@ -22,6 +21,7 @@ from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.context import Context
 from paperwasp.schema.model import Schema
 from tests.indexing.indexing_scripts import ID, NOW, Lengths, Words, deployment, schema_of
+from tests.oracles.siphash import siphash
 
 
 class Echo:

@@ -21,7 +21,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.core.nearest_hits import nearest_hits
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
@@ -45,6 +44,7 @@ from paperwasp.search.operators.weighted_set import WeightedSetItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from tests.content.nodes import TestNode, started
+from tests.oracles.nearest_hits import nearest_hits
 from tests.search.naive_matching import string_matches
 
 TYPES = ("byte", "int", "long", "float16", "float", "double", "bool")

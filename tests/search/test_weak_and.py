@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from paperwasp.core.weak_and import select_weakly
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
@@ -22,6 +21,7 @@ from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED
 from tests.content.nodes import TestNode, start
+from tests.oracles.weak_and import select_weakly
 from tests.search.queries import query_of
 
 SCHEMA = """

@@ -17,9 +17,9 @@ import pytest
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.core.xxh3 import xxh3
 from paperwasp.storage.documents.row_store import NO_ROWS, RowDocument, RowStore
 from tests.index.test_index_pages import bytes_shown
+from tests.oracles.xxh3 import xxh3
 
 
 def gids_of(count: int, seed: int = 1) -> NDArray[np.uint8]:

@@ -1,4 +1,4 @@
-"""From global id to lid, for all live documents: the table of core/gid_map.cpp with room to grow.
+"""From global id to lid, for all live documents: the table of core/documents/gid_map.cpp with room to grow.
 
 Sixteen bytes a slot, between three eighths and three quarters full. Only the writer uses it.
 """

@@ -1,1 +1,1 @@
-"""The compiled kernels, one C++ file per structure, and their plain NumPy twins."""
+"""The compiled kernels, one C++ file per structure, and what Python keeps of time and memory for them."""

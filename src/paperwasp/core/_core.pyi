@@ -5,8 +5,8 @@ from typing import Generic, TypeAlias, TypedDict, TypeVar, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.http2 import Event as _Http2Event
-from paperwasp.core.http2_client import ClientEvent as _Http2ClientEvent
+from paperwasp.core.http.http2 import Event as _Http2Event
+from paperwasp.core.http.http2_client import ClientEvent as _Http2ClientEvent
 from paperwasp.document.types import DocumentType
 
 _U8 = NDArray[np.uint8]
@@ -39,7 +39,7 @@ def unlocked_ns() -> int: ...
 def begin_outside_arenas() -> None: ...
 def end_outside_arenas() -> None: ...
 
-# lexicon.cpp
+# index/lexicon.cpp
 NO_TERM: int
 
 class Lexicon:
@@ -74,13 +74,13 @@ class Lexicon:
     def set_stems_of(self, stemmer: int, surfaces: _U32, terms: _U32) -> None: ...
     def memory_bytes(self) -> int: ...
 
-# word_set.cpp
+# text/word_set.cpp
 class WordSet:
     def __init__(self, words: list[str]) -> None: ...
     def texts_with(self, texts: list[str], least: int, characters: int) -> list[int]: ...
     def puts_with(self, puts: list[PlainChange], name: str, least: int, characters: int) -> list[int] | None: ...
 
-# field_index_writer.cpp
+# index/field_index_writer.cpp
 NO_INDEX: int
 
 def invert(
@@ -107,10 +107,10 @@ class FieldIndexDescription(TypedDict):
 
 def describe(field_index: _U8) -> FieldIndexDescription: ...
 
-# field_index_check.cpp
+# index/field_index_check.cpp
 def check_field_index(field_index: _U8) -> None: ...
 
-# term_bits.cpp
+# index/term_bits.cpp
 class FrequentTerms:
     def __init__(
         self,
@@ -126,7 +126,7 @@ class FrequentTerms:
     @staticmethod
     def worths_bytes_kept() -> int: ...
 
-# reader.cpp
+# index/reader.cpp
 class Reader:
     def __init__(
         self, segments: Sequence[tuple[int, int, list[_U8 | None], FrequentTerms | None]], fields: int
@@ -170,7 +170,7 @@ def bitmap_has(bitmap: _U64, lids: _U32) -> NDArray[np.uint8]: ...
 def bitmap_lids(bitmap: _U64, limit: int) -> _U32: ...
 def bitmap_count(a: _U64, b: _U64) -> int: ...
 
-# positions.cpp
+# index/positions.cpp
 def merge_positions(offsets: list[_U32], positions: list[_U32]) -> tuple[_U32, _U32]: ...
 def follow(offsets: list[_U32], positions: list[_U32]) -> tuple[_U32, _U32]: ...
 def near(
@@ -184,7 +184,7 @@ def near(
     gap: int,
 ) -> tuple[list[_U8], _U32, _U32]: ...
 
-# top_k.cpp
+# rank/top_k.cpp
 def best(
     reader: Reader,
     terms: list[tuple[int, int, float, float, float, float]],
@@ -195,7 +195,7 @@ def best(
     accept: _U64 | None,
 ) -> tuple[_U32, _F64, int, int]: ...
 
-# weak_and.cpp
+# rank/weak_and.cpp
 def weak_and(
     reader: Reader,
     scores: NDArray[np.int64],
@@ -210,37 +210,37 @@ def weak_and(
     selected: _U64 | None,
 ) -> int: ...
 
-# sorting.cpp
+# attributes/sorting.cpp
 def first_rows(values: NDArray[_Signed], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
 
-# predicate.cpp
+# attributes/predicate.cpp
 def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...
 
-# json_scan.cpp
+# documents/json_scan.cpp
 def scan_json(text: bytes, most_values: int, most_depth: int, piece_bytes: int) -> tuple[int, int, int, list[int]]: ...
 
-# list_numbers.cpp
+# documents/list_numbers.cpp
 def list_numbers(values: list[object], count: int) -> _F64 | None: ...
 
-# repeated_names.cpp
+# documents/repeated_names.cpp
 def repeats_names(text: bytes) -> bool: ...
 
-# members.cpp
+# documents/members.cpp
 def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...
 
-# operation_records.cpp
+# documents/operation_records.cpp
 def read_as_of(batch: Sequence[tuple[object, _Reply, int]]) -> list[DocumentType] | None: ...
 def in_order_of_log(
     batch: Sequence[tuple[object, _Reply, int]], first_us: int, partitions: int
 ) -> tuple[list[PlainChange], list[_Reply]]: ...
 def operation_records(entries: list[object], version: int, partitions: int) -> list[tuple[int, bytes]]: ...
 
-# log_records.cpp
+# documents/log_records.cpp
 def log_records(
     magic: bytes, records: list[tuple[int, bytes, int]], sequences: list[int], time_us: int
 ) -> tuple[bytes, list[int]]: ...
 
-# plain_change.cpp
+# documents/plain_change.cpp
 _PlainValue: TypeAlias = str | float | list[str] | _F64
 
 class PlainChange:
@@ -267,7 +267,7 @@ def rows_of(
     puts: list[PlainChange], first_lid: int, form: int
 ) -> tuple[bytes, _U64, _U32, list[tuple[bytes, bytes]]]: ...
 
-# plain_columns.cpp
+# documents/plain_columns.cpp
 def alike_from(entries: Sequence[object], first: int) -> list[PlainChange]: ...
 def gids_of(changes: list[PlainChange]) -> bytes: ...
 def set_in_place(
@@ -279,7 +279,7 @@ def set_in_place(
 ) -> int: ...
 def put_numbers(puts: list[PlainChange], name: str, rows: NDArray[np.generic], first: int) -> None: ...
 
-# plain_fields.cpp
+# documents/plain_fields.cpp
 
 class PlainFields:
     def __init__(self, document_type: DocumentType, fields: list[tuple[str, int, int, int, str]]) -> None: ...
@@ -298,14 +298,14 @@ class PlainFields:
         most_body_bytes: int,
     ) -> list[PlainChange]: ...
 
-# document_answers.cpp
+# documents/document_answers.cpp
 def document_answers(path_start: str, id_start: str, names: list[str]) -> list[bytes]: ...
 
-# lz4.cpp
+# documents/lz4.cpp
 def lz4_compress(data: bytes) -> bytes: ...
 def lz4_decompress(block: bytes, size: int) -> bytes | None: ...
 
-# row_files.cpp
+# documents/row_files.cpp
 class RowFiles:
     def __init__(self, files: list[_U8]) -> None: ...
     def get(self, lid: int) -> tuple[bytes, bytes] | None: ...
@@ -315,7 +315,7 @@ class RowFiles:
 
 def pack_rows(documents: Sequence[tuple[bytes, bytes] | PlainChange | None]) -> tuple[_U32, bytes]: ...
 
-# page.cpp
+# documents/page.cpp
 class PageForm:
     def __init__(
         self,
@@ -334,13 +334,13 @@ def page(
 ) -> list[bytes | None]: ...
 def value_page(values: list[bytes], relevances: bytes, gids: _U8, form: PageForm) -> list[bytes | None]: ...
 
-# column_strings.cpp
+# attributes/column_strings.cpp
 class ColumnStrings:
     def __init__(self, strings: list[str]) -> None: ...
     def extend(self) -> None: ...
     def text(self, code: int) -> bytes | None: ...
 
-# snapshot.cpp
+# plans/snapshot.cpp
 class Snapshot:
     def __init__(
         self,
@@ -375,7 +375,7 @@ class Snapshot:
         are_truths: bool = False,
     ) -> None: ...
 
-# plan_module.cpp
+# plans/plan_module.cpp
 class Plan:
     def __init__(
         self,
@@ -416,7 +416,7 @@ class PlanRun:
     @property
     def writing_ns(self) -> int: ...
 
-# plan_records.cpp
+# plans/plan_records.cpp
 class PlanWords:
     def __init__(
         self,
@@ -466,15 +466,15 @@ class PlanShown:
         most_groups: int,
     ) -> None: ...
 
-# http1_line.cpp
+# http/http1_line.cpp
 def read_request_line(data: bytes, at: int) -> tuple[str, str, str, int] | None: ...
 
-# request_text.cpp
+# http/request_text.cpp
 def cut_query_string(query: str) -> tuple[str, str, bytes] | None: ...
 def cut_json(body: bytes) -> tuple[bytes, str, bytes] | None: ...
 def cut_whole_request(request: bytes) -> tuple[bytes, str, bytes] | None: ...
 
-# plan_pool.cpp
+# plans/plan_pool.cpp
 class PlanPool(Generic[_Token]):
     def __init__(self, threads: int, long_ns: int, most_of_run: int = 0, thread_ns: int = 200_000) -> None: ...
     def fileno(self) -> int: ...
@@ -487,7 +487,7 @@ class PlanPool(Generic[_Token]):
     @property
     def lent(self) -> int: ...
 
-# answer_socket.cpp
+# http/answer_socket.cpp
 class AnswerSocket:
     def __init__(self, socket: int) -> None: ...
     def send(self, head: bytes, body: bytes) -> bytes: ...
@@ -496,11 +496,11 @@ class AnswerSocket:
 
 def last_lines(body_bytes: int, closes: bool, now: int) -> bytes: ...
 
-# loop_socket.cpp
+# http/loop_socket.cpp
 def receive_into(socket: int, buffer: memoryview | bytearray) -> int: ...
 def send(socket: int, data: bytes | bytearray | memoryview) -> int: ...
 
-# text_route.cpp
+# http/text_route.cpp
 class TextRoute:
     def __init__(
         self,
@@ -569,7 +569,7 @@ class RoutedText:
     def elapsed_ns(self) -> int: ...
     def take_run(self) -> PlanRun | None: ...
 
-# text_routes.cpp
+# http/text_routes.cpp
 class TextRoutes:
     def __init__(self, most: int) -> None: ...
     def __len__(self) -> int: ...
@@ -579,7 +579,7 @@ class TextRoutes:
 def route_changes() -> int: ...
 def forget_routes() -> None: ...
 
-# watched_sockets.cpp
+# http/watched_sockets.cpp
 class WatchedSockets(Generic[_Line]):
     def __init__(self, routes: TextRoutes, most_bytes: int, threads: int) -> None: ...
     def __len__(self) -> int: ...
@@ -592,7 +592,7 @@ class WatchedSockets(Generic[_Line]):
     def receive(self) -> tuple[list[tuple[_Line, bytes | RoutedText | None]], int]: ...
     def close(self) -> None: ...
 
-# feed_sockets.cpp
+# http/feed_sockets.cpp
 def cut_change(request: bytes) -> tuple[bytes, bytes, bytes] | None: ...
 
 class FeedSockets(Generic[_Form, _Line]):
@@ -609,7 +609,7 @@ class FeedSockets(Generic[_Form, _Line]):
     ) -> tuple[list[tuple[_Form, list[_Line], list[str], list[bytes]]], list[tuple[_Line, bytes, bytes]], int, int]: ...
     def close(self) -> None: ...
 
-# vocabulary.cpp
+# text/vocabulary.cpp
 class WordCharacters:
     def __init__(self, ranges: _U32) -> None: ...
 
@@ -623,7 +623,7 @@ class Vocabulary:
     ) -> None: ...
     def __len__(self) -> int: ...
 
-# query_parts.cpp
+# text/query_parts.cpp
 class QueryParts:
     def __init__(
         self,
@@ -633,7 +633,7 @@ class QueryParts:
         firsts: str | None,
     ) -> None: ...
 
-# text_marker.cpp
+# text/text_marker.cpp
 class TextMarker:
     def __init__(
         self,
@@ -645,7 +645,7 @@ class TextMarker:
 
 def mark(text: str, marker: TextMarker) -> str | None: ...
 
-# marked_members.cpp
+# text/marked_members.cpp
 MemberMarker: TypeAlias = tuple[bytes, TextMarker, WordSet | None]
 
 def mark_members(objects: Sequence[bytes | None], members: Sequence[MemberMarker]) -> list[bytes | None]: ...
@@ -656,11 +656,11 @@ def siphash(data: bytes) -> int: ...
 # xxh3.cpp
 def xxh3(data: bytes) -> int: ...
 
-# elements.cpp
+# attributes/elements.cpp
 def row_elements(rows: _U64, wanted: _U64, elements: int) -> tuple[_U32, _U32]: ...
 def join_elements(how: int, a_offsets: _U32, a: _U32, b_offsets: _U32, b: _U32) -> tuple[_U32, _U32]: ...
 
-# native_scores.cpp
+# rank/native_scores.cpp
 def native_scores(
     reader: Reader,
     lids: _U32,
@@ -678,10 +678,10 @@ def native_scores(
     results: _F64,
 ) -> None: ...
 
-# best_of.cpp
+# rank/best_of.cpp
 def best_of(lids: _U32, scores: _F64, wanted: int) -> tuple[_U32, _F64]: ...
 
-# native_best.cpp
+# rank/native_best.cpp
 class NativeFloor:
     def __init__(self) -> None: ...
 
@@ -702,7 +702,7 @@ def best_native(
     floor: NativeFloor | None = None,
 ) -> tuple[_U32, _F64, int, float] | None: ...
 
-# field_match.cpp
+# rank/field_match.cpp
 def field_match(
     offsets: list[_U32],
     positions: list[_U32],
@@ -722,7 +722,7 @@ def field_match(
     results: _F64,
 ) -> None: ...
 
-# forest.cpp
+# rank/forest.cpp
 def forest_sum(
     nodes: _U64,
     values: _F64,
@@ -734,12 +734,12 @@ def forest_sum(
     sums: _F64,
 ) -> None: ...
 
-# element_match.cpp
+# rank/element_match.cpp
 def element_match(
     places: list[tuple[_U32, _U32, _U32, _U32, NDArray[np.int32]]], weights: _F64, hits: int, flow: bool
 ) -> tuple[_U32, _U32, _F64]: ...
 
-# term_order.cpp
+# rank/term_order.cpp
 def edit_distance(
     offsets: list[_U32],
     positions: list[_U32],
@@ -763,23 +763,23 @@ def reverse_proximity(
     results: _F64,
 ) -> None: ...
 
-# attribute.cpp
+# attributes/attribute.cpp
 def range_bitmap(values: NDArray[_Number], low: float, high: float, bitmap: _U64) -> None: ...
 def array_range_bitmap(values: NDArray[_Number], rows: _U64, low: float, high: float, bitmap: _U64) -> None: ...
 
-# value_sets.cpp
+# attributes/value_sets.cpp
 def member_bitmap(codes: _U32, table: _U8, bitmap: _U64) -> None: ...
 def array_member_bitmap(codes: _U32, rows: _U64, table: _U8, bitmap: _U64) -> None: ...
 def set_bitmap(values: NDArray[_Number], numbers: NDArray[_Number], bitmap: _U64) -> None: ...
 def array_set_bitmap(values: NDArray[_Number], rows: _U64, numbers: NDArray[_Number], bitmap: _U64) -> None: ...
 
-# text_scan.cpp
+# attributes/text_scan.cpp
 def texts_beginning(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
 def texts_ending(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
 def texts_having(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
 def texts_near(content: _U8, ends: _U64, word: _U32, most_edits: int, same: int, prefix: bool, table: _U8) -> None: ...
 
-# products.cpp
+# attributes/products.cpp
 def products(
     values: NDArray[_Number],
     rows: _U64,
@@ -790,7 +790,7 @@ def products(
     sums: _F64,
 ) -> None: ...
 
-# distances.cpp
+# vectors/distances.cpp
 @overload
 def least_distances(
     metric: int, query: NDArray[_Float], cells: NDArray[_Float], rows: _U64, distances: _F64, vectors: _U32 | None
@@ -809,7 +809,7 @@ def least_distances(
     vectors: _U32 | None,
 ) -> None: ...
 
-# hnsw.cpp
+# vectors/hnsw.cpp
 _VectorCells = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.uint16] | NDArray[np.int8]
 _VectorQuery = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int8]
 
@@ -856,20 +856,20 @@ class Hnsw:
     @property
     def size_bytes(self) -> int: ...
 
-# nearest_hits.cpp
+# vectors/nearest_hits.cpp
 def nearest_hits(distances: _F64, threshold: float, heap: _F64, held: int) -> tuple[_U32, int]: ...
 
-# nearness.cpp
+# vectors/nearness.cpp
 def norm_of_query(cells: NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int8]) -> float: ...
 def angles_of(computed: _F64) -> _F64: ...
 
-# vector_text.cpp
+# vectors/vector_text.cpp
 def read_vector(json: bytes, count: int) -> _F64 | None: ...
 
-# column_numbers.cpp
+# attributes/column_numbers.cpp
 def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...
 
-# dots.cpp
+# vectors/dots.cpp
 def all_dots(a: NDArray[_Float], b: NDArray[_Float], out: NDArray[_Float]) -> None: ...
 def dots_at(
     vector: NDArray[_Float],
@@ -879,7 +879,7 @@ def dots_at(
     nothing: float,
 ) -> _F64: ...
 
-# best_dots.cpp
+# rank/best_dots.cpp
 def best_dots(
     vector: NDArray[_Float],
     vectors: NDArray[_Float],
@@ -891,7 +891,7 @@ def best_dots(
     last: int = 0xFFFFFFFF,
 ) -> tuple[_U32, _F64, int]: ...
 
-# places.cpp
+# attributes/places.cpp
 def places_in(
     numbers: NDArray[np.int64],
     rows: _U64,
@@ -904,21 +904,21 @@ def places_in(
     bitmap: _U64,
 ) -> None: ...
 
-# gid_map.cpp
+# documents/gid_map.cpp
 def gid_map_find(keys: _U8, lids: _U32, gids: _U8, found: _U32) -> None: ...
 def gid_map_insert(keys: _U8, lids: _U32, gids: _U8, new_lids: _U32, previous: _U32) -> int: ...
 def gid_map_remove(keys: _U8, lids: _U32, gids: _U8, previous: _U32) -> int: ...
 
-# global_id.cpp
+# documents/global_id.cpp
 def global_id(location: str, id: str) -> bytes: ...
 
-# rank_program.cpp
+# rank/rank_program.cpp
 def rank_program_evaluate(
     code: NDArray[np.int32], constants: _F64, columns: Sequence[_F64], temporaries: int, result: int, out: _F64
 ) -> None: ...
 def rank_program_operations() -> list[str]: ...
 
-# native_rank.cpp
+# rank/native_rank.cpp
 def term_distance(
     first_offsets: _U32,
     first_positions: _U32,
@@ -929,7 +929,7 @@ def term_distance(
     places: _U32,
 ) -> None: ...
 
-# max_similarity.cpp
+# vectors/max_similarity.cpp
 @overload
 def greatest_dots(
     tokens: NDArray[np.float32],
@@ -964,7 +964,7 @@ def least_bits(
     least: _U32,
 ) -> None: ...
 
-# group_rows.cpp
+# attributes/group_rows.cpp
 def group_rows(parents: _U32, keys: _U32 | NDArray[np.int64]) -> tuple[_U32, _U32]: ...
 @overload
 def count_values(column: _U32, lids: _U32, relevances: _F64) -> tuple[_U32, NDArray[np.int64], _F64, _U32]: ...
@@ -973,19 +973,19 @@ def count_values(
     column: NDArray[np.int8] | NDArray[np.int32] | NDArray[np.int64], lids: _U32, relevances: _F64
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], _F64, _U32]: ...
 
-# group_values.cpp
+# attributes/group_values.cpp
 def group_counts(groups: _U32, count: int) -> NDArray[np.int64]: ...
 def group_sums(values: NDArray[_Sum], groups: _U32, count: int) -> NDArray[_Sum]: ...
 def group_extremes(values: NDArray[_Sum], groups: _U32, count: int, start: float, is_max: bool) -> NDArray[_Sum]: ...
 def group_best(values: _F64, groups: _U32, count: int) -> tuple[_F64, _U32]: ...
 
-# group_order.cpp
+# attributes/group_order.cpp
 def first_groups(parents: _U32, keys: list[_F64 | NDArray[np.int64]], most: int) -> NDArray[np.int64]: ...
 def first_counted(
     values: _U32 | NDArray[np.int64], counts: NDArray[np.int64], relevances: _F64, rows: _U32, order: int, most: int
 ) -> tuple[NDArray[np.int64], bool]: ...
 
-# http2_module.cpp
+# http/http2_module.cpp
 class HpackDecoder:
     def __init__(self) -> None: ...
     def decode(self, block: bytes) -> list[tuple[bytes, bytes]]: ...
@@ -1031,7 +1031,7 @@ class Http2Connection:
     @property
     def failure(self) -> str | None: ...
 
-# http2_client_module.cpp
+# http/http2_client_module.cpp
 class Http2Client:
     def __init__(
         self,

@@ -1,4 +1,5 @@
-"""The plain NumPy twins of attribute.cpp and value_sets.cpp: oracle and documentation. Same arguments, same results."""
+"""The plain NumPy twins of core/attributes/attribute.cpp and core/attributes/value_sets.cpp: oracle and documentation.
+Same arguments, same results."""
 
 from __future__ import annotations
 

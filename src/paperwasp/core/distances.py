@@ -1,4 +1,4 @@
-"""The plain NumPy twin of distances.cpp: its oracle and its documentation. Same arguments; sums in double precision."""
+"""The plain NumPy twin of core/vectors/distances.cpp. Same arguments; sums in double precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain twin of core/element_match.cpp: how well the terms of a query match one element of a field."""
+"""The plain twin of core/rank/element_match.cpp: how well the terms of a query match one element of a field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The plain twins of core/elements.cpp: which elements of documents are wanted, and what two lists of them share.
+"""The plain twins of core/attributes/elements.cpp: which elements of documents are wanted, and what two lists of them
+share.
 
 A list of elements is (offsets[documents + 1], numbers): those of document i are numbers[offsets[i] : offsets[i + 1]],
 rising, each once.

@@ -1,4 +1,4 @@
-"""The plain twin of core/field_match.cpp, and the definition of the string segment match of a query and a field.
+"""The plain twin of core/rank/field_match.cpp, and the definition of the string segment match of a query and a field.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/string-segment-match.html
 

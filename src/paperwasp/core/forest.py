@@ -1,4 +1,4 @@
-"""The plain twin of core/forest.cpp: the sum of a forest of decision trees for each row, one after another.
+"""The plain twin of core/rank/forest.cpp: the sum of a forest of decision trees for each row, one after another.
 
 A forest is arrays. `NODES`: a node goes right, to the child after its left one, where the value of its column is not
 below its threshold. A leaf is its own left child. `COLUMNS`: a column is a feature as nodes compare it, so that no node

@@ -1,4 +1,4 @@
-"""The plain twin of gid_map.cpp: the same functions over a dict. Its oracle and its documentation."""
+"""The plain twin of core/documents/gid_map.cpp: the same functions over a dict. Its oracle and its documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain twin of json_scan.cpp, which says what it computes: slow, character by character."""
+"""The plain twin of core/documents/json_scan.cpp, which says what it computes: slow, character by character."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ void bind_http2_client(nb::module_& m);
 NB_MODULE(_core, m) {
     // A process that ends while threads or caches still hold objects is no leak worth a page of text.
     nanobind::set_leak_warnings(false);
-    m.doc() = "Compiled kernels of paperwasp. Each has a plain NumPy twin in this package.";
+    m.doc() = "Compiled kernels of paperwasp. What they compute, the plain twins in tests/oracles say.";
     paperwasp::bind_clock(m);
     paperwasp::bind_unlocked(m);
     paperwasp::bind_object_memory(m);

@@ -1,4 +1,4 @@
-"""The plain twin of core/native_rank.cpp: how near two terms of a query are in a field of each hit."""
+"""The plain twin of core/rank/native_rank.cpp: how near two terms of a query are in a field of each hit."""
 
 from __future__ import annotations
 

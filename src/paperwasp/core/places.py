@@ -1,4 +1,4 @@
-"""The plain twin of places.cpp: its oracle and its documentation."""
+"""The plain twin of core/attributes/places.cpp: its oracle and its documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The plain twin of the kernels in positions.cpp: what they must answer, written to be read. A row is a list."""
+"""The plain twin of the kernels in core/index/positions.cpp: what they must answer, written to be read. A row is a
+list."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ from collections.abc import Sequence
 from paperwasp.base.records import dataclass
 
 ELEMENT_GAP = 100
-"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in field_index.hpp."""
+"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in
+core/index/field_index.hpp."""
 
 Row = Sequence[int]
 """Positions in one document, rising."""

@@ -1,4 +1,4 @@
-"""The plain twin of core/predicate.cpp: predicates of documents, evaluated for the features of a query."""
+"""The plain twin of core/attributes/predicate.cpp: predicates of documents, evaluated for the features of a query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar rank programs over columns: the operations, and the plain NumPy twin of core/rank_program.cpp.
+"""Scalar rank programs over columns: the operations, and the plain NumPy twin of core/rank/rank_program.cpp.
 
 A program is a list of operations on operands. An operand is a number: the columns come first, then the constants, then
 the temporaries. Each operation is five int32: opcode, target (a temporary), and three operands, of which it uses the
@@ -116,7 +116,8 @@ OPERATIONS: Final[dict[str, tuple[int, Operation]]] = {
     "min": (2, lambda a, b: np.where(b < a, b, a)),
     "select": (3, lambda a, b, c: np.where(a != 0.0, b, c)),
 }
-"""name → (number of operands, what it computes). The place in this table is the opcode, as in core/rank_program.cpp."""
+"""name → (number of operands, what it computes). The place in this table is the opcode, as in
+core/rank/rank_program.cpp."""
 
 OPCODES: Final[dict[str, int]] = {name: opcode for opcode, name in enumerate(OPERATIONS)}
 

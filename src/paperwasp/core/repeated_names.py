@@ -1,4 +1,5 @@
-"""The plain twin of repeated_names.cpp, which says what it computes: decodes the text with all its names."""
+"""The plain twin of core/documents/repeated_names.cpp, which says what it computes: decodes the text with all its
+names."""
 
 from __future__ import annotations
 

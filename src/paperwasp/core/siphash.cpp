@@ -1,4 +1,4 @@
-// SipHash-2-4 of bytes with the key 00 01 ... 0f: 64 bits. Its twin and specification is core/siphash.py.
+// SipHash-2-4 of bytes with the key 00 01 ... 0f: 64 bits. Its twin and specification is tests/oracles/siphash.py.
 #include <cstring>
 
 #include "core.hpp"

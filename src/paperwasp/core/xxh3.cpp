@@ -1,4 +1,4 @@
-// XXH3 of bytes: 64 bits, without a seed. Its twin and specification is core/xxh3.py.
+// XXH3 of bytes: 64 bits, without a seed. Its twin and specification is tests/oracles/xxh3.py.
 #include "xxh3.hpp"
 
 #include <cstring>

@@ -1,8 +1,8 @@
 """Bodies of puts and updates whose fields are all plain, read in one step: nearly all that are fed.
 
 Plain are texts, numbers and truth values that are written as such, lists of texts, and dense tensors as flat arrays.
-The kernel (`core/plain_fields.cpp`) leaves everything else, and whatever is wrong, to `document.json_format`, which
-gives the same values for what the kernel takes.
+The kernel (`core/documents/plain_fields.cpp`) leaves everything else, and whatever is wrong, to `document.json_format`,
+which gives the same values for what the kernel takes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The connections of HTTP/1.1 that feed, which a thread of the core reads and answers: `core/feed_sockets.hpp`.
+"""The connections of HTTP/1.1 that feed, which a thread of the core reads and answers: `core/http/feed_sockets.hpp`.
 
     thread: requests of known forms, of many connections → one batch a form → begun → answers → thread
 

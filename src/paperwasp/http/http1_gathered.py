@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final, Protocol
 
-from paperwasp.core.http2 import BatchEvent
+from paperwasp.core.http.http2 import BatchEvent
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection
 from paperwasp.http.exchange import Exchange

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from paperwasp.core.http2 import http2_header_block
+from paperwasp.core.http.http2 import http2_header_block
 from paperwasp.http import http1
 
 CONTINUE: Final = http2_header_block(100, [])

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import ClassVar
 
 from paperwasp import limits
-from paperwasp.core.http2 import BatchEvent, Http2Connection, Http2Error, http2_respond_all
+from paperwasp.core.http.http2 import BatchEvent, Http2Connection, Http2Error, http2_respond_all
 from paperwasp.errors import PaperwaspError
 from paperwasp.http import http1
 from paperwasp.http.connection import Connection

@@ -1,4 +1,4 @@
-"""Sockets of an event loop that are read and written with the interpreter's lock held: `core/loop_socket.cpp`.
+"""Sockets of an event loop that are read and written with the interpreter's lock held: `core/http/loop_socket.cpp`.
 
 Python's own sockets let the lock go for each call, though one that does not block is over in microseconds. While a
 thread computes beside the loop, as the writer does during a feed, the loop would wait for the lock after each of them.

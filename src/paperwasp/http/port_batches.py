@@ -25,7 +25,7 @@ from time import monotonic, monotonic_ns
 from typing import Any, Final, NamedTuple, Protocol
 
 from paperwasp import limits
-from paperwasp.core.http2 import BatchEvent
+from paperwasp.core.http.http2 import BatchEvent
 from paperwasp.errors import Overload
 from paperwasp.http.bodies import BodyBudget
 from paperwasp.http.compression import inflated_at_once, takes_gzip

@@ -5,9 +5,10 @@ core answer them.
     bytes without a route → the connection reads them as usual; its route is kept if it has one
 
 A connection that was answered so gives its socket to threads of the core (`watch`), which read it, and answer the
-requests whose routes they know (`core/watched_sockets.cpp`); the event loop is told of many at once.
+requests whose routes they know (`core/http/watched_sockets.cpp`); the event loop is told of many at once.
 
-What a route is stands in `core/text_route.hpp`; who finds one, and answers what the core has not, is behind `Routing`.
+What a route is stands in `core/http/text_route.hpp`; who finds one, and answers what the core has not, is behind
+`Routing`.
 
 Everything here runs on the event loop, but for those threads.
 """

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.best_parts import BestHits
+from paperwasp.core.rank.best_parts import BestHits
 from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
 from paperwasp.core.together import Together
 

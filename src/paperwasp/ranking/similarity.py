@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
-from paperwasp.core.best_parts import BestHits
 from paperwasp.core.budget import budget
+from paperwasp.core.rank.best_parts import BestHits
 from paperwasp.core.together import Together
 from paperwasp.document.tensor import products
 from paperwasp.document.tensor.batch import TensorBatch

@@ -1,5 +1,5 @@
-"""Bolding and teasers by the kernels `core/text_marker.cpp` and `core/teaser.cpp`, and by `Highlighter` where they do
-not know how.
+"""Bolding and teasers by the kernels `core/text/text_marker.cpp` and `core/text/teaser.cpp`, and by `Highlighter` where
+they do not know how.
 
 The kernels mark words of letters and digits in any script. Texts that are one term (`match: word`), texts of grams, and
 parts of words (in streaming search) are left to the Highlighter.

@@ -1,9 +1,9 @@
 """The part of a plan that says what hits are ranked by, for `search.plan_compiler`: as `search.rank` would rank them.
 
 These are a sum of bm25 features of weight 1, nativeRank or a part of it, how near hits are to the query's vector, and
-expressions of bm25 and closeness (`core/plan_rank.hpp`), for which all matches are scored; a global phase may rank the
-best of these again (`core/plan_global.hpp`). Hits in the order of an attribute of whole numbers are not ranked at all
-(`core/plan_order.hpp`).
+expressions of bm25 and closeness (`core/plans/plan_rank.hpp`), for which all matches are scored; a global phase may
+rank the best of these again (`core/plans/plan_global.hpp`). Hits in the order of an attribute of whole numbers are not
+ranked at all (`core/plans/plan_order.hpp`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Finds the best hits without scoring all, where the query and the rank profile allow it.
 
-They do when the first phase is a weighted sum of bm25 features. The kernel (`core/top_k.cpp`) then takes the words of
-the query, and what phrases have been found to match, as terms, and the documents that may be hits as a bitmap. How a
+They do when the first phase is a weighted sum of bm25 features. The kernel (`core/rank/top_k.cpp`) then takes the words
+of the query, and what phrases have been found to match, as terms, and the documents that may be hits as a bitmap. How a
 query is put to it:
 
 * an `or` of words and phrases, which are found by their terms alone;

@@ -113,8 +113,8 @@ class TextQuery(NamedTuple):
 
 
 class RouteQuery(NamedTuple):
-    """Asks for the route (`core/text_route.hpp`) of all texts and vectors of a template with the same page, time and
-    literals."""
+    """Asks for the route (`core/http/text_route.hpp`) of all texts and vectors of a template with the same page, time
+    and literals."""
 
     template: TextTemplate
     hits: int

@@ -12,7 +12,7 @@ from paperwasp.client.feeding.flight import Flight
 from paperwasp.client.feeding.http1 import Http1Codec
 from paperwasp.client.feeding.operations import OperationType
 from paperwasp.client.feeding.settings import Endpoint, make_settings
-from paperwasp.core.http2_client import ClientEvent
+from paperwasp.core.http.http2_client import ClientEvent
 
 SETTINGS = make_settings("http://h:1")
 

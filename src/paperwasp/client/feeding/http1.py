@@ -7,8 +7,8 @@ from typing import Final
 from paperwasp.base.patterns import compile_later
 from paperwasp.client.feeding.flight import Flight
 from paperwasp.client.feeding.settings import Endpoint, FeedSettings
-from paperwasp.core.http2 import Http2Error
-from paperwasp.core.http2_client import ClientEvent
+from paperwasp.core.http.http2 import Http2Error
+from paperwasp.core.http.http2_client import ClientEvent
 
 _MAX_HEAD_BYTES: Final = 1 << 16
 _MAX_BODY_BYTES: Final = 1 << 22

@@ -6,8 +6,8 @@ from typing import Final
 
 from paperwasp.client.feeding.flight import Flight
 from paperwasp.client.feeding.settings import Endpoint, FeedSettings
-from paperwasp.core.http2 import Http2Error
-from paperwasp.core.http2_client import ClientEvent, Http2Client
+from paperwasp.core.http.http2 import Http2Error
+from paperwasp.core.http.http2_client import ClientEvent, Http2Client
 
 _MOST_HEADS: Final = 60
 """Headers that change with time make more heads. Beyond this number a connection is replaced: the kernel holds 64."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from paperwasp.client.feeding.http1 import Http1Codec
 from paperwasp.client.feeding.http2 import Http2Codec
-from paperwasp.core.http2 import Http2Error
-from paperwasp.core.http2_client import ClientEvent
+from paperwasp.core.http.http2 import Http2Error
+from paperwasp.core.http.http2_client import ClientEvent
 
 if TYPE_CHECKING:
     from paperwasp.client.feeding.flight import Flight

@@ -4,8 +4,8 @@ here, and nothing else is read of them.
     request → (the rest, the text, the vector) → KnownRequest, kept
     KnownRequest + text + vector → TextQuery
 
-They are cut out by a kernel (`core/request_text.cpp`), and what is left is looked up as it came: with the order of its
-parameters, its escapes and the header fields that an answer depends on. A request whose rest is not known goes by
+They are cut out by a kernel (`core/http/request_text.cpp`), and what is left is looked up as it came: with the order of
+its parameters, its escapes and the header fields that an answer depends on. A request whose rest is not known goes by
 `container.search.shapes`, which says what is kept here.
 """
 

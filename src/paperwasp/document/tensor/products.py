@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.clock import OutOfTime
+from paperwasp.core.rank.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.together import Together, of_parts
 from paperwasp.document.tensor import type_rules as rules
 from paperwasp.document.tensor.batch import TensorBatch

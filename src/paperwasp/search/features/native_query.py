@@ -1,8 +1,8 @@
 """The native rank features by their kernel: what it needs to know of a query, once for all of its hits.
 
-The kernel (`core/native_scores.cpp`) reads the postings of words. Where a term is more than a word, such as a phrase,
-it takes the positions of the term in each hit. Where a term matches in another way than by standing somewhere, the
-kernel cannot run the query, and the features compute their parts in sequence.
+The kernel (`core/rank/native_scores.cpp`) reads the postings of words. Where a term is more than a word, such as a
+phrase, it takes the positions of the term in each hit. Where a term matches in another way than by standing somewhere,
+the kernel cannot run the query, and the features compute their parts in sequence.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.clock import OutOfTime
+from paperwasp.core.rank.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.together import Together, of_parts
 from paperwasp.search.features import native_field_parameters, native_pairs
 from paperwasp.search.features.block import Block, terms_of
@@ -79,7 +79,7 @@ class NativeSetup:
 
     @property
     def plan(self) -> NativePlan:
-        """What compiled plans take of it (`core/plan_native.hpp`)."""
+        """What compiled plans take of it (`core/plans/plan_native.hpp`)."""
         return (
             list(self.match),
             np.array([_numbers(self, 0, field, 0.0) for field in self.match], np.float64).reshape(-1),

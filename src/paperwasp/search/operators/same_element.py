@@ -2,8 +2,8 @@
 
 The conditions below are planned as if they stood alone, on the parts of the field (`persons.name`, `scores.key`) or,
 where they name none, on the field itself. What each of them matches is then asked element by element, of the documents
-that all of them could match: as lists of elements, which `and`, `or` and `not` join in the kernel `core/elements.cpp`.
-So the cost is that of the elements of candidates that conditions match.
+that all of them could match: as lists of elements, which `and`, `or` and `not` join in the kernel
+`core/attributes/elements.cpp`. So the cost is that of the elements of candidates that conditions match.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#sameelement
 Differs: `not`, `rank` and every kind of term may be used on fields of all types, in Vespa some only on indexed strings.

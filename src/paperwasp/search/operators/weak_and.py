@@ -3,7 +3,7 @@
 A part scores its weight times its inverse document frequency, the same in every document that it matches. Documents are
 looked at in the order of their lids, and each that scores at least as much as the last of the best `targetHits` before
 it is a hit: more than `targetHits` are found, all of which are ranked and counted. As in Vespa with one thread
-(`core/weak_and.py` has it step by step).
+(`tests/oracles/weak_and.py` has it step by step).
 
 Only hits of the query as a whole make the others harder to find, so a weakAnd looks within what the rest of the query
 matches. Nothing is left out where documents are not ranked, beneath `!` and in the parts of `rank` that only rank, and

@@ -13,9 +13,9 @@ core otherwise.
 | the general way, short (`INLINE_QUERY_NS`) | event loop | as above |
 | the general way otherwise | `WorkerPool`; one more thread for short ones | its steps are Python |
 
-What goes by a route (`core/text_route.hpp`) runs on the thread that has read the socket (`core/watched_sockets.cpp`),
-where it takes little time; else, and where the event loop has read it, it is placed as runs are. The thread writes to
-the socket as well.
+What goes by a route (`core/http/text_route.hpp`) runs on the thread that has read the socket
+(`core/http/watched_sockets.cpp`), where it takes little time; else, and where the event loop has read it, it is placed
+as runs are. The thread writes to the socket as well.
 
     start → PlanPool.submit → … → the loop's selector → _Pool.take → reply
 

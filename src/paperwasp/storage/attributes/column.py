@@ -34,7 +34,7 @@ Frozen = Callable[[], Arrays]
 
 
 ElementNumbers = tuple[NDArray[np.uint32], NDArray[np.uint32]]
-"""As in `core/elements.cpp`: offsets[rows + 1], and which elements of each row, from 0, rising."""
+"""As in `core/attributes/elements.cpp`: offsets[rows + 1], and which elements of each row, from 0, rising."""
 
 
 class Elements(NamedTuple):

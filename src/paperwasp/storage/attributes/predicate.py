@@ -6,8 +6,8 @@ state it. A search
 
 1. sets the 64 bits of the conditions that its features meet: by value where they are sets (a posting list for each
    value), by looking through the bounds of a feature's ranges;
-2. runs the program of every distinct predicate over these masks, in the kernel `core/predicate.cpp`: the operations are
-   those on bits, so all subqueries are evaluated at once;
+2. runs the program of every distinct predicate over these masks, in the kernel `core/attributes/predicate.cpp`: the
+   operations are those on bits, so all subqueries are evaluated at once;
 3. looks up the result of each row's predicate.
 
 So the cost of a search is that of reading all programs once: some nanoseconds for each operation of each distinct

@@ -132,7 +132,7 @@ class VectorGraphView:
         end_ns: int = 0,
     ) -> tuple[Lids, NDArray[np.float64], Nodes]:
         """The lids of about the `count` nearest documents, the distance of the nearest vector of each, and the number
-        of that node; the nearest first. The arguments are those of `core.hnsw`."""
+        of that node; the nearest first. The arguments are those of `_core.Hnsw`."""
         cells = cells[: self._elements]
         if _can_be_near(query.reshape(1, -1)).all():
             lids = self._apart

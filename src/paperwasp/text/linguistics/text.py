@@ -1,7 +1,7 @@
 """Tokens of text: words of letters, digits and their marks; each symbol, such as an emoji, alone.
 
-The compiled tokenizer (`core/lexicon.cpp`) finds the words of ASCII text. Of other text, `canonical` first makes a
-string that it reads the same way: its words, in Unicode's compatibility form, lower-cased and without accents, with
+The compiled tokenizer (`core/index/lexicon.cpp`) finds the words of ASCII text. Of other text, `canonical` first makes
+a string that it reads the same way: its words, in Unicode's compatibility form, lower-cased and without accents, with
 spaces where it has separators. So indexed texts and queries are cut by one piece of code.
 
 Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#tokenization

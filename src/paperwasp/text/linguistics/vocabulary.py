@@ -1,4 +1,4 @@
-"""The terms of the words of shown texts, remembered between queries by `core/vocabulary.cpp`.
+"""The terms of the words of shown texts, remembered between queries by `core/text/vocabulary.cpp`.
 
 A vocabulary belongs to a text profile and a language, and never changes what a word means: so all queries share it.
 """

@@ -1,0 +1,1 @@
+"""HTTP without input and output, and the threads that read and answer sockets."""

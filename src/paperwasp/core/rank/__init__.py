@@ -1,0 +1,1 @@
+"""Scores of hits, and the best of them."""
