@@ -31,7 +31,7 @@ from paperwasp.schema.model import Schema
 from paperwasp.search import scoring
 from paperwasp.search.features import compile as compile_module
 from paperwasp.search.features.block import Block
-from paperwasp.search.features.execution import evaluate
+from paperwasp.search.features.family import evaluate
 from paperwasp.search.features.kept_profiles import KeptProfiles
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.served import ServedSchemas

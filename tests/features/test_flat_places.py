@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.search.features import flat_places
-from paperwasp.search.features.element_rows import ElementPlaces
+from paperwasp.search.features import term_places
+from paperwasp.search.features.term_places import ElementPlaces
 
 PLACE = st.tuples(st.integers(0, 5), st.integers(1, 6))
 """A position in a value, and the length of the value."""
@@ -36,8 +36,8 @@ def test_positions_rise_and_the_first_term_that_stands_somewhere_says_the_length
         return ElementPlaces(ends, np.zeros_like(positions), positions, lengths, np.ones(len(flat), np.int32))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(flat_places, "flat_places", places_of)
-        found, lengths = flat_places.flat_positions(block, terms, "f")
+        patch.setattr(term_places, "flat_places", places_of)
+        found, lengths = term_places.flat_positions(block, terms, "f")
     for number, hit in enumerate(hits):
         first = next((places for places in hit if places), [(0, 0)])
         assert lengths[number] == max(length for _, length in first)

@@ -16,7 +16,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidQuery, TooLarge
 from paperwasp.ranking import Program, RankValue
 from paperwasp.search.features.block import Block
-from paperwasp.search.features.execution import evaluate, evaluate_all
+from paperwasp.search.features.family import evaluate, evaluate_all
 
 
 def scores_of(block: Block, program: Program) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import pkgutil
 
 from paperwasp.search.features.catalog import Catalog, default_rank_features
 from paperwasp.search.features.compile import check_profiles, compile_profile, compile_profiles
-from paperwasp.search.features.execution import evaluate, evaluate_all
+from paperwasp.search.features.family import evaluate, evaluate_all
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")

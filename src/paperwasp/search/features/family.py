@@ -19,7 +19,9 @@ from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.types import PREDICATE, ArrayType, MapType, NumericType, TensorFieldType, WeightedSetType
 from paperwasp.errors import LanguageError
+from paperwasp.ranking import Program, RankValue
 from paperwasp.ranking.declarations import Declarations
+from paperwasp.ranking.tensor_run import batch, whole_column
 from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField, uri_parts
 from paperwasp.schema.pending import Z_CURVE_SUFFIX, is_attribute_now, is_indexed_now, is_z_curve
@@ -403,3 +405,22 @@ def constant(value: float) -> Compute:
     """Computes the same value for every hit of every query."""
     column = one(value)
     return lambda block: column
+
+
+# Running what profiles are compiled to over one block of hits.
+#
+# Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
+
+
+def evaluate(program: Program, block: Block) -> Floats:
+    """The value of `program` for each hit of `block`, which remembers what several programs ask for."""
+    return whole_column(program, block)
+
+
+def evaluate_all(values: Mapping[str, RankValue], block: Block) -> dict[str, Floats | TensorBatch]:
+    """name → one float64 per hit, or a tensor of each (or a single one): for match-features, summary-features and
+    rank features."""
+    return {
+        name: evaluate(value, block) if isinstance(value, Program) else batch(value, block)
+        for name, value in values.items()
+    }

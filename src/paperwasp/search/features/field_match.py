@@ -20,8 +20,8 @@ from paperwasp.core.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup, one, register
-from paperwasp.search.features.flat_places import flat_positions, is_flat
 from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.term_places import flat_positions, is_flat
 
 NAME: Final = "fieldMatch"
 _FILTER_METRICS: Final = ("completeness", "queryCompleteness", "weight", "matches", "degradedMatches")

@@ -19,7 +19,7 @@ from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime
 from paperwasp.core.rank.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.together import Together, of_parts
-from paperwasp.search.features import native_field_parameters, native_pairs
+from paperwasp.search.features import native_parameters
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup
 from paperwasp.search.features.query_terms import RankTerm
@@ -68,8 +68,8 @@ parts with their sum."""
 class NativeSetup:
     """What a rank profile says: fields, and how much of the parts counts."""
 
-    match: Mapping[str, native_field_parameters.FieldParameters]
-    near: Mapping[str, native_pairs.FieldParameters]
+    match: Mapping[str, native_parameters.MatchParameters]
+    near: Mapping[str, native_parameters.NearParameters]
     """Of the same fields."""
     window: int
     weights: tuple[float, float, float]
@@ -91,11 +91,11 @@ class NativeSetup:
 
     @classmethod
     def of(cls, setup: RankSetup, arguments: tuple[str, ...], weights: tuple[float, float, float]) -> NativeSetup:
-        fields = native_field_parameters.searched_index_fields(setup, arguments)
+        fields = native_parameters.searched_index_fields(setup, arguments)
         return cls(
-            {field: native_field_parameters.field_parameters(setup, field) for field in fields},
-            {field: native_pairs.field_parameters(setup, field) for field in fields},
-            native_pairs.sliding_window(setup) if weights[1] != 0 else 1,
+            {field: native_parameters.match_parameters(setup, field) for field in fields},
+            {field: native_parameters.near_parameters(setup, field) for field in fields},
+            native_parameters.sliding_window(setup) if weights[1] != 0 else 1,
             weights,
             object(),
         )
@@ -175,13 +175,15 @@ class _NativeQuery:
         lists = _lists(listed, known, block)
         places = {each: place for place, each in enumerate(listed)}
         pairs, pair_weights, pair_fields = [], [], {}
-        known_pairs: dict[tuple[int, ...], list[native_pairs.Pair]] = {}  # fields of a fieldset have the same terms
+        known_pairs: dict[
+            tuple[int, ...], list[native_parameters.Pair]
+        ] = {}  # fields of a fieldset have the same terms
         for field in known:
             own = list(terms_of(block, field))
             numbers_of_terms = tuple(number for number, _ in own)
             found = known_pairs.get(numbers_of_terms)
             if found is None:
-                found = known_pairs[numbers_of_terms] = list(native_pairs.pairs_within(own, setup.window))
+                found = known_pairs[numbers_of_terms] = list(native_parameters.pairs_within(own, setup.window))
             pairs += [(places[pair.first, field], places[pair.second, field]) for pair in found]
             pair_weights += [pair.weight for pair in found]
             if found:

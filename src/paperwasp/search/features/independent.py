@@ -1,14 +1,8 @@
-"""random, randomNormal and randomNormalStable: chance, drawn for each hit.
-
-All are those of `Rand48`, as in Vespa. `random.match` and `randomNormalStable` are the same for a hit in all queries
-with one seed. The others change with the time of the query, where the profile gives no seed.
-Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#random
-Differs: a hit has one number for a query, in all phases and whatever else is found: that of its local number among
-those that the seed gives. Vespa draws the next number for each hit that it ranks.
-"""
+"""Features that depend on no match: value, globalSequence, random numbers, and debugWait."""
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Callable
@@ -17,10 +11,48 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.errors import LanguageError
+from paperwasp.core.clock import wait
+from paperwasp.document.types import ArrayType
+from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.catalog import feature_name
-from paperwasp.search.features.family import Compute, Floats, RankSetup, register
+from paperwasp.search.features.family import Compute, Floats, RankSetup, constant, register
+
+# value(x): its own argument, a number.
+#
+# Vespa: a feature of its tests and of other features; harmless in a profile.
+
+
+@register("value", "name", outputs=("0",))
+def bind_value(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    try:
+        return constant(float(arguments[0]))
+    except ValueError:
+        raise LanguageError(f"value takes a number, not {arguments[0]!r}") from None
+
+
+# globalSequence: a number for every document of a cluster, as long as none of them moves.
+#
+# Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#globalSequence
+
+
+@register("globalSequence")
+def bind_global_sequence(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    def compute(block: Block) -> Floats:
+        own = block.lids_in_node().astype(np.int64) << 16 | block.setting.space.distribution_key
+        return (2**48 - own).astype(np.float64)
+
+    return compute
+
+
+# random, randomNormal and randomNormalStable: chance, drawn for each hit.
+#
+# All are those of `Rand48`, as in Vespa. `random.match` and `randomNormalStable` are the same for a hit in all queries
+# with one seed. The others change with the time of the query, where the profile gives no seed.
+# Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#random
+# Differs: a hit has one number for a query, in all phases and whatever else is found: that of its local number among
+# those that the seed gives. Vespa draws the next number for each hit that it ranks.
+
 
 DEFAULT_SEED: Final = 1024
 _FACTOR: Final = 0x5DEECE66D
@@ -96,7 +128,7 @@ def _query_seed(block: Block, key: str) -> int:
 
 
 @register("random", "name", optional=1, outputs=("out", "match"))
-def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+def bind_random(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     name = feature_name("random", arguments)
     given = _given_seed(setup, name)
 
@@ -151,3 +183,51 @@ def _mean_and_deviation(feature: str, arguments: tuple[str, ...]) -> tuple[float
     except ValueError:
         raise LanguageError(f"{feature} takes a mean and a standard deviation, not {', '.join(arguments)}") from None
     return mean, deviation
+
+
+# debugWait(seconds,busy) and debugAttributeWait(attribute,busy): the time that was waited for a hit, in seconds.
+#
+# They make ranking slow, so that one can see what happens when it is. With busy 1 the processor is kept busy meanwhile.
+# Vespa: searchlib's debug_wait and debug_attribute_wait; its reference of rank features does not have them.
+
+
+@register("debugWait", "name", "name")
+def bind_wait(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    seconds = _number(arguments[0])
+    return _compute(lambda block: seconds, arguments[1])
+
+
+@register("debugAttributeWait", "numeric-attribute", "name")
+def bind_attribute_wait(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
+    """The attribute says how many seconds, the first element of an array does. Unset is no time."""
+    name = arguments[0]
+    described = setup.described(name)
+    assert described is not None
+    is_array = isinstance(described.type, ArrayType)
+
+    def seconds(block: Block) -> float:
+        values = block.column(name).element(block.lids, 0) if is_array else block.column(name).as_float64(block.lids)
+        return float(np.nan_to_num(values)[0])
+
+    return _compute(seconds, arguments[1])
+
+
+def _number(argument: str) -> float:
+    try:
+        found = float(argument)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise LanguageError(f"a wait is a number of seconds, and 1 or 0 for busy or not: {argument!r} is not a number")
+    return found
+
+
+def _compute(seconds: Callable[[Block], float], busy: str) -> Compute:
+    is_busy = _number(busy) == 1
+
+    def compute(block: Block) -> Floats:
+        if len(block.lids) > 1:  # hit by hit: those that are waited for in time are ranked
+            raise TooLarge("one hit is waited for at a time")
+        return np.array([wait(seconds(block), is_busy=is_busy)])
+
+    return compute
