@@ -11,7 +11,7 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final
 
 from paperwasp import limits
@@ -106,13 +106,18 @@ def without_collections() -> Iterator[None]:
         _COLLECTOR.end()
 
 
-@contextmanager
-def yielding_if_large(size_bytes: int) -> Iterator[None]:
+AS_USUAL: Final = nullcontext()
+"""Context of work that changes no setting."""
+
+
+def yielding_if_large(size_bytes: int) -> AbstractContextManager[None]:
     """As `yielding_to_requests` and `without_collections` for the work on a large request, which makes millions of
     objects. Work on smaller requests goes on as usual."""
-    if size_bytes < limits.LARGE_REQUEST_BYTES:
-        yield
-        return
+    return AS_USUAL if size_bytes < limits.LARGE_REQUEST_BYTES else _yielding_without_collections()
+
+
+@contextmanager
+def _yielding_without_collections() -> Iterator[None]:
     with without_collections(), yielding_to_requests():
         yield
 

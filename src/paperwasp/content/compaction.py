@@ -59,7 +59,7 @@ def is_worthwhile_behind(state: NodeState) -> bool:
     spare = max(least, state.limit)
     if _has_dead_rows(state, least) or _has_dead_bytes(state):
         return True
-    return any(column.spare_strings() >= spare for column in state.columns.values())
+    return max([column.spare_strings() for column in state.columns.values()], default=0) >= spare
 
 
 def _has_dead_rows(state: NodeState, least: int) -> bool:

@@ -80,7 +80,7 @@ class GrowableArray:
     def extend(self, values: NDArray[Any]) -> bool:
         """Appends; True when the array had to move. Errors: NoSpace for one that is paged."""
         end = self.length + len(values)
-        moved = self._reserve(end)
+        moved = (self._reserved is not None or end > len(self.array)) and self._reserve(end)
         self.array[self.length : end] = values
         self.length = end
         return moved
@@ -107,7 +107,8 @@ class GrowableArray:
     def pad(self, length: int) -> None:
         """Appends `fill` up to `length`."""
         if length > self.length:
-            self._reserve(length)
+            if self._reserved is not None or length > len(self.array):
+                self._reserve(length)
             self.length = length
 
     def move(self) -> None:

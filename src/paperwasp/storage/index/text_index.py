@@ -192,13 +192,9 @@ class TextIndex:
         """Merges what is due and small, so that a search sees few segments."""
         while True:
             with self._lock:
-                segments = self._segments
-                first = next(
-                    (i for i, segment in enumerate(segments) if segment.base >= self._reserved_limit), len(segments)
-                )
-            candidates = segments[first:]
+                candidates = [segment for segment in self._segments if segment.base >= self._reserved_limit]
             due = due_for_merge(candidates, MEMORY_FAN_OUT)
-            if due is None or sum(segment.tokens for segment in candidates[slice(*due)]) > INLINE_MERGE_TOKENS:
+            if due is None or sum([segment.tokens for segment in candidates[slice(*due)]]) > INLINE_MERGE_TOKENS:
                 return
             sources = candidates[slice(*due)]
             self._replace(sources, self._merge(sources, self._fields, self._numbers))
@@ -229,7 +225,7 @@ class TextIndex:
 
     def memory_bytes(self) -> int:
         """Bytes of field indexes that are not on disk yet."""
-        return sum(segment.size_bytes for segment in self._segments if segment.in_memory)
+        return sum([segment.size_bytes for segment in self._segments if segment.in_memory])
 
     # ---------------------------------------------------------------------------------------------- disk, background
 
