@@ -1,4 +1,4 @@
-"""The README's tour, command by command, as it stands there."""
+"""docs/start/five-minutes.md, command by command, as it stands there; and the README's program."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.clients.test_vespa_cli import binary
+from tests.docs.pages import DOCS, ROOT
 from tests.service.running import running_service
 
 pytestmark = pytest.mark.clients
-README = Path(__file__).parent.parent.parent / "README.md"
+PAGE = DOCS / "start" / "five-minutes.md"
 SHIM = """#!/bin/sh
 case $1 in deploy) target={config} ;; *) target={container} ;; esac
 exec {binary} "$@" -t $target
@@ -22,13 +23,12 @@ exec {binary} "$@" -t $target
 
 
 def blocks(language: str) -> list[str]:
-    """The tour's code, without the block that starts the service."""
-    tour = README.read_text().split("## Five minutes")[1].split("## Where to read on")[0]
-    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```", tour, re.MULTILINE | re.DOTALL)
+    """The page's code, without the block that starts the service."""
+    found: list[str] = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     return [block for block in found if "paperwasp serve" not in block]
 
 
-def test_the_tour_is_true(tmp_path: Path) -> None:
+def test_the_page_is_true(tmp_path: Path) -> None:
     with running_service(tmp_path / "data") as service:
         shim = tmp_path / "bin" / "vespa"
         shim.parent.mkdir()
@@ -56,3 +56,9 @@ def test_the_tour_is_true(tmp_path: Path) -> None:
         printed = run(sys.executable, "-c", script)
         assert "<hi>Blue</hi> in Green" in printed
         assert printed.endswith("Kind of <hi>Blue</hi>\n")
+
+
+def test_the_readme_is_true(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    assert done.stdout == "Kind of Blue\n", done.stderr
