@@ -38,7 +38,7 @@ LATE_IMPORTS = {
     "paperwasp.server.process": "a start without an application needs no code of applications",
     "paperwasp.application.model": "the same",
     "paperwasp.client.sources.read": "pyarrow, for Parquet and Arrow files: it is optional",
-    "paperwasp.client.visiting.tables": "pyarrow, to write Parquet files: it is optional",
+    "paperwasp.client.visit": "pyarrow, to write Parquet files: it is optional",
     "paperwasp.configserver.preparation": "applications, as above",
     "paperwasp.container.gate.gate": "request filters, for containers that have some",
     "paperwasp.container.app": "applications, as above",

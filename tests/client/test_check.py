@@ -18,7 +18,7 @@ from paperwasp import limits
 from paperwasp.application.directory import load_package
 from paperwasp.cli import app
 from paperwasp.client.check import check_application
-from paperwasp.client.excerpts import describe, excerpts
+from paperwasp.client.terminal import describe, excerpts
 from paperwasp.errors import Finding, LanguageError, Position, UnreadablePackage
 from paperwasp.schema.model import Schema
 

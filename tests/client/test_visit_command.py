@@ -19,7 +19,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from paperwasp.client.visiting.shapes import merge, shape_of
+from paperwasp.client.visit_tables import merge, shape_of
 from tests import web
 from tests.client.commands import Ran, run_command
 from tests.service.in_process import Deployed, active, deployed_service
@@ -365,7 +365,7 @@ def test_an_interrupted_visit_goes_on(tmp_path: Path, name: str) -> None:
 
 def test_a_service_that_stays_broken_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("paperwasp.client.visiting.parts.time.sleep", waits.append)
+    monkeypatch.setattr("paperwasp.client.visit.time.sleep", waits.append)
     with scripted({("global", ""): [(503, b'{"message":"closed"}', False)]}) as (url, asked):
         ran = run_command("visit", "--url", url)
     assert (ran.code, len(asked), len(waits)) == (1, 11, 10)

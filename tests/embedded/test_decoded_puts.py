@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import paperwasp
-from paperwasp.client.sources.plain_puts import plain_puts
+from paperwasp.client.sources.arrow import plain_puts
 from paperwasp.client.sources.rows import RowMapping, RowOptions
 from paperwasp.container.document import decoded
 from paperwasp.container.document.decoded import DecodedPuts

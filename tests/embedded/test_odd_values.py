@@ -14,7 +14,7 @@ import pyarrow
 import pytest
 
 import paperwasp
-from paperwasp.client.sources.python_values import json_of, plain_value
+from paperwasp.client.sources.values import json_of, plain_value
 from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.calls import get_call
 from paperwasp.embedded.frames import arrow_table

@@ -19,8 +19,8 @@ import orjson
 import pytest
 
 from paperwasp.client import backup as command
-from paperwasp.client.access import Access
 from paperwasp.client.backup import Backup, back_up_service
+from paperwasp.client.connection import Access
 from paperwasp.errors import Conflict, InvalidInput
 from paperwasp.operations.backup.manifest import DamagedBackup
 from tests.chance import SEED

@@ -20,7 +20,7 @@ import orjson
 import pytest
 from rich.console import Console
 
-from paperwasp.client.explained import explanation_tree
+from paperwasp.client.answers import explanation_tree
 from paperwasp.client.query import show_answer
 from tests import web
 from tests.service.in_process import Deployed, deployed_service

@@ -63,7 +63,7 @@ def check(
     if rank != (expression is not None):
         raise typer.BadParameter("an expression goes with --rank, and --rank with an expression")
     if expression is not None:
-        from paperwasp.client.check_expression import check_expression
+        from paperwasp.client.check import check_expression
         from paperwasp.search.features.compile import typed_expression
 
         if not check_expression(application, expression, typed_expression, profile, schema):

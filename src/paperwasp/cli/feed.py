@@ -159,8 +159,7 @@ def feed(
     [bold]paperwasp feed books.csv --schema book --id isbn --field-type 'tags=array<string>'[/bold] makes a put of each
     row, its columns the fields of the same names. Try it with [bold]--dry-run[/bold] first.
     """
-    from paperwasp.client.feed_files import FeedPolicy, check_files, feed_files
-    from paperwasp.client.senders import ClientSender, SendOptions
+    from paperwasp.client.feed_files import ClientSender, FeedPolicy, SendOptions, check_files, feed_files
     from paperwasp.client.sources.read import ReadOptions
 
     rows = _row_options(schema, namespace, id_template, columns, field_type, missing, separator, timestamps, operation)
@@ -252,8 +251,7 @@ def visit(
 
     [bold]paperwasp visit -o all.jsonl[/bold], or [bold]-o books.parquet --schema book --slices 4[/bold].
     """
-    from paperwasp.client.visiting.parts import VisitOptions
-    from paperwasp.client.visiting.run import VisitOutput, visit
+    from paperwasp.client.visit import VisitOptions, VisitOutput, visit
 
     access = make_access(token, certificate, private_key, ca, header)
     options = VisitOptions(url, access, cluster, schema, selection, field_set, slices, timeout or None)

@@ -11,14 +11,14 @@ import typer
 
 from paperwasp.cli.feed import Delimiter, Format
 from paperwasp.cli.options import DEFAULT_DATA
-from paperwasp.client.counted import counted
+from paperwasp.client.terminal import counted
 from paperwasp.errors import Conflict, InvalidInput
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from paperwasp.client.init.package import NewPackage
-    from paperwasp.client.init.sample import Sample
+    from paperwasp.client.guessing import Sample
+    from paperwasp.client.new_package import NewPackage
     from paperwasp.client.sources.operations import SourceOperation
     from paperwasp.client.sources.read import ReadOptions
     from paperwasp.embedded.service import Service
@@ -52,10 +52,9 @@ def init(
     """
     from rich.console import Console
 
-    from paperwasp.client.init.guessing import Use, field_name, guess
-    from paperwasp.client.init.package import NewPackage
-    from paperwasp.client.init.sample import read_sample
-    from paperwasp.client.sources.opening import plain_name
+    from paperwasp.client.guessing import Use, field_name, guess, read_sample
+    from paperwasp.client.new_package import NewPackage
+    from paperwasp.client.sources.operations import plain_name
     from paperwasp.client.sources.read import ReadOptions
     from paperwasp.client.sources.rows import RowOptions
 
@@ -165,7 +164,7 @@ def _search(console: Console, service: Service, package: NewPackage, words: str)
     from rich.table import Column, Table
     from rich.text import Text
 
-    from paperwasp.client.init.guessing import Use
+    from paperwasp.client.guessing import Use
 
     found = service.query(yql=f"select * from {package.schema} where userInput(@words)", words=words, hits=5)
     console.print(f"\nQuery: {words}   ({counted(found.total, 'document')} found, in {package.schema})", markup=False)

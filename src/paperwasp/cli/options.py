@@ -12,7 +12,7 @@ import typer
 from paperwasp.errors import InvalidPackage
 
 if TYPE_CHECKING:
-    from paperwasp.client.access import Access
+    from paperwasp.client.connection import Access
 
 DEFAULT_DATA: Final = Path("paperwasp-data")
 CONTAINER: Final = "http://127.0.0.1:8080"
@@ -128,7 +128,7 @@ def make_access(
     headers: list[str] | None = None,
 ) -> Access:
     """What the options say about who asks. Errors: InvalidInput."""
-    from paperwasp.client.access import Access, parse_headers
+    from paperwasp.client.connection import Access, parse_headers
 
     return Access(token, parse_headers(headers or ()), certificate, private_key, ca)
 
@@ -142,7 +142,7 @@ def shown_places(application: Path | None) -> Iterator[None]:
         if application is None:
             raise
         from paperwasp.application.directory import load_package
-        from paperwasp.client.excerpts import excerpts
+        from paperwasp.client.terminal import excerpts
 
         lines = excerpts(error.message, load_package(application).files)
         raise InvalidPackage("\n".join(lines), error.findings) from None

@@ -22,7 +22,7 @@ def search_parameters(incomplete: str) -> list[str]:
 
 def query_formats(incomplete: str) -> list[str]:
     """What a shell proposes for `--format`."""
-    from paperwasp.client.query_formats import FORMATS
+    from paperwasp.client.answers import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 
@@ -60,8 +60,8 @@ def query(
     header: Headers = None,
 ) -> None:
     """Search, and show the hits for reading, with the words that matched highlighted."""
+    from paperwasp.client.answers import FORMATS
     from paperwasp.client.query import EXPLAIN, Question, parameters_of, read_body, show_query
-    from paperwasp.client.query_formats import FORMATS
 
     if format not in FORMATS:
         raise InvalidInput(f"--format: '{format}' is not one of {', '.join(FORMATS)}")

@@ -16,12 +16,16 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from paperwasp.client.feeding.asynchronous import AsyncFeedClient
     from paperwasp.client.feeding.blocking import FeedClient, results_of
-    from paperwasp.client.feeding.circuit import CircuitBreaker, CircuitState, FusedBreaker, GracePeriodBreaker
-    from paperwasp.client.feeding.operations import FeedOperation, OperationParameters, OperationType
-    from paperwasp.client.feeding.results import Outcome, Result
-    from paperwasp.client.feeding.retries import RetryStrategy
-    from paperwasp.client.feeding.settings import Compression
-    from paperwasp.client.feeding.statistics import FeedStatistics
+    from paperwasp.client.feeding.engine import FeedStatistics
+    from paperwasp.client.feeding.operations import FeedOperation, OperationParameters, OperationType, Outcome, Result
+    from paperwasp.client.feeding.settings import (
+        CircuitBreaker,
+        CircuitState,
+        Compression,
+        FusedBreaker,
+        GracePeriodBreaker,
+        RetryStrategy,
+    )
 
 __all__ = [
     "AsyncFeedClient",
@@ -44,19 +48,19 @@ __all__ = [
 _FEEDING: Final = "paperwasp.client.feeding"
 _HOMES: Final = {
     "AsyncFeedClient": "asynchronous",
-    "CircuitBreaker": "circuit",
-    "CircuitState": "circuit",
+    "CircuitBreaker": "settings",
+    "CircuitState": "settings",
     "Compression": "settings",
     "FeedClient": "blocking",
     "FeedOperation": "operations",
-    "FeedStatistics": "statistics",
-    "FusedBreaker": "circuit",
-    "GracePeriodBreaker": "circuit",
+    "FeedStatistics": "engine",
+    "FusedBreaker": "settings",
+    "GracePeriodBreaker": "settings",
     "OperationParameters": "operations",
     "OperationType": "operations",
-    "Outcome": "results",
-    "Result": "results",
-    "RetryStrategy": "retries",
+    "Outcome": "operations",
+    "Result": "operations",
+    "RetryStrategy": "settings",
     "results_of": "blocking",
 }
 """The module of each name below `feeding`."""

@@ -14,9 +14,8 @@ import orjson
 from rich.console import Console
 
 from paperwasp.base.records import dataclass
-from paperwasp.client.access import ANYBODY, Access
-from paperwasp.client.byte_bar import byte_bar
-from paperwasp.client.connection import Unreachable
+from paperwasp.client.connection import ANYBODY, Access, Unreachable
+from paperwasp.client.terminal import byte_bar
 from paperwasp.errors import InvalidInput
 from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
 from paperwasp.operations.backup.destination import check_destination, is_archive, known_files, write_backup

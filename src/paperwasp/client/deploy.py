@@ -9,9 +9,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from paperwasp.application.directory import load_package
-from paperwasp.client.access import ANYBODY, Access
-from paperwasp.client.connection import Connection, Unreachable
-from paperwasp.client.excerpts import LEVELS, excerpts
+from paperwasp.client.connection import ANYBODY, Access, Connection, Unreachable
+from paperwasp.client.terminal import LEVELS, excerpts
 from paperwasp.errors import InvalidPackage
 
 _DEPLOY: Final = "/application/v2/tenant/default/prepareandactivate"

@@ -15,11 +15,16 @@ from rich.table import Table
 from rich.text import Text
 
 from paperwasp.base.records import dataclass
-from paperwasp.client.access import ANYBODY, Access
-from paperwasp.client.connection import TIMEOUT_SECONDS, Connection
-from paperwasp.client.explained import explanation_tree
-from paperwasp.client.groups import groups_table, is_root
-from paperwasp.client.query_formats import hits_of, plain_table, write_csv, write_lines
+from paperwasp.client.answers import (
+    explanation_tree,
+    groups_table,
+    hits_of,
+    is_root,
+    plain_table,
+    write_csv,
+    write_lines,
+)
+from paperwasp.client.connection import ANYBODY, TIMEOUT_SECONDS, Access, Connection
 from paperwasp.client.query_text import parameters_of_text
 from paperwasp.errors import InvalidInput
 

@@ -53,7 +53,7 @@ def write_parquet(path: Path, rows: Iterable[Row]) -> None:
 def arrow_rows() -> Any:
     """The module that reads rows of tables. Errors: MissingLibrary."""
     import_optional("pyarrow", "rows of a table")
-    return import_module("paperwasp.client.sources.arrow_table")
+    return import_module("paperwasp.client.sources.arrow")
 
 
 def table_fitting() -> Any:

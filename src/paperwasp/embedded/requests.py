@@ -11,7 +11,7 @@ import orjson
 
 from paperwasp.base.records import dataclass
 from paperwasp.client.query_text import parameters_of_text
-from paperwasp.client.sources.python_values import json_of, plain_value
+from paperwasp.client.sources.values import json_of, plain_value
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
 

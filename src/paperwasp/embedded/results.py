@@ -143,7 +143,7 @@ class Explanation:
     def __str__(self) -> str:
         from rich.console import Console
 
-        from paperwasp.client.explained import explanation_tree
+        from paperwasp.client.answers import explanation_tree
 
         console = Console(width=120)
         with console.capture() as captured:

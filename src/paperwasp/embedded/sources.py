@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 from paperwasp.client.sources.operations import KINDS, BadInput, DecodedPuts, Item, Kind, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.client.sources.rows import RowMapping, RowOptions
-from paperwasp.client.sources.whole_numbers import TypeOf
+from paperwasp.client.sources.values import TypeOf
 from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.frames import arrow_rows, table_fitting
 from paperwasp.embedded.requests import to_json

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as is_type
 
 from paperwasp.client.sources.rows import DEFAULT_IDS, RowOptions
-from paperwasp.client.sources.whole_numbers import EXACT, EXACT_SINGLE, WHOLE_TYPES
+from paperwasp.client.sources.values import EXACT, EXACT_SINGLE, WHOLE_TYPES
 from paperwasp.errors import InvalidInput
 from paperwasp.text.parsing.nearest import did_you_mean
 

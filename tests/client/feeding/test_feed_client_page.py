@@ -62,7 +62,7 @@ def test_importing_the_package_imports_no_client() -> None:
         "import sys, paperwasp.client as c; "
         "heavy = {'asyncio', 'orjson', 'ssl', 'rich', 'numpy', 'paperwasp.client.feeding'}; "
         "assert not heavy & set(sys.modules), heavy & set(sys.modules); "
-        "c.RetryStrategy; assert 'paperwasp.client.feeding.retries' in sys.modules; "
+        "c.RetryStrategy; assert 'paperwasp.client.feeding.settings' in sys.modules; "
         "assert 'paperwasp.client.feeding.engine' not in sys.modules; "
         "[getattr(c, name) for name in c.__all__]"
     )

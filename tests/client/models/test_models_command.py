@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.client.models.cache import recorded_hashes
-from paperwasp.components.embedders.model_ids import ADDRESSES
+from paperwasp.client.model_cache import ADDRESSES, recorded_hashes
 from tests.client.commands import Ran, run_command
 from tests.client.models.model_host import ModelHost, serving
 

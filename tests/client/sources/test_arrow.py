@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.client.sources.arrow_values import BadValue, column_values
+from paperwasp.client.sources.arrow import BadValue, column_values
 from paperwasp.client.sources.operations import SourceOperation
 from paperwasp.client.sources.read import ReadOptions
 from paperwasp.client.sources.rows import RowOptions

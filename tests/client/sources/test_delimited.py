@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.client.sources.delimited import read_delimited
+from paperwasp.client.sources.read import read_delimited
 from paperwasp.client.sources.rows import RowMapping, RowOptions
 from paperwasp.client.sources.values import converter
 from paperwasp.errors import InvalidInput

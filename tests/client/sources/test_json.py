@@ -14,8 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.client.sources.json_operations import read_json, read_operation
-from paperwasp.client.sources.json_values import JsonValue, JsonValues, member_text
+from paperwasp.client.sources.json_operations import JsonValue, JsonValues, member_text, read_json, read_operation
 from paperwasp.client.sources.operations import SourceOperation
 from paperwasp.client.sources.rows import RowOptions
 from paperwasp.document.ids import DocumentId

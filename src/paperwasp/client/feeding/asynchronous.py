@@ -8,10 +8,15 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Unpack
 
-from paperwasp.client.feeding.circuit import CircuitState
-from paperwasp.client.feeding.engine import Engine
-from paperwasp.client.feeding.flight import Flight
-from paperwasp.client.feeding.operations import NO_PARAMETERS, FeedOperation, OperationParameters, OperationType
+from paperwasp.client.feeding.engine import Engine, FeedStatistics
+from paperwasp.client.feeding.operations import (
+    NO_PARAMETERS,
+    FeedOperation,
+    Flight,
+    OperationParameters,
+    OperationType,
+    Result,
+)
 from paperwasp.client.feeding.preparation import (
     Document,
     check_handshake,
@@ -20,9 +25,7 @@ from paperwasp.client.feeding.preparation import (
     make_handshake,
     make_operation,
 )
-from paperwasp.client.feeding.results import Result
-from paperwasp.client.feeding.settings import FeedOptions, make_settings
-from paperwasp.client.feeding.statistics import FeedStatistics
+from paperwasp.client.feeding.settings import CircuitState, FeedOptions, make_settings
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import FeedError, OperationAborted
 

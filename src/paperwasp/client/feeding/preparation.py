@@ -8,15 +8,17 @@ from typing import Any, Final
 import deflate
 import orjson
 
-from paperwasp.client.feeding.flight import Flight
 from paperwasp.client.feeding.operations import (
     METHODS,
     NO_PARAMETERS,
     FeedOperation,
+    Flight,
     OperationParameters,
     OperationType,
+    Result,
+    message_of,
+    result_of,
 )
-from paperwasp.client.feeding.results import Result, message_of, result_of
 from paperwasp.client.feeding.settings import FeedSettings
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import FeedError, InvalidInput, OperationAborted

@@ -10,9 +10,18 @@ from typing import Any, Final, NamedTuple
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.client.sources.operations import Kind, SourceOperation
-from paperwasp.client.sources.python_values import json_of, plain_value
-from paperwasp.client.sources.values import Convert, converter, shown, without_missing
-from paperwasp.client.sources.whole_numbers import WHOLE_TYPES, TypeOf, is_like_whole, made_whole
+from paperwasp.client.sources.values import (
+    WHOLE_TYPES,
+    Convert,
+    TypeOf,
+    converter,
+    is_like_whole,
+    json_of,
+    made_whole,
+    plain_value,
+    shown,
+    without_missing,
+)
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 

@@ -17,8 +17,7 @@ from rich.text import Text
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.client.access import ANYBODY, Access
-from paperwasp.client.connection import Connection, Unreachable
+from paperwasp.client.connection import ANYBODY, Access, Connection, Unreachable
 from paperwasp.errors import InvalidInput
 from paperwasp.server.doctor.data import check_data, data_bytes
 from paperwasp.server.doctor.findings import LEVELS, Area, Finding, worst

@@ -1,20 +1,25 @@
-"""Findings about an application package as a compiler shows them: the place, the line, and a caret below it.
-
-What a service says of a package that it refuses are texts with places; the files are here.
-"""
+"""How the commands show things in a terminal: findings about a package, bars of bytes, and counts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final, Literal
 
 from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.text import Text
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.errors import Finding, Position
+
+# Findings about an application package as a compiler shows them: the place, the line, and a caret below it.
+#
+# What a service says of a package that it refuses are texts with places; the files are here.
+
 
 LEVELS: Final[Mapping[str, str]] = {"ERROR": "error", "WARNING": "warning", "INFO": "note"}
 """Level → what it is called, the worst first."""
@@ -101,3 +106,20 @@ def _show_place(line: str, index: int) -> Iterator[Text]:
 def _printable(text: str) -> str:
     """The text without characters that would do something to a terminal."""
     return "".join(character if character.isprintable() or character in "\t\n" else "\ufffd" for character in text)
+
+
+@contextmanager
+def byte_bar(
+    what: str, total_bytes: int | None, console: Console, *, transient: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """Shows a bar while the block runs; what it yields is called with the bytes that are done besides. `transient`: the
+    bar goes with the block."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=transient) as progress:
+        task = progress.add_task(what, total=total_bytes or None)
+        yield lambda size_bytes: progress.advance(task, size_bytes)
+
+
+def counted(count: int, name: str) -> str:
+    """`1 row`, `2 rows`."""
+    return f"{count} {name}" if count == 1 else f"{count} {name}s"

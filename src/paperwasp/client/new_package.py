@@ -1,4 +1,6 @@
-"""The files of an application package for rows like those of a sample; comments say why each line is there."""
+"""The files of an application package that `init` makes for rows like those of a sample; comments say why each line is
+there.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from paperwasp.base.records import dataclass
-from paperwasp.client.init.guessing import Column, Guess, Use
-from paperwasp.client.init.objects import Objects
+from paperwasp.client.guessing import Column, Guess, Objects, Use
 
 SERVICES: Final = """<?xml version="1.0" encoding="utf-8"?>
 <services version="1.0">

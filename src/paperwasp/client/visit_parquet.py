@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from paperwasp.client.sources.rows import DOCUMENT_ID
-from paperwasp.client.visiting.shapes import JSON
+from paperwasp.client.visit_tables import JSON, find_columns, read_documents
 
 _TYPES: Final = {
     "bool": pa.bool_(),
@@ -23,6 +23,20 @@ _TYPES: Final = {
     JSON: pa.json_(),
 }
 _NUMBERS: Final = {"float": pa.float32(), "double": pa.float64(), "bfloat16": pa.float32(), "int8": pa.int8()}
+_BATCH_ROWS: Final = 1000
+
+
+def write_parquet(lines: Path, output: Path) -> None:
+    """Writes Parquet: numbers, texts, lists and vectors as such, all else as JSON."""
+    with ParquetOutput(output, find_columns(lines)) as file:
+        rows: list[tuple[str, dict[str, Any]]] = []
+        for row in read_documents(lines):
+            rows.append(row)
+            if len(rows) == _BATCH_ROWS:
+                file.write(rows)
+                rows = []
+        if rows:
+            file.write(rows)
 
 
 class ParquetOutput:

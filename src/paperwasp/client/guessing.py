@@ -1,4 +1,5 @@
-"""Which type the values of a column have, and what the column is for: found by words, filtered by, near by vectors.
+"""Guesses for `init`: which type the values of a column have, and what the column is for: found by words, filtered by,
+near by vectors.
 
 Texts of CSV are what they look like if all of the sample look so: a column of digits is of numbers, one with a single
 word is of texts, unless the word stands for no value, like `n/a`. Numbers with leading zeros are texts: postal codes
@@ -9,23 +10,195 @@ from __future__ import annotations
 
 import datetime
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field
 from decimal import Decimal
 from enum import Enum
+from itertools import islice
+from numbers import Integral, Real
 from typing import Any, Final
 
 import orjson
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.client.counted import counted
-from paperwasp.client.init.objects import Objects, objects_of
-from paperwasp.client.init.sample import Sample
-from paperwasp.client.sources.dates import GUESSED_FORMS
-from paperwasp.client.sources.rows import BYTES, DATES, DURATIONS, ROW_NUMBER, TIMES, TIMES_OF_DAY, columns_of_id
-from paperwasp.client.sources.values import DATE_FORM, converter
+from paperwasp.client.sources.operations import BadInput, SourceOperation
+from paperwasp.client.sources.read import ReadOptions, read_file
+from paperwasp.client.sources.rows import (
+    BYTES,
+    DATES,
+    DURATIONS,
+    ROW_NUMBER,
+    TIMES,
+    TIMES_OF_DAY,
+    RowMapping,
+    RowOptions,
+    columns_of_id,
+    refuse_twice,
+)
+from paperwasp.client.sources.values import DATE_FORM, GUESSED_FORMS, converter
+from paperwasp.client.terminal import counted
+from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 from paperwasp.schema.data_types import RESERVED_NAMES
+
+# The first rows of a file, each a mapping of columns to values, by the readers that feed it.
+
+
+SAMPLED_ROWS: Final = 10_000
+_ANY_ID: Final = DocumentId.parse("id:sample:sample::row")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of a file."""
+
+    columns: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    meanings: Mapping[str, str] = field(default_factory=dict)
+    """Column → what the type of a table says of its values (`RowMapping.note_meanings`)."""
+
+    def values(self, column: str) -> list[Any]:
+        """The values of a column, without rows that have none."""
+        return [value for row in self.rows if (value := row.get(column)) not in (None, "")]
+
+
+def read_sample(path: str, options: ReadOptions) -> Sample:
+    """The first rows of a file of rows. Errors: InvalidInput for a file that is empty, damaged, or has operations."""
+    rows = _Rows()
+    unreadable = ""
+    for item in islice(read_file(path, options, rows=rows), SAMPLED_ROWS):
+        if isinstance(item, BadInput):
+            if item.is_end:
+                raise InvalidInput(item.message)
+            unreadable = unreadable or item.message
+    if not rows.found:
+        raise InvalidInput(unreadable or f"'{path}' has no rows, so nothing can be said of its columns")
+    if all("fields" in row and isinstance(row.get("fields"), Mapping) for row in rows.found[:10]):
+        raise InvalidInput(
+            f"'{path}' has operations of Vespa's feed format: the application that it is for has a schema"
+        )
+    columns = dict.fromkeys(name for row in rows.found for name in row)
+    return Sample(tuple(columns), tuple(rows.found), rows.meanings)
+
+
+class _Rows(RowMapping):
+    """Keeps rows as they come, instead of making operations of them."""
+
+    def __init__(self) -> None:
+        super().__init__(RowOptions(document_type="sample"))
+        self.found: list[Mapping[str, Any]] = []
+        self.meanings: Mapping[str, str] = {}
+
+    def check_columns(self, name: str, columns: Iterable[str]) -> None:
+        refuse_twice(name, list(columns))
+
+    def note_meanings(self, meanings: Mapping[str, str]) -> None:
+        self.meanings = {column: meaning for column, meaning in meanings.items() if meaning}
+
+    def operation(self, row: Mapping[str, Any], place: str) -> SourceOperation:
+        self.found.append({column: _plain(value) for column, value in row.items()})
+        return SourceOperation("put", _ANY_ID, b"{}", None, False, place)
+
+
+def _plain(value: Any) -> Any:
+    """A value of Python's own types: columns of Arrow give arrays of NumPy."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+# Objects in the rows of a sample: structs where their names are few and the same, maps where they are not.
+#
+# A single struct is shown. Of lists of structs and of maps, single values within are attributes, so that `sameElement`
+# filters by them; attributes of single structs are there in streaming search only.
+
+
+_MEMBERS: Final = 32
+"""Objects with more names altogether are maps."""
+_MEMBER: Final = compile_later(r"[a-zA-Z][a-zA-Z0-9_]*")
+_DEEPEST: Final = 4
+_LONG: Final = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The type of a field of objects, and what it needs."""
+
+    type: str
+    why: str
+    structs: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = ()
+    """Of each struct its name, and the names and types of its members; those of which others are made come first."""
+    filtered: tuple[str, ...] = ()
+    """The parts that can be attributes."""
+
+
+def objects_of(values: Sequence[Any], name: str) -> Objects | None:
+    """What objects, or lists of objects, are; their structs are named by `name`. None: no type holds them all."""
+    if all(isinstance(value, Mapping) for value in values):
+        return _struct(values, name) or _map(values)
+    if not all(isinstance(value, list | tuple) for value in values):
+        return None
+    elements = [element for value in values for element in value]
+    if not elements or not all(isinstance(element, Mapping) for element in elements):
+        return None
+    found = _struct(elements, name)
+    if found is None:
+        return None
+    parts = tuple(part for part, type_ in found.structs[-1][1] if type_ in _SINGLE)
+    return Objects(f"array<{found.type}>", f"lists of {found.why}", found.structs, parts)
+
+
+def _struct(values: Sequence[Mapping[str, Any]], name: str, depth: int = 1) -> Objects | None:
+    members = dict.fromkeys(str(member) for value in values for member in value)
+    if not members or len(members) > _MEMBERS or depth > _DEEPEST:
+        return None
+    if not all(_MEMBER.fullmatch(member) and member not in RESERVED_NAMES for member in members):
+        return None
+    structs: list[tuple[str, tuple[tuple[str, str], ...]]] = []
+    types: list[tuple[str, str]] = []
+    for member in members:
+        given = [value[member] for value in values if value.get(member) is not None]
+        type_ = _type_of(given)
+        if type_ is None and given and all(isinstance(value, Mapping) for value in given):
+            inner = _struct(given, f"{name}__{member}", depth + 1)
+            if inner is not None:
+                structs += inner.structs
+                type_ = inner.type
+        if type_ is None:
+            return None
+        types.append((member, type_))
+    if len({each for each, _ in structs} | {name}) <= len(structs):
+        return None
+    said = ", ".join(list(members)[:5]) + (", …" if len(members) > 5 else "")
+    return Objects(name, f"objects with {said}", (*structs, (name, tuple(types))))
+
+
+def _map(values: Sequence[Mapping[str, Any]]) -> Objects | None:
+    type_ = _type_of([inner for value in values for inner in value.values() if inner is not None])
+    if type_ not in _SINGLE:
+        return None
+    return Objects(f"map<string, {type_}>", "objects of many names", (), ("key", "value"))
+
+
+_SINGLE: Final = ("bool", "long", "double", "string")
+
+
+def _type_of(values: Sequence[Any]) -> str | None:
+    """The type of values that are no objects; of none at all it is a text."""
+    if all(isinstance(value, bool) for value in values):
+        return "bool" if values else "string"
+    if any(isinstance(value, bool) for value in values):
+        return None
+    if all(isinstance(value, str) for value in values):
+        return "string"
+    if all(isinstance(value, Integral) and int(value) in _LONG for value in values):
+        return "long"
+    if all(isinstance(value, Real) for value in values):
+        return "double"
+    if not all(isinstance(value, list | tuple) or hasattr(value, "tolist") for value in values):
+        return None
+    inner = _type_of([each for value in values for each in value if each is not None])
+    return f"array<{inner}>" if inner in _SINGLE else None
+
 
 _VECTOR_LENGTH: Final = 8
 """Lists of numbers that are all of one length, and not shorter, are vectors."""
