@@ -22,10 +22,9 @@ from bench.report import Report, Row
 from paperwasp.core import _core
 from paperwasp.document.types import DOUBLE, INT, LONG
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.binding import Binding, bound_request
+from paperwasp.search.grouping.binding import Binding, bind_filter, bound_request
 from paperwasp.search.grouping.execution import Hits, execute
 from paperwasp.search.grouping.expressions import Scope, bind
-from paperwasp.search.grouping.filters import bind_filter
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.requests import layout_of

@@ -12,8 +12,7 @@ from paperwasp.container.search.parameters import read_parameters
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.yql import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search.grouping.continuation import PagePosition, encode
-from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.request import Expression, PagePosition, encode
 
 SCHEMA = """
 schema doc {

@@ -12,7 +12,7 @@ from paperwasp.container.search.rendering import SearchResult, respond
 from paperwasp.container.search.xml import ShownTypes, render_page, render_xml
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.request import Layout
-from paperwasp.search.grouping.result.shown import ShownRoot, shown
+from paperwasp.search.grouping.shown_groups import ShownRoot, shown
 from paperwasp.search.grouping.values import Kind
 from paperwasp.search.query import Hit
 from tests.grouping.results import groups, root

@@ -1,6 +1,6 @@
 """Facets in compiled plans are those of the general steps, byte for byte: random groupings beside random words.
 
-The specification is grouping/facets.py with grouping/result/shown_facets.py. Vespa: GroupingExecutor.java, group.cpp
+The specification is grouping/facets.py with grouping/shown_groups.py. Vespa: GroupingExecutor.java, group.cpp
 """
 
 from __future__ import annotations

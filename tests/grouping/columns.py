@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from paperwasp.search.grouping.binding import Accept, Binding, Given
-from paperwasp.search.grouping.expression import Expression
 from paperwasp.search.grouping.node import Node, Rows
-from paperwasp.search.grouping.request import Filter
+from paperwasp.search.grouping.request import Expression, Filter
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 from tests.grouping.oracle import OracleHit
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from paperwasp.document.types import DataType
-from paperwasp.search.grouping.expression import Bucket, Constant, Expression
 from paperwasp.search.grouping.expressions import Rows, Scope, bind
+from paperwasp.search.grouping.request import Bucket, Constant, Expression
 from paperwasp.search.grouping.values import Values
 from paperwasp.storage.attributes import ColumnView, create_column
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from paperwasp.search.grouping.execution import Hits
-from paperwasp.search.grouping.expression import Expression
-from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level, OrderKey
 from paperwasp.search.grouping.values import Kind
 from tests.grouping.columns import attribute
 

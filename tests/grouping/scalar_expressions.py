@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from paperwasp.search.grouping.expression import Bucket, Expression
+from paperwasp.search.grouping.request import Bucket, Expression
 from paperwasp.search.grouping.values import Kind
 from tests.grouping.scalar import (
     TEXTS,

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import icu
 
-from paperwasp.search.grouping.expression import Bucket, Infinite
+from paperwasp.search.grouping.request import Bucket, Infinite
 from paperwasp.search.grouping.values import Kind
 from tests.grouping.scalar import (
     LEAST,

@@ -10,9 +10,9 @@ import pytest
 
 from paperwasp.document.types import DOUBLE, LONG, STRING, array_of
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.expression import Bucket, Expression, Infinite
 from paperwasp.search.grouping.expressions import bind
-from paperwasp.search.grouping.value_order import ranks_of
+from paperwasp.search.grouping.request import Bucket, Expression, Infinite
+from paperwasp.search.grouping.value_columns import ranks_of
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 from tests.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of
 

@@ -12,9 +12,8 @@ import pytest
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.binding import Binding, bound_request
 from paperwasp.search.grouping.execution import Hits, execute
-from paperwasp.search.grouping.expression import Expression
 from paperwasp.search.grouping.merging import merged
-from paperwasp.search.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.request import Aggregation, Expression, Filter, GroupingRequest, Level, OrderKey
 from paperwasp.search.grouping.values import Kind
 from tests.chance import SEED
 from tests.grouping.columns import ColumnSource, attribute, binding_of

@@ -16,15 +16,13 @@ import pytest
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.binding import Binding, bound_request
+from paperwasp.search.grouping.binding import Binding, bind_filter, bound_request
 from paperwasp.search.grouping.execution import Hits, execute
-from paperwasp.search.grouping.expression import Expression
 from paperwasp.search.grouping.expressions import Scope, bind
 from paperwasp.search.grouping.facets import facet, facet_bytes, is_facet
-from paperwasp.search.grouping.filters import bind_filter
 from paperwasp.search.grouping.memory import held_bytes
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.request import Aggregation, Filter, GroupingRequest, Level, OrderKey
+from paperwasp.search.grouping.request import Aggregation, Expression, Filter, GroupingRequest, Level, OrderKey
 from paperwasp.search.grouping.values import Kind
 from paperwasp.storage.attributes.column import ColumnView
 from paperwasp.storage.attributes.numeric import NumericColumn

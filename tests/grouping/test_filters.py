@@ -7,8 +7,8 @@ import pytest
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.types import BOOL, INT, POSITION, STRING, array_of
 from paperwasp.errors import InvalidQuery
+from paperwasp.search.grouping.binding import bind_filter
 from paperwasp.search.grouping.expressions import Scope
-from paperwasp.search.grouping.filters import bind_filter
 from paperwasp.search.grouping.request import Filter
 from tests.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of
 

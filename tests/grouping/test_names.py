@@ -9,19 +9,19 @@ from pathlib import Path
 import pytest
 
 from paperwasp.search.grouping import expressions
-from paperwasp.search.grouping.language import functions
+from paperwasp.search.grouping.language import operation
 from paperwasp.search.grouping.node import BINDERS
 
 _ROOT = Path(__file__).parents[2]
 _SCRIPTS = _ROOT / "tests" / "service" / "grouping_value_scripts"
-_AGGREGATORS = functions.AGGREGATORS | {"avg", "stddev", "summary"}
+_AGGREGATORS = operation.AGGREGATORS | {"avg", "stddev", "summary"}
 _OTHERWISE_WRITTEN = {"geo_distance": ("geo_distance.km", "geo_distance.miles")}
 """What functions are called once they are read."""
 _NOT_WRITTEN_AS_FUNCTIONS = frozenset({"constant", "map", "map_source"})
 
 
 def test_every_function_of_the_grammar_is_registered() -> None:
-    computed = (functions.ALL - _AGGREGATORS) | {"max", "min", "xor"}
+    computed = (operation.ALL - _AGGREGATORS) | {"max", "min", "xor"}
     wanted = {name for each in computed for name in _OTHERWISE_WRITTEN.get(each, (each,))}
     assert wanted | _NOT_WRITTEN_AS_FUNCTIONS == BINDERS.keys()
 

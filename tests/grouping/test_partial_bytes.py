@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 from paperwasp.search.grouping.aggregator import aggregator_names
 from paperwasp.search.grouping.binding import Binding, bound_request
 from paperwasp.search.grouping.execution import Hits, execute
-from paperwasp.search.grouping.expression import Expression
 from paperwasp.search.grouping.merging import merged
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.partial_bytes import partial_from_bytes, partial_to_bytes
-from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Level
-from paperwasp.search.grouping.value_arrays import arrays_of, values_from
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level
+from paperwasp.search.grouping.value_columns import arrays_of, values_from
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 from tests.grouping.columns import attribute, binding_of
 from tests.grouping.oracle import tree_from

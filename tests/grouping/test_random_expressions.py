@@ -30,11 +30,10 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.expression import Bucket, Expression, Infinite
+from paperwasp.search.grouping.binding import bind_filter
 from paperwasp.search.grouping.expressions import Rows, Scope, bind
-from paperwasp.search.grouping.filters import bind_filter
 from paperwasp.search.grouping.node import Node
-from paperwasp.search.grouping.request import Filter
+from paperwasp.search.grouping.request import Bucket, Expression, Filter, Infinite
 from paperwasp.search.grouping.tables import encoded
 from paperwasp.search.grouping.values import Kind, Values
 from tests.grouping.documents import attribute, column, of, rows_of

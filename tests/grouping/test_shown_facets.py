@@ -14,8 +14,7 @@ from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.request import Layout
 from paperwasp.search.grouping.requests import layout_of
-from paperwasp.search.grouping.result.shown import ShownRoot, shown
-from paperwasp.search.grouping.result.shown_facets import shown_facets
+from paperwasp.search.grouping.shown_groups import ShownRoot, shown, shown_facets
 from tests.chance import SEED
 from tests.grouping.test_facets import columns_of, views_of
 

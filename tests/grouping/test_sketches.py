@@ -14,10 +14,17 @@ import pytest
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.aggregators.count_groups import CountGroups, CountGroupsState
-from paperwasp.search.grouping.hyperloglog import BUCKETS, estimates, hashes_of, places_of, xxh32
+from paperwasp.search.grouping.aggregators.count_groups import (
+    BUCKETS,
+    CountGroups,
+    CountGroupsState,
+    estimates,
+    hashes_of,
+    places_of,
+    xxh32,
+)
+from paperwasp.search.grouping.aggregators.quantiles import EXACT, QuantileSketch, merged_sketch, sketch_of
 from paperwasp.search.grouping.node import Rows
-from paperwasp.search.grouping.quantile_sketch import EXACT, QuantileSketch, merged_sketch, sketch_of
 from paperwasp.search.grouping.tables import StringTable
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 from paperwasp.storage.attributes.dictionary import StringDictionary

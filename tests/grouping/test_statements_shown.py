@@ -8,11 +8,11 @@ import orjson
 import pytest
 
 from paperwasp.container.search.groups_json import root_json
-from paperwasp.search.grouping.continuation import decode
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
+from paperwasp.search.grouping.request import decode
 from paperwasp.search.grouping.requests import layout_of
-from paperwasp.search.grouping.result.shown import shown
+from paperwasp.search.grouping.shown_groups import shown
 from tests.grouping.results import groups, root
 
 SALES = {"Brown": 3, "Jones": 7, "Smith": 10, "White": 1, "Young": 2}

@@ -11,16 +11,14 @@ import pytest
 from numpy.typing import NDArray
 
 from paperwasp.search.grouping.aggregator import State, aggregator_names, aggregator_of
-from paperwasp.search.grouping.aggregators.count import CountState
-from paperwasp.search.grouping.aggregators.max import MaxState
+from paperwasp.search.grouping.aggregators.averages import CountState
+from paperwasp.search.grouping.aggregators.extremes import MaxState
 from paperwasp.search.grouping.aggregators.summary import HitsState
-from paperwasp.search.grouping.conversion import as_longs
-from paperwasp.search.grouping.elements import as_numbers
-from paperwasp.search.grouping.expression import Expression
-from paperwasp.search.grouping.language import functions
+from paperwasp.search.grouping.conversion import as_longs, as_numbers
+from paperwasp.search.grouping.language import operation
 from paperwasp.search.grouping.node import Rows
 from paperwasp.search.grouping.ragged import check_arrays
-from paperwasp.search.grouping.request import Aggregation
+from paperwasp.search.grouping.request import Aggregation, Expression
 from paperwasp.search.grouping.values import Kind, ListTable, Null, Values
 from tests.grouping.columns import ColumnNode, attribute
 
@@ -124,7 +122,7 @@ def test_what_an_unset_key_is_depends_on_the_size_of_its_type() -> None:
 
 def test_every_aggregator_of_the_language_is_there() -> None:
     """argmax is written as argmin, and count of a list of groups has a name of its own."""
-    of_language = {name for name in functions.AGGREGATORS | functions.BOTH if functions.is_aggregator(name, 1)}
+    of_language = {name for name in operation.AGGREGATORS | operation.BOTH if operation.is_aggregator(name, 1)}
     assert aggregator_names() == of_language - {"argmax"} | {"count_groups", "summary"}
 
 

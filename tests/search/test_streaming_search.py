@@ -25,9 +25,8 @@ from paperwasp.errors import IllegalQuery, LanguageError, Timeout
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search import served as served_schemas
-from paperwasp.search.grouping.expression import Expression
-from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Level
-from paperwasp.search.grouping.result.ids import values_of
+from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level
+from paperwasp.search.grouping.result_tree import values_of
 from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.and_operator import AndItem
 from paperwasp.search.operators.constants import TrueItem

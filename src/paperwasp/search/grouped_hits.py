@@ -19,12 +19,11 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.aggregators.summary import HitsState
-from paperwasp.search.grouping.binding import Binding, BoundRequest, bound_request
+from paperwasp.search.grouping.binding import Binding, BoundRequest, bind_filter, bound_request
 from paperwasp.search.grouping.columns import MissingAttribute
 from paperwasp.search.grouping.execution import Hits, execute
 from paperwasp.search.grouping.expressions import Scope, bind
 from paperwasp.search.grouping.facets import PART_ROWS, facet, facet_bytes
-from paperwasp.search.grouping.filters import bind_filter
 from paperwasp.search.grouping.memory import TextMemory, check_memory, held_bytes
 from paperwasp.search.grouping.merging import merged
 from paperwasp.search.grouping.node import Lids

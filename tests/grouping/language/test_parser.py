@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.errors import LanguageError, PaperwaspError
-from paperwasp.search.grouping.expression import Bucket, Expression, Infinite
 from paperwasp.search.grouping.language import UNLIMITED, check_levels, expression_text, operation_text, parse_grouping
-from paperwasp.search.grouping.language.functions import ALL
+from paperwasp.search.grouping.language.operation import ALL
+from paperwasp.search.grouping.request import Bucket, Expression, Infinite
 
 WORDS = """acos acosh accuracy add alias all and argmax argmin array as at asin asinh atan atanh attribute avg bucket
 cat cbrt cos cosh count debugwait div docidnsspecific each exp filter first fixedwidth floor geo_distance group hint

@@ -24,10 +24,8 @@ from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.query.yql import parse_select_grouping
 from paperwasp.query.yql.statement import YqlQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.grouping.continuation import PagePosition, decode
-from paperwasp.search.grouping.expression import Expression
 from paperwasp.search.grouping.language import Operation, parse_grouping
-from paperwasp.search.grouping.request import Filter, GroupingRequest, Layout
+from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, Layout, PagePosition, decode
 from paperwasp.search.grouping.requests import DEFAULTS, Defaults, converted, layout_of
 from paperwasp.search.language.lexicon import YQL
 from paperwasp.search.language.scope import accept_annotations

@@ -10,8 +10,8 @@ from typing import Any
 
 from paperwasp.container.search.groups_json import turns_of, values_json
 from paperwasp.container.search.xml_elements import attributes_of, element, empty, escaped, leaf
-from paperwasp.search.grouping.result.ids import BUCKETS, GroupIds, text_of
-from paperwasp.search.grouping.result.shown import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
+from paperwasp.search.grouping.result_tree import BUCKETS, GroupIds, text_of
+from paperwasp.search.grouping.shown_groups import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
 from paperwasp.search.grouping.values import Null
 
 RenderHit = Callable[[Any, int], str]

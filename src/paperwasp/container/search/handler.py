@@ -53,7 +53,7 @@ from paperwasp.errors import PaperwaspError, Timeout, without_frames
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun, settled
 from paperwasp.schema.teaser_settings import HI_TAGS
-from paperwasp.search.grouping.result.shown import ShownRoot
+from paperwasp.search.grouping.shown_groups import ShownRoot
 from paperwasp.search.query import Query, SearchResponse
 
 __all__ = ["ClusterConfig", "SearchConfig", "SearchHandler", "merged"]

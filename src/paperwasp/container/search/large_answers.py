@@ -14,7 +14,7 @@ from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.container.search.merge import Answer
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.document.tensor.value import Tensor
-from paperwasp.search.grouping.result.shown import ShownGroups
+from paperwasp.search.grouping.shown_groups import ShownGroups
 from paperwasp.search.query import Hit, SearchResponse
 
 _Given = ParamSpec("_Given")

@@ -18,8 +18,7 @@ from paperwasp.container.search.rendering import Coverage, SearchError, SearchRe
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouped_hits import merged_results
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.result.shown import ShownRoot, shown
-from paperwasp.search.grouping.result.shown_facets import shown_facets
+from paperwasp.search.grouping.shown_groups import ShownRoot, shown, shown_facets
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 
 TIMED_OUT: Final = 12

@@ -23,7 +23,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
 from paperwasp.operations.monitoring.search_facts import SearchFacts
-from paperwasp.search.grouping.result.shown import ShownRoot
+from paperwasp.search.grouping.shown_groups import ShownRoot
 from paperwasp.search.query import Hit, HitExplanation
 
 JSON_TYPE: Final = "application/json;charset=utf-8"

@@ -1,6 +1,6 @@
 """Grouping statements that only count values, as compiled plans take them: the JSON of their lists but for the groups.
 
-What a list shows is `grouping.result.shown_facets`, and its JSON `container.search.groups_json`.
+What a list shows is `search.grouping.shown_groups`, and its JSON `container.search.groups_json`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from paperwasp.container.search.groups_json import list_head, root_head, turn_js
 from paperwasp.search.grouping.cutting import most_groups
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.request import Layout, Level
-from paperwasp.search.grouping.result.shown_facets import turn_of
+from paperwasp.search.grouping.shown_groups import turn_of
 from paperwasp.search.text_query import FacetList, FacetRoot
 
 _ALL: Final = 2**32

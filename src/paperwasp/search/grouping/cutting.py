@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.search.grouping.ragged import Numbers
 from paperwasp.search.grouping.request import GroupingRequest, Level
-from paperwasp.search.grouping.value_order import ranks_of
+from paperwasp.search.grouping.value_columns import ranks_of
 from paperwasp.search.grouping.values import Values
 
 

@@ -28,7 +28,7 @@ from paperwasp.search.grouping.node import Rows
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.ragged import Numbers, lengths_of
 from paperwasp.search.grouping.request import GroupingRequest
-from paperwasp.search.grouping.value_order import group_keys, ranks_of
+from paperwasp.search.grouping.value_columns import group_keys, ranks_of
 from paperwasp.search.grouping.values import Kind, Values
 
 _NO_GROUP = np.uint32(0xFFFFFFFF)

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.core.together import Together, of_parts
-from paperwasp.search.grouping.aggregators.count import CountState
+from paperwasp.search.grouping.aggregators.averages import CountState
 from paperwasp.search.grouping.columns import plain_column
 from paperwasp.search.grouping.cutting import first_groups, most_groups
 from paperwasp.search.grouping.execution import Hits, check_count, root_groups
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.ragged import Numbers
 from paperwasp.search.grouping.request import GroupingRequest, Level
-from paperwasp.search.grouping.value_order import ranks_of_distinct
+from paperwasp.search.grouping.value_columns import ranks_of_distinct
 from paperwasp.search.grouping.values import Kind, Table, Values
 from paperwasp.storage.attributes.column import ColumnView
 

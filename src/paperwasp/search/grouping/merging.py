@@ -14,8 +14,7 @@ from paperwasp.search.grouping.cutting import first_groups, has_more, key_ranks,
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.ragged import Numbers
 from paperwasp.search.grouping.request import GroupingRequest, Level
-from paperwasp.search.grouping.value_order import group_keys, ranks_of
-from paperwasp.search.grouping.value_parts import unified, values_at
+from paperwasp.search.grouping.value_columns import group_keys, ranks_of, unified, values_at
 from paperwasp.search.grouping.values import Values
 
 _GONE = -1

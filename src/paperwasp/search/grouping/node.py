@@ -18,9 +18,9 @@ from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.limits import grouping as limits
-from paperwasp.search.grouping.expression import Bucket, Constant, Expression
 from paperwasp.search.grouping.memory import TextMemory
 from paperwasp.search.grouping.ragged import lengths_of, offsets_of
+from paperwasp.search.grouping.request import Bucket, Constant, Expression
 from paperwasp.search.grouping.values import Kind, Values
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.elements import numbers_within

@@ -16,8 +16,7 @@ from paperwasp.search.grouping.aggregator import State, state_of_form
 from paperwasp.search.grouping.binding import order_of
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import Aggregation, GroupingRequest
-from paperwasp.search.grouping.value_arrays import arrays_of, values_from
-from paperwasp.search.grouping.value_order import group_keys
+from paperwasp.search.grouping.value_columns import arrays_of, group_keys, values_from
 from paperwasp.search.grouping.values import Kind
 
 _MAGIC: Final = b"PWASPGRP"

@@ -13,13 +13,25 @@ from typing import Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.continuation import PagePosition, Pages
-from paperwasp.search.grouping.expression import Expression
-from paperwasp.search.grouping.language.functions import is_aggregator
-from paperwasp.search.grouping.language.levels import check_levels, level_name
-from paperwasp.search.grouping.language.operation import UNLIMITED, Operation
-from paperwasp.search.grouping.language.text import expression_text
-from paperwasp.search.grouping.request import Aggregation, Filter, GroupingRequest, Layout, Level, OrderKey
+from paperwasp.search.grouping.language.operation import (
+    UNLIMITED,
+    Operation,
+    check_levels,
+    expression_text,
+    is_aggregator,
+    level_name,
+)
+from paperwasp.search.grouping.request import (
+    Aggregation,
+    Expression,
+    Filter,
+    GroupingRequest,
+    Layout,
+    Level,
+    OrderKey,
+    PagePosition,
+    Pages,
+)
 
 _LOOKAHEAD: Final = 1
 """One group or hit more than a page shows says whether there is another page."""

@@ -1,4 +1,4 @@
-"""The aggregators of the grouping language, one a file.
+"""The aggregators of the grouping language, one family a file.
 
 Importing this package registers every aggregator in it.
 """

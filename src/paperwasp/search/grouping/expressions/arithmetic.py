@@ -1,15 +1,9 @@
-"""add, sub, mul, div, mod, min, max and neg: of numbers, of arrays element by element, of texts byte by byte.
-
-Numbers are longs, which go round beyond 64 bits, unless one argument is a double. What is divided by 0 is 0. Where an
-argument has several values the result has: as many as the longest, the others begin again at their first; of an array
-and an empty one it is the array. One argument alone that has several is added up (multiplied, …).
-Vespa: searchlib/expression/numericfunctionnode.cpp, functionnodes.cpp
-Differs: modulo 0 of doubles is 0; there it ends the process.
-"""
+"""Computing with numbers: add, sub, mul, div, mod, min, max and neg; and, or and xor of bits; math.exp and its like."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -18,12 +12,32 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.columns import offsets_of
-from paperwasp.search.grouping.conversion import BUCKETS, LEAST, MOST, TEXTS, WHOLE, as_doubles, as_kind, as_longs
-from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.conversion import (
+    BUCKETS,
+    LEAST,
+    MOST,
+    TEXTS,
+    WHOLE,
+    as_doubles,
+    as_kind,
+    as_longs,
+    first_doubles,
+    first_longs,
+)
 from paperwasp.search.grouping.node import Computed, Node, Scope, bind_arguments, register
+from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import RawTable, TextTable, bytes_of, distinct, distinct_rows, in_pieces, mapped
 from paperwasp.search.grouping.values import Kind, Values
 from paperwasp.storage.attributes.rows import spread
+
+# add, sub, mul, div, mod, min, max and neg: of numbers, of arrays element by element, of texts byte by byte.
+#
+# Numbers are longs, which go round beyond 64 bits, unless one argument is a double. What is divided by 0 is 0. Where an
+# argument has several values the result has: as many as the longest, the others begin again at their first; of an array
+# and an empty one it is the array. One argument alone that has several is added up (multiplied, …).
+# Vespa: searchlib/expression/numericfunctionnode.cpp, functionnodes.cpp
+# Differs: modulo 0 of doubles is 0; there it ends the process.
+
 
 Data = NDArray[Any]
 _SMALLEST_NORMAL: Final = float(np.finfo(np.float64).tiny)
@@ -251,3 +265,79 @@ def negated(argument: Node, scope: Scope) -> Node:
             return Values(kind, each.data if kind == Kind.BOOL else -each.data, None, each.offsets)
 
     return Computed(kind, [argument], compute, is_multi=argument.is_multi, size_bytes=argument.size_bytes)
+
+
+# and, or and xor of longs, bit by bit. Of an argument with several values the first counts; of one alone, all.
+#
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#bitwise-expressions
+
+
+_OF_BITS: Final[dict[str, tuple[Any, int]]] = {
+    "and": (np.bitwise_and, -1),
+    "or": (np.bitwise_or, 0),
+    "xor": (np.bitwise_xor, 0),
+}
+
+
+@register(*_OF_BITS)
+def _bits(expression: Expression, scope: Scope) -> Node:
+    arguments = bind_arguments(expression, scope)
+    combine, initial = _OF_BITS[expression.function]
+    if BUCKETS.intersection(each.kind for each in arguments):
+        raise InvalidQuery(f"Function '{expression.function}' takes numbers, not buckets")
+    if len(arguments) == 1 and not arguments[0].is_multi:
+        raise InvalidQuery(f"Function '{expression.function}' of one argument takes an array of numbers")
+
+    def compute(values: Sequence[Values]) -> Values:
+        if len(values) == 1:
+            offsets = values[0].offsets
+            assert offsets is not None
+            return Values(Kind.LONG, reduced(combine, as_longs(values[0]), offsets, initial))
+        return Values(Kind.LONG, reduce(combine, [first_longs(each) for each in values]))
+
+    return Computed(Kind.LONG, arguments, compute)
+
+
+# math.exp, math.log, … : functions of one double or two. Of several values the first counts.
+#
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#single-argument-standard-mathematical-
+# expressions Differs: by a unit in the last place at most, where NumPy's functions and the C library's do.
+
+
+_OF_DOUBLES: Final[dict[str, Any]] = {
+    "math.exp": np.exp,
+    "math.log": np.log,
+    "math.log1p": np.log1p,
+    "math.log10": np.log10,
+    "math.sqrt": np.sqrt,
+    "math.cbrt": np.cbrt,
+    "math.sin": np.sin,
+    "math.cos": np.cos,
+    "math.tan": np.tan,
+    "math.asin": np.arcsin,
+    "math.acos": np.arccos,
+    "math.atan": np.arctan,
+    "math.sinh": np.sinh,
+    "math.cosh": np.cosh,
+    "math.tanh": np.tanh,
+    "math.asinh": np.arcsinh,
+    "math.acosh": np.arccosh,
+    "math.atanh": np.arctanh,
+    "math.floor": np.floor,
+    "math.pow": np.power,
+    "math.hypot": np.hypot,
+}
+
+
+@register(*_OF_DOUBLES)
+def _math(expression: Expression, scope: Scope) -> Node:
+    function = _OF_DOUBLES[expression.function]
+    arguments = bind_arguments(expression, scope, function.nin, function.nin)
+    if BUCKETS.intersection(each.kind for each in arguments):
+        raise InvalidQuery(f"Function '{expression.function}' takes numbers, not buckets")
+
+    def compute(values: Sequence[Values]) -> Values:
+        with np.errstate(all="ignore"):
+            return Values(Kind.DOUBLE, function(*map(first_doubles, values)))
+
+    return Computed(Kind.DOUBLE, arguments, compute)

@@ -29,8 +29,8 @@ from paperwasp.search.grouping.conversion import (
     constant_bytes,
     rounded,
 )
-from paperwasp.search.grouping.expression import Bucket, Expression, Infinite, Limit
 from paperwasp.search.grouping.node import Computed, Node, Scope, bind, inner_constant, inner_expression, register
+from paperwasp.search.grouping.request import Bucket, Expression, Infinite, Limit
 from paperwasp.search.grouping.tables import InternedTable, TextTable, distinct, mapped
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 

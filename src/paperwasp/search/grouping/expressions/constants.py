@@ -1,19 +1,36 @@
-"""Literals, relevance() and now(): values that no attribute has.
-
-Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#accessor-expressions
-"""
+"""Values that no attribute has: literals, relevance(), now(), docidnsspecific() and debugwait()."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from paperwasp.core.clock import wait
+from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.expression import Constant, Expression
-from paperwasp.search.grouping.node import Node, Rows, Scope, inner_constant, register
-from paperwasp.search.grouping.tables import InternedTable, TextTable, encoded
+from paperwasp.limits.grouping import WAIT_SECONDS
+from paperwasp.search.grouping.memory import TextMemory
+from paperwasp.search.grouping.node import (
+    Lids,
+    Node,
+    Rows,
+    Scope,
+    bind,
+    bind_arguments,
+    inner_constant,
+    inner_expression,
+    register,
+)
+from paperwasp.search.grouping.request import Constant, Expression
+from paperwasp.search.grouping.tables import InternedTable, TextTable, distinct, encoded, mapped
 from paperwasp.search.grouping.values import Kind, Table, Values
+
+# Literals, relevance() and now(): values that no attribute has.
+#
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#accessor-expressions
+
 
 _LONGS = range(-(2**63), 2**63)
 
@@ -66,3 +83,67 @@ def _relevance(expression: Expression, scope: Scope) -> Node:
 @register("now")
 def _now(expression: Expression, scope: Scope) -> Node:
     return ConstantNode(scope.now_seconds)
+
+
+# docidnsspecific(): what a user chose of the id of a document, `x` of `id:namespace:type::x`.
+#
+# It is known in streaming search; where documents are found by an index it is the empty text, as in Vespa.
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html; getdocidnamespacespecificfunctionnode.h
+
+
+class UserSpecified(Node):
+    """That part of the ids of documents."""
+
+    kind = Kind.STRING
+
+    def __init__(self, document_ids: Callable[[Lids], Sequence[str]], memory: TextMemory) -> None:
+        self._document_ids = document_ids
+        self._table = TextTable(memory=memory)
+
+    def values(self, rows: Rows) -> Values:
+        lids, places = distinct(rows.lids)
+        return Values(self.kind, mapped(_user_specified, self._document_ids(lids), self._table)[places], self._table)
+
+
+def _user_specified(document_id: str) -> bytes:
+    return encoded(DocumentId.parse(document_id).user_specified)
+
+
+@register("docidnsspecific")
+def _document_id(expression: Expression, scope: Scope) -> Node:
+    bind_arguments(expression, scope, 0, 0)
+    return ConstantNode("") if scope.document_ids is None else UserSpecified(scope.document_ids, scope.texts)
+
+
+# debugwait(expression, seconds, busy): the value of an expression, for which one waits at each row.
+#
+# It makes grouping slow, so that one can see what happens when it is. With busy the processor is kept busy meanwhile.
+# Vespa: searchlib/expression/debugwaitfunctionnode.cpp
+# Differs: all rows together are waited for in one go, never longer than `WAIT_SECONDS`; a query whose time is over
+# meanwhile ends.
+
+
+class Delayed(Node):
+    """Another node, whose values come late."""
+
+    def __init__(self, node: Node, seconds: float, *, is_busy: bool) -> None:
+        self._node = node
+        self._seconds = seconds
+        self._is_busy = is_busy
+        self.kind = node.kind
+        self.is_multi = node.is_multi
+        self.size_bytes = node.size_bytes
+        self.arrays = node.arrays
+
+    def values(self, rows: Rows) -> Values:
+        wait(min(self._seconds * len(rows.lids), WAIT_SECONDS), is_busy=self._is_busy)
+        return self._node.values(rows)
+
+
+@register("debugwait")
+def _debug_wait(expression: Expression, scope: Scope) -> Node:
+    node = bind(inner_expression(expression, 0), scope)
+    seconds, is_busy = inner_constant(expression, 1), inner_constant(expression, 2)
+    if not isinstance(seconds, int | float) or not isinstance(is_busy, bool) or len(expression.arguments) != 3:
+        raise InvalidQuery("Function 'debugwait' takes an expression, a number of seconds, and true or false")
+    return Delayed(node, float(seconds), is_busy=is_busy)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.conversion import BUCKETS, as_longs, first_longs
-from paperwasp.search.grouping.expression import Expression
 from paperwasp.search.grouping.node import Computed, Node, Scope, bind, bind_arguments, inner_expression, register
+from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import TextTable, distinct, mapped
 from paperwasp.search.grouping.values import Kind, Values
 

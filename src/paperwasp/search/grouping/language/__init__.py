@@ -3,10 +3,15 @@
 Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html
 """
 
-from paperwasp.search.grouping.language.levels import check_levels
-from paperwasp.search.grouping.language.operation import UNLIMITED, Operation, operation_text
+from paperwasp.search.grouping.language.operation import (
+    UNLIMITED,
+    Operation,
+    check_levels,
+    expression_text,
+    filter_text,
+    operation_text,
+)
 from paperwasp.search.grouping.language.parser import parse_grouping
-from paperwasp.search.grouping.language.text import expression_text, filter_text
 
 __all__ = [
     "UNLIMITED",

@@ -5,16 +5,95 @@ Vespa: GroupingParser.jj, MathResolver
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from paperwasp.errors import LanguageError
-from paperwasp.search.grouping.expression import Bucket, Constant, Expression, Infinite, Limit
-from paperwasp.search.grouping.language import functions
-from paperwasp.search.grouping.language.buckets import BucketReader
-from paperwasp.search.grouping.language.lexicon import unquoted
-from paperwasp.search.grouping.language.reader import Reader
-from paperwasp.search.grouping.language.text import expression_text
+from paperwasp.search.grouping.language import operation
+from paperwasp.search.grouping.language.operation import bucket_text, expression_text
+from paperwasp.search.grouping.language.reader import Reader, unquoted
+from paperwasp.search.grouping.request import Bucket, Constant, Expression, Infinite, Limit
+
+# The buckets of `predefined`: each from its low limit, with it, to its high one, without it.
+#
+# A low limit that is left out, and a high one that is in, become the next larger value.
+# Vespa: BucketResolver, BucketValue, PredefinedFunction
+
+
+_MAX_LONG: Final = 2**63 - 1
+_TYPES: Final = {int: "LongValue", float: "DoubleValue", str: "StringValue", bytes: "RawValue"}
+
+
+def next_value(value: Limit) -> Limit:
+    """The least value that is larger."""
+    match value:
+        case int():
+            return min(value + 1, _MAX_LONG)
+        case float():
+            return math.nextafter(value, math.inf)
+        case str():
+            return value + " "
+        case bytes():
+            return value + b"\0"
+    return value
+
+
+class BucketReader:
+    """Takes buckets as they are written. Errors: LanguageError for limits of several types, or out of order."""
+
+    def __init__(self) -> None:
+        self._last: Limit | None = None
+        self.buckets: list[Bucket] = []
+
+    def add(self, low: Limit, has_low: bool, high: Limit, has_high: bool) -> None:
+        """Adds a bucket; `has_low`, `has_high`: whether the limit is in it."""
+        for limit in (low, high):
+            self._check_type(limit)
+            self._last = limit
+        bucket = Bucket(low if has_low else next_value(low), next_value(high) if has_high else high)
+        if _is_below(bucket.high, bucket.low):
+            raise LanguageError("Bucket to-value cannot be less than from-value.")
+        self.buckets.append(bucket)
+
+    def _check_type(self, limit: Limit) -> None:
+        last = self._last
+        if last is None:
+            return
+        if isinstance(last, Infinite) or isinstance(limit, Infinite):
+            if isinstance(last, Infinite) and isinstance(limit, Infinite):
+                raise LanguageError("Bucket type mismatch, cannot both be infinity.")
+        elif type(last) is not type(limit):
+            names = f"expected '{_TYPES[type(last)]}' got '{_TYPES[type(limit)]}'"
+            raise LanguageError(f"Bucket type mismatch, {names}.")
+
+    def finish(self) -> Sequence[Bucket]:
+        """All buckets. Errors: LanguageError where they do not rise."""
+        types = {type(limit) for bucket in self.buckets for limit in (bucket.low, bucket.high)} - {Infinite}
+        if len(types) > 1:
+            raise LanguageError(f"Bucket type mismatch, got {' and '.join(sorted(_TYPES[each] for each in types))}.")
+        for bucket, following in zip(self.buckets, self.buckets[1:], strict=False):
+            if _is_below(following.low, bucket.high):
+                texts = f"{bucket_text(bucket)} before {bucket_text(following)}"
+                raise LanguageError(f"Buckets must be monotonically increasing, got {texts}.")
+        return self.buckets
+
+
+def _is_below(value: Limit, other: Limit) -> bool:
+    """Whether a limit is smaller than another of the same type. Bytes have signs, as in Java."""
+    if isinstance(value, Infinite) or isinstance(other, Infinite):
+        low = isinstance(value, Infinite) and value.is_negative
+        return (low or (isinstance(other, Infinite) and not other.is_negative)) and value != other
+    if isinstance(value, bytes) and isinstance(other, bytes):
+        return _signed(value) < _signed(other)
+    if isinstance(value, str) and isinstance(other, str):
+        return value.encode("utf-16-be", "surrogatepass") < other.encode("utf-16-be", "surrogatepass")
+    return value < other  # type: ignore[operator]
+
+
+def _signed(value: bytes) -> list[int]:
+    return [byte - 256 if byte > 127 else byte for byte in value]
+
 
 _OPERATORS: Final = {"+": (0, "add"), "-": (1, "sub"), "/": (2, "div"), "%": (3, "mod"), "*": (4, "mul")}
 """Symbol → how strongly it binds, and its function. Each binds more strongly than the one before."""
@@ -139,13 +218,13 @@ class ExpressionParser:
             return self._made("constant", reader.literal())
         following = reader.peek()
         if token.kind == "identifier" and following.kind == "symbol":
-            if token.text in functions.NAMESPACES and following.text == ".":
+            if token.text in operation.NAMESPACES and following.text == ".":
                 name = f"{token.text}.{reader.peek(2).text}"
-                if name in functions.ALL and reader.peek(3).text == "(":
+                if name in operation.ALL and reader.peek(3).text == "(":
                     reader.next()
                     reader.next()
                     return self._call(name)
-            elif token.text in functions.ALL and following.text == "(":
+            elif token.text in operation.ALL and following.text == "(":
                 return self._call(token.text)
         return self._attribute()
 
@@ -153,7 +232,7 @@ class ExpressionParser:
         reader = self._reader
         reader.next()
         reader.expect("(")
-        arguments = self._own(name) if name in functions.OWN else self._arguments(name)
+        arguments = self._own(name) if name in operation.OWN else self._arguments(name)
         reader.expect(")")
         if name == "attribute":
             name = "attribute_function"
@@ -166,21 +245,21 @@ class ExpressionParser:
 
     def _arguments(self, name: str) -> list[_Argument]:
         reader = self._reader
-        if name in functions.NONE:
+        if name in operation.NONE:
             return []
-        if name in functions.OF_ATTRIBUTES:
+        if name in operation.OF_ATTRIBUTES:
             return [self._name(), *self._after(self.expression)]
-        if name in functions.BITS:
+        if name in operation.BITS:
             inner = self.expression()
             reader.expect(",")
-            bits, most = reader.number(), functions.BITS[name]
+            bits, most = reader.number(), operation.BITS[name]
             if not 1 <= bits <= most:
                 raise LanguageError(f"{name} requires a number of bits between 1 and {most}, but got {int(bits)}")
             return [inner, int(bits)]
         arguments: list[_Argument] = [self.expression()]
-        if name in functions.TWO or name in functions.MANY:
+        if name in operation.TWO or name in operation.MANY:
             arguments += self._after(self.expression)
-        if name in functions.MANY or name in functions.BOTH:
+        if name in operation.MANY or name in operation.BOTH:
             while reader.accept(","):
                 arguments.append(self.expression())
         return arguments

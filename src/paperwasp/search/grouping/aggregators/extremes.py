@@ -1,8 +1,4 @@
-"""The greatest and least values of groups: numbers, text or raw bytes.
-
-A group without any value has the extreme of the type that any value replaces, as in Vespa: the least or greatest
-integer or float, the empty text, or one that is behind others.
-"""
+"""min and max: the least and the greatest of the values of a group's hits."""
 
 from __future__ import annotations
 
@@ -14,14 +10,28 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.search.grouping.aggregator import Aggregator, Groups, Numbers, State
-from paperwasp.search.grouping.column_state import number_values
-from paperwasp.search.grouping.conversion import LEAST, MOST, TEXTS
-from paperwasp.search.grouping.elements import as_numbers, spread
+from paperwasp.search.grouping.aggregator import (
+    Aggregator,
+    Binder,
+    Groups,
+    Numbers,
+    State,
+    aggregates,
+    argument,
+    number_values,
+    written_as,
+)
+from paperwasp.search.grouping.conversion import LEAST, MOST, TEXTS, as_numbers, spread
 from paperwasp.search.grouping.node import Node, Rows
-from paperwasp.search.grouping.value_arrays import arrays_of, values_from
-from paperwasp.search.grouping.value_order import order_key
+from paperwasp.search.grouping.request import Aggregation
+from paperwasp.search.grouping.value_columns import arrays_of, order_key, values_from
 from paperwasp.search.grouping.values import Kind, ListTable, Values
+
+# The greatest and least values of groups: numbers, text or raw bytes.
+#
+# A group without any value has the extreme of the type that any value replaces, as in Vespa: the least or greatest
+# integer or float, the empty text, or one that is behind others.
+
 
 _GREATEST_DOUBLE: Final = float(np.finfo(np.float64).max)
 _BEHIND: Final = {Kind.STRING: "\ufffd", Kind.RAW: b"\xff"}
@@ -121,3 +131,29 @@ def _number_start(dtype: np.dtype[Any], *, is_max: bool) -> float:
     if dtype == np.int64:
         return LEAST if is_max else MOST
     return -_GREATEST_DOUBLE if is_max else _GREATEST_DOUBLE
+
+
+@written_as("min")
+@dataclass(frozen=True, slots=True, eq=False)
+class MinState(ExtremeState):
+    """The least value of each group."""
+
+    is_max: ClassVar[bool] = False
+
+
+@aggregates("min")
+def _min(aggregation: Aggregation, bind: Binder) -> Extreme:
+    return Extreme(bind(argument(aggregation)), MinState)
+
+
+@written_as("max")
+@dataclass(frozen=True, slots=True, eq=False)
+class MaxState(ExtremeState):
+    """The greatest value of each group."""
+
+    is_max: ClassVar[bool] = True
+
+
+@aggregates("max")
+def _max(aggregation: Aggregation, bind: Binder) -> Extreme:
+    return Extreme(bind(argument(aggregation)), MaxState)

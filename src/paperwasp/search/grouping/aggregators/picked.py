@@ -1,11 +1,8 @@
-"""The value of one hit of each group: of the one with the least key, and of equal keys of the first hit.
-
-The value is single, or all values of the hit where its expression has several.
-"""
+"""The value of one hit of each group: first takes the best hit, argmin and argmax the one with the extreme key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, Self, TypeVar
 
@@ -14,14 +11,28 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.search.grouping.aggregator import Groups, Numbers, State
-from paperwasp.search.grouping.conversion import MOST
+from paperwasp.errors import InvalidQuery
+from paperwasp.search.grouping.aggregator import (
+    Aggregator,
+    Binder,
+    Groups,
+    Numbers,
+    State,
+    aggregates,
+    argument,
+    written_as,
+)
+from paperwasp.search.grouping.conversion import LEAST, MOST, TEXTS, as_numbers
 from paperwasp.search.grouping.node import Node, Rows
 from paperwasp.search.grouping.ragged import check_offsets, lengths_of, offsets_of, parts_at
-from paperwasp.search.grouping.value_arrays import arrays_of, values_from
-from paperwasp.search.grouping.value_order import ranks_of
-from paperwasp.search.grouping.value_parts import unified, values_at
+from paperwasp.search.grouping.request import Aggregation, Expression
+from paperwasp.search.grouping.value_columns import arrays_of, ranks_of, unified, values_at, values_from
 from paperwasp.search.grouping.values import Kind, ListTable, Null, Values
+
+# The value of one hit of each group: of the one with the least key, and of equal keys of the first hit.
+#
+# The value is single, or all values of the hit where its expression has several.
+
 
 _NO_ROW: Final = -1
 _EMPTY: Final[Mapping[Kind, Any]] = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: "", Kind.RAW: b""}
@@ -158,3 +169,133 @@ def _filled(has: NDArray[np.bool_], keys: NDArray[Any], lengths: Numbers) -> tup
 def empty_of(kind: Kind) -> Any:
     """What is empty in a type. Buckets have none: null."""
     return _EMPTY.get(kind, Null.NULL)
+
+
+# `first(expression)`: the value of a group's best hit, by relevance; of several values the first.
+#
+# Of hits of equal relevance that of the lowest lid is taken; one that has no value is passed over. Where no hit has
+# one, the value is what is empty in its type: 0, the empty string. Vespa: first_aggregation_result.cpp
+
+
+@written_as("first")
+@dataclass(frozen=True, slots=True, eq=False)
+class FirstState(PickedState):
+    """The value of the best hit of each group."""
+
+    def nothing(self) -> Any:
+        return empty_of(self.values.kind)
+
+
+class _FirstValue(Node):
+    """The first value of rows that each have one."""
+
+    def __init__(self, node: Node) -> None:
+        self.kind = node.kind
+        self._node = node
+
+    def values(self, rows: Rows) -> Values:
+        values = self._node.values(rows)
+        data = values.data if values.offsets is None else values.data[values.offsets[:-1]]
+        return Values(values.kind, data, values.table)
+
+
+class First(Aggregator):
+    """Picks the values of best hits."""
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._value = _FirstValue(node)
+
+    def collect(self, rows: Rows, groups: Groups, count: int) -> FirstState:
+        keys = -rows.relevances
+        usable = keys == keys
+        if self._node.is_multi:
+            offsets = self._node.values(rows).offsets
+            usable &= True if offsets is None else lengths_of(offsets) > 0
+        places = np.flatnonzero(usable)
+        chosen = picked_rows(keys[places], groups[places], count)
+        picked = np.where(chosen >= 0, places[chosen] if len(places) else -1, -1)
+        return picked_state(FirstState, self._value, rows, picked, keys)
+
+
+@aggregates("first")
+def _first(aggregation: Aggregation, bind: Binder) -> First:
+    return First(bind(argument(aggregation)))
+
+
+# `argmin(key, value)`: the value of a group's hit that has the least key; `argmax` is that of the negated key.
+#
+# The key is a number; of several values of a hit the least counts. Hits without a key are passed over: those that have
+# no value, NaN, or where an attribute of the key's expression is not set. Of equal keys the hit of the lowest lid is
+# taken. A group without a key shows null. Vespa: argmax_aggregation_result.cpp
+
+
+_NUMBERS = frozenset({Kind.BOOL, Kind.LONG, Kind.DOUBLE})
+Mask = NDArray[np.bool_]
+
+
+@written_as("argmin")
+@dataclass(frozen=True, slots=True, eq=False)
+class ArgminState(PickedState):
+    """The value of the hit with the least key of each group."""
+
+
+class Argmin(Aggregator):
+    """Picks hits by a key. `attributes`: those that must be set."""
+
+    def __init__(self, key: Node, attributes: Sequence[Node], value: Node) -> None:
+        self._key = key
+        self._attributes = attributes
+        self._value = value
+
+    def collect(self, rows: Rows, groups: Groups, count: int) -> ArgminState:
+        values = self._key.values(rows)
+        numbers = as_numbers(values)
+        is_known = np.ones(len(groups), np.bool_)
+        for node in self._attributes:
+            is_known &= _is_set(node, node.values(rows))
+        owners = np.arange(len(groups))
+        if values.offsets is not None:
+            owners = np.repeat(owners, lengths_of(values.offsets))
+        usable = is_known[owners] & (numbers == numbers)
+        owners, numbers = owners[usable], numbers[usable]
+        chosen = picked_rows(numbers, groups[owners], count)
+        has = chosen >= 0
+        picked = np.full(count, -1)
+        picked[has] = owners[chosen[has]]
+        keys = np.zeros(len(groups), numbers.dtype)
+        keys[picked[has]] = numbers[chosen[has]]
+        return picked_state(ArgminState, self._value, rows, picked, keys)
+
+
+def _is_set(node: Node, values: Values) -> Mask:
+    """Which rows have a value of an attribute: one that is not what stands for none."""
+    if values.offsets is not None:
+        return lengths_of(values.offsets) > 0
+    data = values.data
+    if values.kind is Kind.LONG:
+        return ~np.isin(data, [LEAST >> 8 * (8 - node.size_bytes)])
+    if values.kind in TEXTS and values.table is not None:
+        codes, places = np.unique(data, return_inverse=True)
+        is_text = np.array([len(text) > 0 for text in values.table.values_of(codes)], np.bool_)
+        return is_text[places]
+    return ~np.isnan(data) if values.kind is Kind.DOUBLE else np.ones(len(data), np.bool_)
+
+
+def _attributes_of(expression: Expression) -> Iterator[Expression]:
+    if expression.function == "attribute":
+        yield expression
+    for each in expression.arguments:
+        if isinstance(each, Expression):
+            yield from _attributes_of(each)
+
+
+@aggregates("argmin")
+def _argmin(aggregation: Aggregation, bind: Binder) -> Argmin:
+    arguments = aggregation.expression.arguments
+    if len(arguments) != 2 or not isinstance(arguments[0], Expression) or not isinstance(arguments[1], Expression):
+        raise InvalidQuery("The aggregator 'argmin' needs a key and a value")
+    key = bind(arguments[0])
+    if key.kind not in _NUMBERS:
+        raise InvalidQuery(f"The key of 'argmin' or 'argmax' must be a number, not {key.kind.value}")
+    return Argmin(key, [bind(each) for each in dict.fromkeys(_attributes_of(arguments[0]))], bind(arguments[1]))

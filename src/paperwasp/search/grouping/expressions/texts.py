@@ -1,10 +1,4 @@
-"""strcat, which joins texts; cat, which joins binary forms; and md5 and xorbit of the binary form of one argument.
-
-All values of an argument with several are joined. The binary form of a number is big-endian and has the size of its
-attribute's type; a double has 8 bytes, a bool 1; a text is itself; a bucket is its limits. In strcat a double has six
-digits, a bool is 0 or 1, and a negative long is written as the positive one with the same bits.
-Vespa: searchlib/expression/functionnodes.cpp, strcatserializer.cpp, catserializer.cpp
-"""
+"""Values as texts, numbers and bytes: strcat, cat, md5, tolong, tostring, strlen, uca and their like."""
 
 from __future__ import annotations
 
@@ -16,10 +10,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.conversion import BUCKETS, TEXTS, constant_bytes, double_text
-from paperwasp.search.grouping.expression import Expression
+from paperwasp.search.grouping.conversion import (
+    BUCKETS,
+    TEXTS,
+    as_texts,
+    constant_bytes,
+    double_text,
+    first_doubles,
+    first_longs,
+    first_texts,
+)
 from paperwasp.search.grouping.memory import TextMemory
 from paperwasp.search.grouping.node import (
     Computed,
@@ -31,6 +34,7 @@ from paperwasp.search.grouping.node import (
     inner_expression,
     register,
 )
+from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import (
     InternedTable,
     Places,
@@ -39,9 +43,19 @@ from paperwasp.search.grouping.tables import (
     distinct,
     distinct_rows,
     in_pieces,
+    mapped,
     values_of,
 )
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Table, Values
+from paperwasp.text.linguistics.collation import Collation
+
+# strcat, which joins texts; cat, which joins binary forms; and md5 and xorbit of the binary form of one argument.
+#
+# All values of an argument with several are joined. The binary form of a number is big-endian and has the size of its
+# attribute's type; a double has 8 bytes, a bool 1; a text is itself; a bucket is its limits. In strcat a double has six
+# digits, a bool is 0 or 1, and a negative long is written as the positive one with the same bits.
+# Vespa: searchlib/expression/functionnodes.cpp, strcatserializer.cpp, catserializer.cpp
+
 
 _MOST_BITS: Final = 2**16
 _MD5_BYTES: Final = 16
@@ -164,3 +178,84 @@ def _binary_form(node: Node) -> Form:
             return lambda limits: b"".join(constant_bytes(limit) for limit in limits or ())
     size = 1 if node.kind == Kind.BOOL else node.size_bytes
     return lambda number: number.to_bytes(8, "big", signed=True)[8 - size :]
+
+
+# tolong, todouble, tostring and toraw; strlen, the size of a text in bytes; normalizesubject, a subject without its
+# first Re: or Fwd:. Of several values the first counts.
+#
+# Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html#type-conversion-expressions
+
+
+_ANSWER: Final = compile_later(rb"R[eE]: |F[wW]: |F[wW][dD]: ")
+_RESULTS: Final = {
+    "tolong": Kind.LONG,
+    "todouble": Kind.DOUBLE,
+    "tostring": Kind.STRING,
+    "toraw": Kind.RAW,
+    "strlen": Kind.LONG,
+    "normalizesubject": Kind.STRING,
+}
+
+
+@register(*_RESULTS)
+def _conversion(expression: Expression, scope: Scope) -> Node:
+    function = expression.function
+    (argument,) = bind_arguments(expression, scope, 1, 1)
+    if argument.kind in BUCKETS:
+        raise InvalidQuery(f"Function '{function}' does not take buckets")
+    kind = _RESULTS[function]
+    texts = TextTable(memory=scope.texts)
+    made = (TextTable if kind == Kind.STRING else InternedTable)(memory=scope.texts)
+    shown: Table = made
+
+    def compute(values: Sequence[Values]) -> Values:
+        if function == "tolong":
+            return Values(kind, first_longs(values[0]))
+        if function == "todouble":
+            return Values(kind, first_doubles(values[0]))
+        found, places = distinct(first_texts(values[0], texts))
+        parts = texts.bytes_of(found)
+        if function == "strlen":
+            return Values(kind, np.array([len(text) for text in parts], np.int64)[places])
+        make: Any = _without_answer if function == "normalizesubject" else bytes
+        return Values(kind, mapped(make, parts, made)[places], shown)
+
+    return Computed(kind, [argument], compute)
+
+
+def _without_answer(subject: bytes) -> bytes:
+    found = _ANSWER.match(subject)
+    return subject if found is None else subject[found.end() :]
+
+
+# uca(text, locale, strength): the key by which a text is sorted as people of some language expect it, as raw bytes.
+#
+# Without a strength it is PRIMARY: letters count, and neither accents nor case. A text ends at its first NUL; one that
+# is not UTF-8 has the key of the empty text. Vespa: https://docs.vespa.ai/en/reference/querying/grouping-
+# language.html#uca; searchlib/uca/ucaconverter.cpp
+
+
+@register("uca")
+def _uca(expression: Expression, scope: Scope) -> Node:
+    argument = bind(inner_expression(expression, 0), scope)
+    settings = [str(inner_constant(expression, number)) for number in range(1, len(expression.arguments))]
+    if argument.kind in BUCKETS or not 1 <= len(settings) <= 2:
+        raise InvalidQuery("Function 'uca' takes an expression that is no bucket, a locale and perhaps a strength")
+    collation = Collation("uca", settings[0], settings[1].lower() if len(settings) > 1 else "primary")
+    texts, made = TextTable(memory=scope.texts), InternedTable(memory=scope.texts)
+
+    def key_of(text: bytes) -> bytes:
+        return collation.key_of(_shown(text))
+
+    def compute(values: Sequence[Values]) -> Values:
+        codes, places = distinct(as_texts(values[0], texts))
+        return Values(Kind.RAW, mapped(key_of, texts.bytes_of(codes), made)[places], made, values[0].offsets)
+
+    return Computed(Kind.RAW, [argument], compute, is_multi=argument.is_multi)
+
+
+def _shown(text: bytes) -> str:
+    try:
+        return text.partition(b"\0")[0].decode()
+    except UnicodeDecodeError:
+        return ""
