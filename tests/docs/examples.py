@@ -4,11 +4,12 @@ What a block of code is stands before it:
 
     `services.xml`:          a file of the application package; so is `schemas/music.sd`, `models/tree.json` …
     `books.jsonl`:           a file in the reader's folder (.csv, .json, .jsonl, .py, .toml without a folder)
-    `POST /search/`:         a request with the block as its body; `GET`, `PUT`, `DELETE` alike
+    `POST /search/`:         a request with the block as its body; so is `PUT`
+    `GET /search/?…`:        a request with the block as its answer; so is `DELETE`
     Hits:                    fields of the hits that the last request found; `relevance` and `id` are those of the hit
-    Answer:                  members of the last answer's JSON; `"…"` stands for any value
+    Answer:                  members of the last answer's JSON; `"…"` stands for any value, `…` for any part of a text
     a fence ```python        statements, or a session with `>>>` whose values are compared
-    a fence ```console       lines `$ paperwasp …` with what they print; `…` stands for anything in a line
+    a fence ```console       lines `$ command` with what they print; `…` stands for anything in a line, or for lines
 
 Comments of HTML are for the tests alone:
 
@@ -24,6 +25,8 @@ from __future__ import annotations
 import doctest
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,7 +42,9 @@ from tests.docs.pages import DOCS
 from tests.service.in_process import Deployed, active, deployed_service
 
 FIVE_MINUTES: Final = DOCS / "start" / "five-minutes.md"
-_APPLICATION: Final = "<!-- application: five-minutes -->\n"
+APPLICATION: Final = "music"
+"""The folder of the application package, on all pages."""
+_FROM_THERE: Final = "<!-- application: five-minutes -->\n"
 _BLOCK: Final = re.compile(
     r"^(?P<marks>(?:<!-- [^\n]* -->\n+)*)(?:(?P<label>`[^`\n]+`|[^\n]*\b(?:Hits|Answer)):\n\n)?"
     r"(?P<marks_below>(?:<!-- [^\n]* -->\n+)*)```(?P<kind>\w*)\n(?P<text>.*?)^```$",
@@ -100,7 +105,7 @@ class Reader:
 
     def read(self) -> None:
         """Runs all blocks of the page."""
-        if _APPLICATION in self.page.read_text():
+        if _FROM_THERE in self.page.read_text():
             self._take_five_minutes()
         for block in blocks_of(self.page):
             if "not run" not in block.marks:
@@ -111,8 +116,12 @@ class Reader:
 
     def _take(self, block: Block) -> None:
         request = _REQUEST.fullmatch(block.label)
-        if request:
-            self._ask(request[1], request[2], block.text, int(block.marks.get("status", "200")))
+        status = int(block.marks.get("status", "200"))
+        if request and request[1] in ("GET", "DELETE"):
+            self._ask(request[1], request[2], "", status)
+            self._compare(orjson.loads(block.text), self.answer, "the answer")
+        elif request:
+            self._ask(request[1], request[2], block.text, status)
         elif block.label == "Hits":
             self._compare_hits(orjson.loads(block.text))
         elif block.label == "Answer":
@@ -130,7 +139,7 @@ class Reader:
         files = dict(_HERE_DOCUMENT.findall(FIVE_MINUTES.read_text()))
         documents = files.pop("music.jsonl")
         for name, text in files.items():
-            self._write(name.removeprefix("music/"), text)
+            self._write(name.removeprefix(f"{APPLICATION}/"), text)
         for line in documents.splitlines():
             put = orjson.loads(line)
             number = put["put"].rpartition(":")[2]
@@ -138,7 +147,7 @@ class Reader:
         self.runs = 0
 
     def _write(self, name: str, text: str) -> None:
-        path = self.folder / "application" / name
+        path = self.folder / APPLICATION / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         self.package[name] = text
@@ -189,25 +198,42 @@ class Reader:
         assert runner.run(test, out=told.append, clear_globs=False).failed == 0, "".join(told)
 
     def _run_commands(self, text: str) -> None:
-        service = self._deployed()
-        addresses = {"PAPERWASP_URL": service.url, "PAPERWASP_CONFIG_URL": service.config_url}
         for example in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
-            command, _, shown = example.partition("\n")
-            ran = run_command(*shlex.split(command)[1:], environment=addresses)
-            lines = "\n".join(line.rstrip() for line in (ran.out + ran.err).splitlines() if line.strip())
+            command, _, shown = re.sub(r"\\\n\s*", "", example).partition("\n")
+            if "curl " in command and shutil.which("curl") is None:
+                continue
+            printed = self._printed(command)
+            lines = "\n".join(line.rstrip() for line in printed.splitlines() if line.strip())
             assert re.fullmatch(pattern_of(shown.rstrip("\n")), lines), f"{command} printed {lines}"
             self.runs += 1
 
+    def _printed(self, command: str) -> str:
+        """Return what a command prints: paperwasp's in this process, others in a shell."""
+        service = self._deployed()
+        addresses = {"PAPERWASP_URL": service.url, "PAPERWASP_CONFIG_URL": service.config_url}
+        command = command.replace("http://localhost:8080", service.url)
+        command = command.replace("http://localhost:19071", service.config_url)
+        if command.startswith("paperwasp "):
+            ran = run_command(*shlex.split(command)[1:], environment=addresses)
+            return ran.out + ran.err
+        done = subprocess.run(["sh", "-c", command], cwd=self.folder, capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
+
 
 def pattern_of(shown: str) -> str:
-    """Return an expression for what a command prints; `…` stands for anything in a line."""
-    return r"[^\n]*".join(map(re.escape, shown.split("…")))
+    """Return an expression for what a command prints; `…` stands for anything in a line, and alone for any lines."""
+    patterns = (
+        "(?:[^\n]*\n)*[^\n]*" if line == "…" else r"[^\n]*".join(map(re.escape, line.split("…")))
+        for line in shown.split("\n")
+    )
+    return r"\n".join(patterns)
 
 
 def difference(expected: Any, found: Any, where: str) -> str | None:
     """Return where what was found is not what the page shows; members that it does not show may be there."""
-    if expected == "…":
-        return None
+    if isinstance(expected, str) and "…" in expected:
+        matches = expected == "…" or (isinstance(found, str) and re.fullmatch(pattern_of(expected), found))
+        return None if matches else f"{where} is {found!r}, not {expected!r}"
     if isinstance(expected, dict) and isinstance(found, dict):
         parts = [(value, found.get(name), f"{where}.{name}") for name, value in expected.items()]
     elif isinstance(expected, list) and isinstance(found, list) and len(expected) == len(found):
