@@ -69,24 +69,6 @@ class TestConformance:
             contents(log, [START, Mark(1, mark.crc ^ 1), *NOTHING[2:]])
         log.close()
 
-    def test_the_last_append_is_taken_back(self, make: LogFactory, tmp_path: Path) -> None:
-        log = make(tmp_path)
-        assert not log.take_back(), "there is none"
-        log.append([NewRecord(1, b"a")])
-        before = log.last()
-        log.append([NewRecord(1, b"b"), NewRecord(2, b"c")])
-        assert log.take_back()
-        assert log.last() == before and contents(log) == [(1, 1, 1, b"a")]
-        assert not log.take_back(), "the one before was acknowledged"
-        assert [mark.sequence for mark in log.append([NewRecord(2, b"d"), NewRecord(1, b"e")])] == [1, 2]
-        expected = [(1, 1, 1, b"a"), (2, 1, 1, b"d"), (1, 2, 1, b"e")]
-        assert contents(log) == expected
-        assert log.take_back() and log.append([]) == []
-        log.close()
-        again = make(tmp_path)
-        assert contents(again) == expected[:1] and not again.take_back()
-        again.close()
-
     def test_what_is_trimmed_leaves_no_gap(self, make: LogFactory, tmp_path: Path) -> None:
         log = make(tmp_path)
         log.append([NewRecord(1, b"a")])
@@ -425,36 +407,6 @@ def test_after_a_failed_sync_the_log_goes_on_when_the_disk_does(
     assert contents(log) == [(0, 1, 1, b"a"), (0, 2, 1, b"c")]
     log.close()
     assert contents(FileOperationLog(tmp_path)) == [(0, 1, 1, b"a"), (0, 2, 1, b"c")]
-
-
-@pytest.mark.parametrize("broken", ["pwrite", "fdatasync", "ftruncate", "fsync"])
-@pytest.mark.parametrize("goes_on", [True, False])
-def test_a_disk_that_fails_while_an_append_is_taken_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, goes_on: bool
-) -> None:
-    """The append is gone or all there. Only a start right after may find what could not be cut off in time."""
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.EIO, "no")
-
-    log = FileOperationLog(tmp_path / "log")
-    log.append([NewRecord(1, b"a")])
-    log.append([NewRecord(1, b"b")])
-    with monkeypatch.context() as patch:
-        patch.setattr(os, broken, fail)
-        is_gone = log.take_back()
-    assert is_gone is (broken in ("ftruncate", "fsync"))
-    kept = [(1, 1, 1, b"a")] if is_gone else [(1, 1, 1, b"a"), (1, 2, 1, b"b")]
-    assert contents(log) == kept
-    if goes_on:
-        log.append([NewRecord(2, b"c")])
-        assert contents(log) == (kept := [*kept, (2, 1, 1, b"c")])
-    shutil.copytree(tmp_path / "log", tmp_path / "killed")
-    again = FileOperationLog(tmp_path / "killed")
-    if broken != "ftruncate" or goes_on:
-        assert contents(again) == kept
-    again.close()
-    log.close()
 
 
 def test_a_file_that_could_not_be_removed_is_removed_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,9 +34,9 @@ def main() -> None:
     node.node.fault._not_before_ns = 0
     node.node.recover_if_due()
     assert node.fault() is None
-    assert node.get(number - 1) is None, "what was refused has not happened"
+    assert node.get(number - 1) is not None, "what was logged is applied"
     assert node.apply(put(number)) == [False]
-    print(number)  # noqa: T201
+    print(number + 1)  # noqa: T201
     node.close()
 
 

@@ -19,9 +19,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
+from paperwasp.content.consumer import Consumer
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.node_state import NodeState
-from paperwasp.content.state_machine import StateMachine
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
@@ -260,13 +260,13 @@ def test_dead_rows_are_left_behind_while_documents_are_replaced(
     monkeypatch.setattr(limits, "DEAD_ROWS_SERVED_LEAST", 200)
     over = Event()
     taken: list[int] = []
-    take_over = StateMachine.take_over
+    take_over = Consumer.take_over
 
-    def counted(machine: StateMachine, state: NodeState) -> None:
-        take_over(machine, state)
-        taken.append(machine._current.reader.view().limit)
+    def counted(consumer: Consumer, state: NodeState) -> None:
+        take_over(consumer, state)
+        taken.append(consumer._current.reader.view().limit)
 
-    monkeypatch.setattr(StateMachine, "take_over", counted)
+    monkeypatch.setattr(Consumer, "take_over", counted)
 
     def feed(node: TestNode, first: int) -> dict[int, Any]:
         chance = random.Random(f"{seed} {first}")

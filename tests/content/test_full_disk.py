@@ -15,10 +15,9 @@ import pytest
 from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.cluster.disk import Disk
-from paperwasp.cluster.log_end import LogEndFile
 from paperwasp.content import checkpoint as checkpoint_module
+from paperwasp.content import consumer
 from paperwasp.content import replay as replay_module
-from paperwasp.content import state_machine
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
@@ -29,7 +28,19 @@ from paperwasp.errors import InternalError, NoSpace
 from paperwasp.storage.documents.document_store import DocumentStore, StoreWrites
 from tests.chance import SEED
 from tests.children import ROOT
-from tests.content.nodes import BOOK, MUSIC_FIELDS, SCHEMAS, doc_id, put, remove, schema, start, started, update
+from tests.content.nodes import (
+    BOOK,
+    MUSIC_FIELDS,
+    SCHEMAS,
+    TestNode,
+    doc_id,
+    put,
+    remove,
+    schema,
+    start,
+    started,
+    update,
+)
 
 
 @pytest.mark.parametrize(("broken", "code", "error"), [
@@ -172,66 +183,62 @@ def test_a_store_that_goes_on_failing_is_told_of_until_it_does_not(
     clock[0] += 40 * 10**9
     node.node.recover_if_due()
     assert node.fault() is None
-    assert node.get("b") is None, "what was refused has not happened"
+    assert node.get("b") == {"year": 2}, "what was logged is applied"
+    assert node.get("c") is None, "what was refused before the log has not happened"
     assert node.apply(put("c", year=3)) == [False]
     node.node.configure(2, SCHEMAS)
     node.close()
     with started(tmp_path) as again:
-        assert [again.get(name) for name in "abc"] == [{"year": 1}, None, {"year": 3}]
+        assert [again.get(name) for name in "abc"] == [{"year": 1}, {"year": 2}, {"year": 3}]
 
 
-def test_an_update_that_is_refused_and_repeated_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was logged and could not be applied is taken out of the log before it is refused."""
+def recover(node: TestNode) -> None:
+    node.node.fault._not_before_ns = 0
+    node.node.recover_if_due()
+
+
+def test_what_was_logged_is_applied_once_and_what_is_refused_never(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever repeats what was answered with an error repeats something that has happened: a sum counts it twice."""
     node = start(tmp_path)
     node.apply(put("a", year=1))
     add_ten = Update(doc_id("a"), (FieldUpdate("year", Calculate("increment", 10)),))
     for _ in range(3):
         with monkeypatch.context() as patch:
-            patch.setattr(state_machine, "apply_entries", no_room)
+            patch.setattr(consumer, "apply_entries", no_room)
             patch.setattr(replay_module, "apply_entries", no_room)
-            assert [type(answer) for answer in node.outcomes(add_ten)] == [NoSpace]
-        node.node.fault._not_before_ns = 0
-        node.node.recover_if_due()
-    assert node.get("a") == {"year": 1}
-    assert node.outcomes(add_ten) == [Outcome(True)]
+            (answer,) = node.outcomes(add_ten)
+            assert isinstance(answer, NoSpace) and "is logged, and is applied as soon as" in answer.message
+            with pytest.raises(NoSpace, match="takes no operations until it can apply"):
+                node.outcomes(add_ten)
+        recover(node)
+    assert node.get("a") == {"year": 31}
+    assert node.outcomes(put("a", year=2)) == node.outcomes(put("a", year=2)) == [Outcome(True)]
     node.crash()
     with started(tmp_path) as again:
-        assert again.get("a") == {"year": 11}
+        assert again.get("a") == {"year": 2}
 
 
-def test_what_cannot_be_taken_out_of_the_log_is_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk that holds the end of the log fails, too."""
-    node = start(tmp_path)
-    with monkeypatch.context() as patch:
-        patch.setattr(state_machine, "apply_entries", no_room)
-        patch.setattr(replay_module, "apply_entries", no_room)
-        patch.setattr(LogEndFile, "sync", lambda _: False)
-        assert [type(answer) for answer in node.outcomes(put("a", year=2))] == [NoSpace]
-    node.node.fault._not_before_ns = 0
-    node.node.recover_if_due()
-    assert node.get("a") == {"year": 2}
-    assert node.apply(put("b", year=3)) == [False]
-    node.crash()
-    with started(tmp_path) as again:
-        assert [again.get(name) for name in "ab"] == [{"year": 2}, {"year": 3}]
-
-
-def test_a_layout_that_is_refused_is_not_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_layout_that_is_logged_is_applied_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = start(tmp_path)
     node.apply(put("a", year=1, note="kept"))
+    before = node.node.reader.view()
     fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
     with monkeypatch.context() as patch:
-        patch.setattr(state_machine, "change_layout", no_room)
+        patch.setattr(consumer, "change_layout", no_room)
         patch.setattr(Checkpoints, "load_aside", no_room)
-        with pytest.raises(NoSpace):
+        with pytest.raises(NoSpace, match="is logged, and is applied as soon as"):
             node.node.configure(2, {"music": fewer, "book": BOOK})
-    node.node.fault._not_before_ns = 0
-    node.node.recover_if_due()
-    assert node.get("a") == {"year": 1, "note": "kept"}
-    assert node.apply(update("a", year=2)) == [True]
+        assert node.node.reader.view() is before
+    recover(node)
+    view = node.node.reader.view()
+    assert view.generation == 2 and view.schemas["music"] is fewer
+    assert node.get("a") == {"note": "kept"}
+    assert node.apply(update("a", note="changed")) == [True]
     node.crash()
-    with started(tmp_path) as again:
-        assert again.get("a") == {"year": 2, "note": "kept"}
+    with started(tmp_path, {"music": fewer, "book": BOOK}) as again:
+        assert again.get("a") == {"note": "changed"}
 
 
 def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -248,7 +255,7 @@ def test_a_layout_that_could_not_be_applied_is_applied_again(tmp_path: Path, mon
 
         fewer = schema("music", *(field for field in MUSIC_FIELDS if field.name != "year"))
         with monkeypatch.context() as patch:
-            patch.setattr(state_machine, "change_layout", fail_once)
+            patch.setattr(consumer, "change_layout", fail_once)
             node.node.configure(2, {"music": fewer, "book": BOOK})
         assert node.fault() is None
         assert node.get("a") == {"note": "kept"}

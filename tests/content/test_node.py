@@ -14,8 +14,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.content import consumer
 from paperwasp.content import replay as replay_module
-from paperwasp.content import state_machine
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.node_state import NodeState
@@ -406,18 +406,18 @@ def test_damage_in_a_checkpoint_is_reported(tmp_path: Path) -> None:
         assert node.get("a") == SHOWN
 
 
-def test_what_a_failed_apply_has_refused_is_not_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_could_not_be_applied_stays_in_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     node = start(tmp_path)
     with monkeypatch.context() as patch:
-        for module in (state_machine, replay_module):
+        for module in (consumer, replay_module):
             patch.setattr(module, "apply_entries", lambda state, entries: 1 / 0)
         (answer,) = node.apply(put("a", year=1))
-        assert isinstance(answer, InternalError)
+        assert isinstance(answer, InternalError) and "is logged, and is applied as soon as" in answer.message
     with pytest.raises(InternalError, match=r"takes no operations until .* division by zero"):
         node.apply(put("b"))
     node.close()
     with started(tmp_path, SCHEMAS) as again:
-        assert again.get("a") is None
+        assert again.get("a") == {"year": 1} and again.get("b") is None
 
 
 def test_dead_rows_are_left_behind_at_a_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,10 +73,6 @@ class OperationLog(Protocol):
         Errors: NoSpace, InternalError: nothing was appended, and the next call may succeed.
         """
 
-    def take_back(self) -> bool:
-        """Removes the records of the last `append`, of which its caller has acknowledged none, and after which there
-        is none. False: they stay. Where the disk fails, only a start after a crash may find them again."""
-
     def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         """All records after `applied` (one mark per partition) whose `append` has returned. Any thread.
 
@@ -87,8 +83,14 @@ class OperationLog(Protocol):
     def trim(self, applied: Sequence[Mark]) -> None:
         """Lets the log forget records up to `applied`. How many it forgets, and when, is its own affair."""
 
+    def skip_to(self, applied: Sequence[Mark]) -> None:
+        """Goes on after `applied`, where the log has lost its end (a repair that the operator asked for)."""
+
     def last(self) -> tuple[Mark, ...]:
         """The last record of every partition."""
+
+    def size_bytes(self) -> int:
+        """How much room the log takes."""
 
     def close(self) -> None: ...
 
@@ -116,8 +118,6 @@ class FileOperationLog:
         """A next file that could neither be begun nor removed again."""
         self._has_rest = False
         """Whether the last file may hold, after its records, something of an append that failed."""
-        self._before_last: tuple[list[Mark], int] | None = None
-        """The marks, and the size of the last file, before the last append; None: that was in another file."""
         self.torn_bytes = 0
         REAL_DISK.make_directory(directory)
         self._files, self._marks = _Opening(directory, repair, self).run()
@@ -140,29 +140,11 @@ class FileOperationLog:
                 if self._size >= limits.LOG_FILE_BYTES:
                     self._start_file()
                 data, appended = self._encode(records, marks)
-                before = self._marks, self._size
                 self._write(data)
             except OSError as error:
                 raise self._refusal(error) from error
-            self._marks, self._before_last = marks, before
+            self._marks = marks
             return appended
-
-    def take_back(self) -> bool:
-        with self._lock:
-            if self._is_closed or self._before_last is None:
-                return False
-            marks, size_bytes = self._before_last
-            assert self._end is not None
-            end = LogEnd(self._files[-1].header.number, size_bytes)
-            if not (self._end.write(end) and self._end.sync()):  # first: it must not name what is not there
-                self._end.write(self._log_end())
-                return False
-            self._marks, self._size, self._before_last = marks, size_bytes, None
-            try:
-                self._cut_rest()
-            except OSError:
-                self._has_rest = True  # is cut before anything is appended or trimmed, and is not read until then
-            return True
 
     def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         with self._lock:
@@ -193,7 +175,6 @@ class FileOperationLog:
             sync_directory(self._directory)
 
     def skip_to(self, applied: Sequence[Mark]) -> None:
-        """Starts a new file after `applied`, where the log has lost its end (a repair that the operator asked for)."""
         with self._lock:
             self._marks = [max(own, other) for own, other in zip(self._marks, applied, strict=True)]
             self._start_file()
@@ -299,7 +280,6 @@ class FileOperationLog:
             self._unfinished = None
 
     def _go_on_in(self, descriptor: int) -> None:
-        self._before_last = None
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = descriptor

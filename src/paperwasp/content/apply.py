@@ -6,12 +6,18 @@ update is a put of the changed document, and reindexing one of the document as i
 where the document, as all operations before have left it, meets it; `now()` in it is the time of the entry. Nothing
 here asks a clock, the disk, or chance: the outcome comes from the entries and the state.
 
+What a record demands and its document cannot give is refused, by every replica alike: where an entry cannot be read
+under the layout, or its updates not be done, nothing is changed and the outcome says so (`Refusal.UNFIT`). An error
+while the state is being changed is one of this machine, and is raised.
+
 Columnar: puts of one document type that follow each other are applied together (a run). Plain changes are applied as
 they are, without an object for each value; among other puts they become entries as these. One thread, the writer's.
 """
 
 from __future__ import annotations
 
+import logging
+import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice, repeat
@@ -36,6 +42,7 @@ from paperwasp.storage.attributes.numeric import NumericColumn
 from paperwasp.storage.documents.document_store import StoredDocument, StoredForm, StoreWrites, stored_value
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
+_LOGGER: Final = logging.getLogger(__name__)
 _MOST_ROW_BYTES: Final = 2**32 - 1
 _LEAST_TOGETHER: Final = 4
 """Fewer updates take less time one by one."""
@@ -45,7 +52,10 @@ _REFUSED: Final = {
     Refusal.NO_DOCUMENT: Outcome(False, Refusal.NO_DOCUMENT),
     Refusal.EXISTS: Outcome(True, Refusal.EXISTS),
     Refusal.TOO_LARGE: Outcome(True, Refusal.TOO_LARGE),
+    Refusal.UNFIT: Outcome(False, Refusal.UNFIT),
 }
+_UNFIT: Final = (InvalidInput, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
+"""Errors of reading an entry, or of what it makes of a document, as opposed to those of the machine."""
 
 _Row = tuple[int, Logged, Valued, bytes]
 """Of a run: place of the outcome, entry, the whole document's values, and the same as JSON; which a plain change has
@@ -75,6 +85,8 @@ class _Batch:
         """The lids, or NO_LID, of documents that entries ask about: looked up together, and kept up to date."""
         self._prefetched: dict[bytes, StoredDocument | None] = {}
         """Documents that are to be reindexed, as stored before the first entry."""
+        self._is_changing = False
+        """Whether an error now would leave the state changed by half."""
 
     def apply(self, entries: list[Logged]) -> list[Outcome]:
         self._outcomes = list(repeat(_NEW, len(entries)))
@@ -87,7 +99,13 @@ class _Batch:
                 self._change_all(place, changes)
                 place += len(changes)
             else:
-                self._apply_one(place, entry)
+                try:
+                    self._apply_one(place, entry)
+                except _UNFIT as error:
+                    if self._is_changing:
+                        raise
+                    _LOGGER.warning("%s is refused, for good: %s: %s", entry.id, type(error).__name__, error)
+                    self._outcomes[place] = _REFUSED[Refusal.UNFIT]
                 place += 1
         self._finish_run()
         if entries:
@@ -95,6 +113,8 @@ class _Batch:
         return self._outcomes
 
     def _apply_one(self, place: int, entry: Entry) -> None:
+        if entry.document_type not in self._state.layout.types:
+            raise InvalidInput(f"Document type {entry.document_type} does not exist")
         if (entry.create or entry.required_us or entry.condition is not None) and self._is_refused(place, entry):
             return
         if entry.kind is _PUT:
@@ -247,6 +267,7 @@ class _Batch:
         unset_checks = kind.unset_checks
         if any(unset_checks[field](value) for field, value in values.items()):
             return False
+        self._is_changing = True
         for field, value in values.items():
             column = state.columns[kind.name, field]
             column.set(lid, value)
@@ -254,6 +275,7 @@ class _Batch:
                 state.dead_bytes += len(entry.body) // len(values)  # about what the value before took
         state.changed.array[lid] = 1
         state.timestamps.array[lid] = entry.timestamp_us
+        self._is_changing = False
         return True
 
     def _mutate(self, entry: Entry) -> None:
@@ -262,11 +284,13 @@ class _Batch:
         state, (changes, gids) = self._state, mutation_of(entry)
         lids = state.gid_map.find(gids)
         lids = lids[lids != NO_LID]
+        self._is_changing = True
         for name, operation, operand in changes:
             column = state.columns.get((entry.document_type, name))
             if isinstance(column, NumericColumn):
                 column.change(lids, operation, operand)
                 state.changed.array[lids] = 1
+        self._is_changing = False
 
     def _reindex(self, place: int, entry: Entry) -> None:
         """Puts a document again as it is, also its time, if it is there and was not put just now. What indexing makes
@@ -316,6 +340,7 @@ class _Batch:
         state = self._state
         if entry.gid in self._gids_of_run():
             self._finish_run()
+        self._is_changing = True
         lids = state.gid_map.remove([entry.gid])
         self._lids[entry.gid] = NO_LID
         if lids[0] != NO_LID:
@@ -324,10 +349,12 @@ class _Batch:
             state.references.remove(entry.document_type, entry.gid)
             state.live_counts[entry.document_type] -= 1
         self._writes.remove(entry.gid, entry.id, entry.timestamp_us)
+        self._is_changing = False
 
     def _finish_run(self) -> None:
         """Applies the gathered puts, and writes to the store what is due."""
         run, document_type = self._run, self._run_type
+        self._is_changing = True
         if run:
             first, kind = self._state.limit, self._state.layout.types[document_type]
             plain = [entry for _, entry, _, _ in run if isinstance(entry, PlainChange)]
@@ -345,6 +372,7 @@ class _Batch:
         if self._writes:
             self._state.store.write(self._writes)
             self._writes = StoreWrites()
+        self._is_changing = False
 
     def _append_plain_rows(self, kind: TypeLayout, puts: list[PlainChange]) -> None:
         state = self._state

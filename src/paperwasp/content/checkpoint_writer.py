@@ -70,7 +70,7 @@ class CheckpointWriter:
         self._interrupt()
         state = self._checkpoints.load_aside()
         try:
-            _, outcomes = replay(self._log, state, operations)
+            outcomes = replay(self._log, state, operations).outcomes
             state.store.flush()  # a store that cannot write says so only when its memory is full
         except BaseException:
             state.store.remove_when_unread()()

@@ -8,9 +8,10 @@ from __future__ import annotations
 from weakref import finalize
 
 from paperwasp.content.checkpoint import Since
+from paperwasp.content.configuration import Configuration
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
-from paperwasp.content.publishing import Configuration, view_of
+from paperwasp.content.publishing import view_of
 from paperwasp.content.reader import Reader
 from paperwasp.content.references import Import, imports_of
 from paperwasp.storage.documents.document_store import DocumentStore
@@ -22,23 +23,30 @@ class CurrentState:
     def __init__(self, state: NodeState, since_checkpoint: Since) -> None:
         self.state = state
         self.since_checkpoint = since_checkpoint
-        self.configured: Configuration | None = None
+        self._configured: Configuration | None = None
+        self._layout: Layout | None = None
+        """That of the configured schemas."""
         self._imports: tuple[Import, ...] = ()
         self._store_removals: list[finalize[..., DocumentStore]] = []
         """Of the stores from before the documents were given new rows, while somebody may read them."""
         self.reader = Reader(view_of(state, None, ()))
 
     def publish(self) -> None:
-        """Shows readers the state as it is now."""
-        self.reader.show(view_of(self.state, self.configured, self._imports))
+        """Shows readers the state as it is now. Its layout has the types of the configured one, if there is one."""
+        if self._layout is not None:
+            self.state.layout = self._layout
+        self.reader.show(view_of(self.state, self._configured, self._imports))
 
-    def set_layout(self, layout: Layout, configured: Configuration) -> None:
-        """The layout that the configured schemas make of the one before, with the same types as the state has."""
-        self.state.layout = layout
+    def configure(self, configured: Configuration, layout: Layout) -> None:
+        """The schemas to publish the state with, and their layout."""
+        self._configured, self._layout = configured, layout
         self._imports = imports_of(configured.schemas.values())
 
-    def retire(self, before: NodeState) -> None:
-        """Closes a state that another has replaced. Its store goes when nobody reads it any more."""
+    def replace_state(self, state: NodeState) -> None:
+        """Publishes a state of the same documents for the one that there is, which goes when nobody reads it any
+        more."""
+        before, self.state = self.state, state
+        self.publish()
         self._store_removals = [removal for removal in self._store_removals if removal.alive]
         self._store_removals.append(before.store.remove_when_unread())
         before.index.close()

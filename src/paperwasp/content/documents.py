@@ -192,6 +192,20 @@ class DocumentCodec:
                 fields[name] = render(value)
 
 
+class Codecs:
+    """The codecs of document types by name, each made when it is first asked for. One layout has one object."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, DocumentCodec] = {}
+
+    def of(self, kind: TypeLayout) -> DocumentCodec:
+        """The codec of a type of the layout."""
+        codec = self._made.get(kind.name)
+        if codec is None:
+            codec = self._made[kind.name] = DocumentCodec(kind)
+        return codec
+
+
 def _dumps(fields: Json) -> bytes:
     return orjson.dumps(fields, option=orjson.OPT_SERIALIZE_NUMPY)
 

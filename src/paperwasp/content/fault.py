@@ -25,6 +25,7 @@ class Fault:
     def __init__(self, environment: Environment = SYSTEM) -> None:
         self._environment = environment
         self._error: PaperwaspError | None = None
+        self._cause = ""
         self._pause_seconds = 0.0
         self._not_before_ns = 0
 
@@ -45,11 +46,16 @@ class Fault:
         if error is not None:
             raise type(error)(error.message)
 
+    def of_logged(self) -> PaperwaspError:
+        """What operations under way are answered with: unlike those that are refused, they are logged."""
+        assert self._error is not None
+        return type(self._error)(f"this is logged, and is applied as soon as the content node can: {self._cause}")
+
     def begin(self, cause: Exception) -> PaperwaspError:
         """Operations are refused from now on; gives what they are refused with."""
-        reason = cause.message if isinstance(cause, PaperwaspError) else f"{type(cause).__name__}: {cause}"
+        self._cause = cause.message if isinstance(cause, PaperwaspError) else f"{type(cause).__name__}: {cause}"
         kind = NoSpace if isinstance(cause, NoSpace) else InternalError
-        message = f"the content node takes no operations until it can apply what it has logged: {reason}"
+        message = f"the content node takes no operations until it can apply what it has logged: {self._cause}"
         if self.reason != message:
             _LOGGER.error("%s", message, exc_info=cause)
         error = self._error = kind(message)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.content.current_state import CurrentState
+from paperwasp.content.fault import Fault
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.view import View
 from paperwasp.storage.attributes.tensor import TensorColumn, TensorView, UnbuiltGraph
@@ -31,9 +32,10 @@ Key = tuple[str, str]
 class GraphBuilding:
     """The chore of a content node. One thread; `finish` is left to the writer's."""
 
-    def __init__(self, current: CurrentState, operations: OperationQueue) -> None:
+    def __init__(self, current: CurrentState, operations: OperationQueue, fault: Fault) -> None:
         self._current = current
         self._operations = operations
+        self._fault = fault
         self._begun: VectorGraph | None = None
         self._begun_s = 0.0
         self._step = limits.GRAPH_FIRST_VECTORS
@@ -56,6 +58,8 @@ class GraphBuilding:
         return 0.0
 
     def _finish(self, key: Key, graph: VectorGraph) -> None:
+        if self._fault.reason is not None:
+            return  # the state is of no moment of the log, and nobody may see it
         state = self._current.state
         column = state.columns.get(key)
         if not isinstance(column, TensorColumn) or column.graph is not graph:

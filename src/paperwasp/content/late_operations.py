@@ -4,16 +4,15 @@ A container processes a document by its application, and a deployment may change
 it. Such an operation was valid when it was made, so it is taken as if it had come before the change: what the new
 layout has no place for goes, as it goes from documents that are there (`content/relayout.py`).
 
-One thread, the writer's.
+One thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from paperwasp.content.documents import DocumentCodec
-from paperwasp.content.layout import Layout, TypeLayout
+from paperwasp.content.documents import Codecs, DocumentCodec
+from paperwasp.content.layout import EMPTY, Layout, TypeLayout
 from paperwasp.content.records import AnyOperation, Logged, Mutate, Reindex, entry_of, logged_of
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Put, Update
@@ -26,11 +25,12 @@ class LateOperations:
     """Encodes operations under the layout in force, and where that fails under the one before."""
 
     def __init__(self) -> None:
-        self._before: Mapping[str, tuple[TypeLayout, DocumentCodec]] = {}
+        self._before: Layout = EMPTY
+        self._codecs = Codecs()
 
-    def note_change(self, layout: Layout, codecs: Mapping[str, DocumentCodec]) -> None:
+    def note_change(self, before: Layout) -> None:
         """The layout that was in force, which another now follows."""
-        self._before = {name: (kind, codecs[name]) for name, kind in layout.types.items() if name in codecs}
+        self._before, self._codecs = before, Codecs()
 
     def entry(self, operation: AnyOperation, kind: TypeLayout, codec: DocumentCodec, timestamp_us: int) -> Logged:
         """Errors: those of `entry_of`, where the operation fits neither layout."""
@@ -39,10 +39,13 @@ class LateOperations:
         except Exception:
             if isinstance(operation, PlainChange):
                 operation = operation_of(operation)
-            before = self._before.get(kind.name)
-            if before is None or before[0].fields == kind.fields or not _fits(operation, *before):
+            before = self._before.types.get(kind.name)
+            if before is None or before.fields == kind.fields:
                 raise
-            return entry_of(_carried_over(operation, before[1], kind, codec), kind, codec, timestamp_us)
+            codec_before = self._codecs.of(before)
+            if not _fits(operation, before, codec_before):
+                raise
+            return entry_of(_carried_over(operation, codec_before, kind, codec), kind, codec, timestamp_us)
 
 
 def _fits(operation: _Described, kind: TypeLayout, codec: DocumentCodec) -> bool:

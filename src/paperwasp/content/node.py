@@ -2,9 +2,9 @@
 
     submit → bounded queue → writer: take what waits → encode by partition → log, one sync → apply → publish → replies
 
-One writer thread owns the state (`writer`, `state_machine`). Readers take a view (`reader`), a reference that the
-writer swaps after each batch, so an operation that is answered is durable and is seen by the next query. A start loads
-the last checkpoint and applies the log after it.
+One writer thread logs (`producer`) and owns the state (`consumer`). Readers take a view (`reader`), a reference that
+the writer swaps after each batch, so an operation that is answered is durable and is seen by the next query. A start
+loads the last checkpoint and applies the log after it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,21 @@ from typing import Final
 
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.disk import REAL_DISK
-from paperwasp.cluster.operation_log import FileOperationLog, OperationLog
+from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, IndexFactory, Since
 from paperwasp.content.checkpoint_writer import CheckpointWriter
+from paperwasp.content.configuration import NO_MODES, Configuration
+from paperwasp.content.consumer import Consumer
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.directory_lock import lock_directory
 from paperwasp.content.fault import Fault
 from paperwasp.content.graph_building import GraphBuilding
-from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
-from paperwasp.content.publishing import NO_MODES, Configuration
-from paperwasp.content.relayout import try_layout
+from paperwasp.content.producer import Producer
 from paperwasp.content.replay import replay
-from paperwasp.content.state_machine import StateMachine
-from paperwasp.content.writer import Encoder, Writer
+from paperwasp.content.writer import Writer
 from paperwasp.operations.monitoring.numbers import Numbers, Windows
 from paperwasp.schema.model import Schema
 from paperwasp.storage.index.text_index import TextIndex
@@ -63,25 +62,25 @@ class ContentNode:
         except BaseException:
             os.close(self._lock)
             raise
-        late = LateOperations()
+        self._producer = Producer(log, state.layout, state.timestamp_us, environment)
         self.fault: Final = Fault(environment)
         self._current = CurrentState(state, since)
         self.reader: Final = self._current.reader
-        self.operations: Final = OperationQueue(self._current, self.fault)
+        self.operations: Final = OperationQueue(self._producer, self.fault)
         self._checkpoints = CheckpointWriter(checkpoints, log, self._current, self.fault, environment)
-        self._machine = StateMachine(log, self._current, self.fault, late, self._checkpoints)
-        encoder = Encoder(self._current, late, environment)
+        self._consumer = Consumer(log, self._current, self.fault, self._checkpoints)
         self.windows: Final = Windows(environment)
         self.commits: Final = (Numbers(), Numbers())
         """Of each batch of operations, the seconds from when it was taken until it was published, and how many they
         were. The writer adds."""
-        self._writer = Writer(self.operations, encoder, self._machine, self._checkpoints, self.commits)
+        self._writer = Writer(
+            self.operations, self._producer, self._consumer, self.fault, self._checkpoints, self.commits
+        )
         self._writer.start()
 
     def check(self, generation: int, schemas: Mapping[str, Schema], modes: Mapping[str, str] = NO_MODES) -> None:
         """Raises what `configure` would refuse these schemas with; changes nothing."""
-        state = self._current.state
-        try_layout(state, state.layout.changed(generation, schemas.values(), modes))
+        self._producer.check(Configuration(generation, schemas, modes))
 
     def configure(
         self,
@@ -93,16 +92,16 @@ class ContentNode:
         """Goes on under these schemas; returns when queries see them. Queries under way see what was before.
 
         Documents of types that are not among the schemas are gone. `modes`, by document type, where the mode is not
-        "index": such documents are stored, and not searched. Errors: InvalidInput, NoSpace, with nothing changed.
+        "index": such documents are stored, and not searched. Errors: those of `Writer.configure`.
         """
         configured = Configuration(
             generation, MappingProxyType(dict(schemas)), MappingProxyType(dict(modes)), distribution_key
         )
-        self.operations.run(lambda: self._machine.configure(configured))
+        self.operations.run(lambda: self._writer.configure(configured))
 
     def graph_building(self) -> GraphBuilding:
         """The chore that builds graphs over vectors which are missing."""
-        return GraphBuilding(self._current, self.operations)
+        return GraphBuilding(self._current, self.operations, self.fault)
 
     def recover_if_due(self) -> None:
         """Tries to end a fault where that is due; a failure is tried again later."""
@@ -111,7 +110,7 @@ class ContentNode:
 
     def _recover(self) -> None:
         if not self.operations.is_closed:
-            self._machine.recover()
+            self._consumer.recover()
 
     def sizes_bytes(self) -> dict[str, int]:
         """Approximate sizes of what is kept, in bytes, by kind."""
@@ -125,10 +124,9 @@ class ContentNode:
         }
 
     def log_sizes(self) -> tuple[int, int]:
-        """The bytes of the operation log on disk (0 where it has no files), and the operations since the last
+        """The bytes of the operation log, and the operations since the last
         checkpoint, which a start would apply again."""
-        size_bytes = self._log.size_bytes() if isinstance(self._log, FileOperationLog) else 0
-        return size_bytes, self._current.since_checkpoint.changes
+        return self._log.size_bytes(), self._current.since_checkpoint.changes
 
     def checkpoint(self) -> None:
         """Writes a checkpoint now; returns when it counts. Errors: what writing it raised."""
@@ -172,9 +170,13 @@ def _open_state(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> tu
     if repair:
         state.rows.clear()  # the log may lack what rows after the checkpoint were made of
     try:
-        if repair and isinstance(log, FileOperationLog):
+        if repair:
             log.skip_to(state.applied)
-        operations, _ = replay(log, state)
+        replayed = replay(log, state)
+        operations = replayed.operations
+        if markers := replayed.missing_markers():
+            log.append(markers)
+            operations += replay(log, state).operations
         since.changes = operations
         if compaction.is_worthwhile(state):
             directory = checkpoints.new_index_directory()

@@ -12,20 +12,19 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 
 from paperwasp import limits
-from paperwasp.content.current_state import CurrentState
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, Items, OperationReply, Waiting
 from paperwasp.content.messages import ApplyChanges
+from paperwasp.content.producer import Producer, type_of, unknown_type
 from paperwasp.content.records import AnyOperation
-from paperwasp.core._core import PlainChange
-from paperwasp.errors import InternalError, InvalidInput, Overload
+from paperwasp.errors import InternalError, Overload
 
 
 class OperationQueue:
     """A bounded queue from which one thread takes batches."""
 
-    def __init__(self, current: CurrentState, fault: Fault) -> None:
-        self._current = current
+    def __init__(self, producer: Producer, fault: Fault) -> None:
+        self._producer = producer
         self._fault = fault
         self._items: Items = SimpleQueue()
         self._gatherer = Gatherer(self._items)
@@ -65,7 +64,7 @@ class OperationQueue:
 
     def _add(self, operation: AnyOperation, reply: OperationReply, size_bytes: int) -> None:
         self._check_room(1, size_bytes)
-        if type_of(operation) not in self._current.state.layout.types:
+        if type_of(operation) not in self._producer.layout.types:
             raise unknown_type(type_of(operation))
         self._added += 1
         self._added_bytes += size_bytes
@@ -142,12 +141,3 @@ Adder = Callable[[AnyOperation, OperationReply, int], None]
 Errors, raised here: Overload when too many wait; InvalidInput for an unknown document type; NoSpace or InternalError
 while the node cannot apply what it has logged.
 """
-
-
-def type_of(operation: AnyOperation) -> str:
-    """The document type of an operation."""
-    return operation.document_type if isinstance(operation, PlainChange) else operation.id.document_type
-
-
-def unknown_type(name: str) -> InvalidInput:
-    return InvalidInput(f"Document type {name} does not exist")

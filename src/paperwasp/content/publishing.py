@@ -5,31 +5,16 @@ One thread, the writer's; the view itself never changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.base.records import dataclass
 from paperwasp.content.bitmaps import open_ended
+from paperwasp.content.configuration import Configuration
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.references import Import, add_imported
 from paperwasp.content.view import View
-from paperwasp.schema.model import Schema
 from paperwasp.storage.attributes import ColumnView
-
-NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Configuration:
-    """The schemas of a node, with the modes of their types."""
-
-    generation: int = 0
-    schemas: Mapping[str, Schema] = field(default_factory=lambda: MappingProxyType({}))
-    modes: Mapping[str, str] = field(default_factory=lambda: NO_MODES)
-    distribution_key: int = 0
-
 
 _NOTHING: Final = Configuration()
 

@@ -9,14 +9,14 @@ import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import orjson
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import NewRecord
+from paperwasp.cluster.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.content.documents import DocumentCodec
-from paperwasp.content.layout import TypeLayout
+from paperwasp.content.layout import Layout, TypeLayout
 from paperwasp.content.selected import matcher
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
@@ -107,6 +107,23 @@ class Entry:
 
 Logged = Entry | PlainChange
 """What is logged and applied: a plain change is its own entry, once it has its time."""
+
+
+class LoggedBatch(NamedTuple):
+    """Entries that were logged together, the records that have them, and the mark of each record. Whoever applies the
+    entries does what reading the records would do."""
+
+    entries: Sequence[Logged]
+    records: Sequence[NewRecord]
+    marks: Sequence[Mark]
+
+
+class LoggedLayout(NamedTuple):
+    """A layout, and the records that say it with their marks. No records: it has the types of the one before."""
+
+    layout: Layout
+    records: Sequence[NewRecord]
+    marks: Sequence[Mark]
 
 
 def entry_of_change(change: PlainChange) -> Entry:
@@ -260,3 +277,9 @@ def _split(body: bytes) -> tuple[str, bytes]:
 def records_of(entries: Sequence[Logged]) -> list[NewRecord]:
     """One record for each run of entries of one partition."""
     return [NewRecord(*each) for each in _core.operation_records(list(entries), _VERSION, limits.PARTITIONS)]
+
+
+def markers_of(layout: Layout) -> list[NewRecord]:
+    """The records that say that all after them is of this layout: one for each partition."""
+    payload = layout.to_bytes()
+    return [NewRecord(partition, payload, RecordKind.CONFIGURATION) for partition in range(limits.PARTITIONS)]

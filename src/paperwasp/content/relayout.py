@@ -55,20 +55,6 @@ def change_layout(state: NodeState, layout: Layout) -> None:
     state.references.configure(layout, state.columns)
 
 
-def try_layout(state: NodeState, layout: Layout) -> None:
-    """Makes what is new of `layout` without documents, and drops it: what cannot be made fails here, before it is
-    logged. Errors: those of making it."""
-    for kind in layout.types.values():
-        before = _before(state, kind)
-        if kind == before:
-            continue
-        DocumentCodec(kind)
-        known = {source.name: source.field for source in before.columns}
-        fields = [source.field for source in kind.columns if known.get(source.name) != source.field]
-        for field in {(field.type, field.column): field for field in fields}.values():  # one of each kind
-            field.try_column()
-
-
 def _before(state: NodeState, kind: TypeLayout) -> TypeLayout:
     return state.layout.types.get(kind.name) or TypeLayout(kind.name, kind.number, {})
 

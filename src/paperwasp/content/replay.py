@@ -1,9 +1,18 @@
-"""Recovery: applies what the operation log holds after a checkpoint."""
+"""Applies the records of an operation log to a state: each once, in the order of its partition.
+
+A record is applied if it follows the last applied one of its partition. The same record again is passed over. All else
+is `Corruption`, with file and offset: a gap, or another record under a sequence that was applied. Operations of one
+partition depend on no other, so it does not matter how records of different partitions are mixed, but for changes of
+the layout: their marker is in every partition, and a partition that has come to it waits for the others.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Sequence
+
 from paperwasp import limits
-from paperwasp.cluster.operation_log import LogRecord, OperationLog, RecordKind
+from paperwasp.cluster.operation_log import LogRecord, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
@@ -13,57 +22,141 @@ from paperwasp.document.operations import Outcome
 from paperwasp.errors import Corruption, OtherVersion
 
 
-def replay(log: OperationLog, state: NodeState, last: int = 0) -> tuple[int, list[Outcome]]:
-    """Applies every record after `state.applied`; gives the number of operations, and the outcomes of the `last` ones.
+def replay(log: OperationLog, state: NodeState, last: int = 0) -> Replay:
+    """Applies every record after `state.applied`, and says what was done; with the outcomes of the `last` operations.
 
     Errors: Corruption by file and offset.
     """
-    replaying = _Replay(state, last)
+    replaying = Replay(state, last)
     for record in log.read(list(state.applied)):
         replaying.take(record)
     replaying.apply()
-    return replaying.operations, replaying.outcomes
+    return replaying
 
 
-class _Replay:
+def marks_after(applied: Sequence[Mark], records: Sequence[NewRecord], marks: Sequence[Mark]) -> list[Mark]:
+    """The marks of all partitions after records that were logged just now. Errors: Corruption where others are between
+    those and the applied ones."""
+    after = list(applied)
+    for record, mark in zip(records, marks, strict=True):
+        partition = record.partition
+        if mark.sequence != after[partition].sequence + 1:
+            raise Corruption(f"the operation log: {_gap(partition, mark.sequence, after[partition])}")
+        after[partition] = mark
+    return after
+
+
+class Replay:
     """Gathers entries of many records, so that they are applied in batches as they were at first."""
 
-    def __init__(self, state: NodeState, last: int) -> None:
+    def __init__(self, state: NodeState, last: int = 0) -> None:
         self._state = state
         self._last = last
         self.outcomes: list[Outcome] = []
         self._entries: list[Entry] = []
         self._size_bytes = 0
         self.operations = 0
+        self._recent = [deque([mark], limits.REPLAY_REPEATS) for mark in state.applied]
+        """The last records applied, by partition: those that may come again."""
+        self._held: list[deque[LogRecord]] = [deque() for _ in state.applied]
+        """By partition: the marker of a layout that others have not come to yet, and what follows it."""
+        self._held_bytes = 0
 
     def take(self, record: LogRecord) -> None:
-        expected = self._state.applied[record.partition].sequence + 1
-        if record.sequence != expected:
-            message = f"record {record.sequence} of partition {record.partition} where {expected} is due"
-            raise Corruption(f"{_where(record)}: {message}")
-        if record.kind == RecordKind.CONFIGURATION:
-            self.apply()
-            self._configure(_layout_of(record))
-        elif record.kind == RecordKind.OPERATIONS:
-            self._entries.extend(decode_entries(record.payload, lambda: _where(record)))
-            self._size_bytes += len(record.payload)
-        else:
-            raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
-        self._state.applied[record.partition] = record.mark
-        if len(self._entries) >= limits.LOG_BATCH_OPERATIONS or self._size_bytes >= limits.LOG_BATCH_BYTES:
-            self.apply()
+        """Gathers a record, or holds it until its turn comes. Errors: Corruption."""
+        held = self._held[record.partition]
+        if held:
+            self._hold(record)
+        elif self._is_next(record):
+            if record.kind == RecordKind.CONFIGURATION:
+                self._hold(record)
+                self._change_layout()
+            else:
+                self._gather(record)
 
     def apply(self) -> None:
+        """Applies what was gathered."""
         outcomes = [*self.outcomes, *apply_entries(self._state, self._entries)]
         self.outcomes = outcomes[max(0, len(outcomes) - self._last) :]
         self.operations += len(self._entries)
         self._entries = []
         self._size_bytes = 0
 
-    def _configure(self, layout: Layout) -> None:
-        """Each partition has the same marker; the first one that is met is the one that counts."""
+    def missing_markers(self) -> list[NewRecord]:
+        """What lacks of the markers of a layout, of which some partitions have one: whoever logged them was
+        interrupted."""
+        found = next((held[0] for held in self._held if held), None)
+        if found is None:
+            return []
+        missing = (partition for partition, held in enumerate(self._held) if not held)
+        return [NewRecord(partition, found.payload, RecordKind.CONFIGURATION) for partition in missing]
+
+    def _is_next(self, record: LogRecord) -> bool:
+        """Whether it is to be applied now; False: it was. Errors: Corruption where neither is certain."""
+        partition, mark, recent = record.partition, record.mark, self._recent[record.partition]
+        ahead = mark.sequence - self._state.applied[partition].sequence
+        if ahead == 1:
+            return True
+        if ahead > 1:
+            raise Corruption(f"{_where(record)}: {_gap(partition, mark.sequence, self._state.applied[partition])}")
+        if -ahead >= len(recent):
+            raise Corruption(
+                f"{_where(record)}: record {mark.sequence} of partition {partition} comes again, {-ahead} records late"
+            )
+        if recent[ahead - 1] != mark:
+            raise Corruption(
+                f"{_where(record)}: record {mark.sequence} of partition {partition} is another than the one that was"
+                " applied"
+            )
+        return False
+
+    def _gather(self, record: LogRecord) -> None:
+        if record.kind != RecordKind.OPERATIONS:
+            raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
+        self._entries.extend(decode_entries(record.payload, lambda: _where(record)))
+        self._size_bytes += len(record.payload)
+        self._advance(record)
+        if len(self._entries) >= limits.LOG_BATCH_OPERATIONS or self._size_bytes >= limits.LOG_BATCH_BYTES:
+            self.apply()
+
+    def _advance(self, record: LogRecord) -> None:
+        self._state.applied[record.partition] = record.mark
+        self._recent[record.partition].append(record.mark)
+
+    def _hold(self, record: LogRecord) -> None:
+        self._held[record.partition].append(record)
+        self._held_bytes += len(record.payload)
+        if self._held_bytes > limits.REPLAY_HELD_BYTES:
+            waiting = [partition for partition, held in enumerate(self._held) if not held]
+            raise Corruption(
+                f"{_where(record)}: {self._held_bytes} bytes of records wait for the marker of a layout that partitions"
+                f" {waiting} lack"
+            )
+
+    def _change_layout(self) -> None:
+        """Goes on under the layout that all partitions have come to, if they have."""
+        if not all(self._held):
+            return
+        markers = [held.popleft() for held in self._held]
+        for marker in markers:
+            if marker.payload != markers[0].payload:
+                raise Corruption(f"{_where(marker)}: another layout than {_where(markers[0])} has")
+        self.apply()
+        layout = _layout_of(markers[0])
         if layout.types != self._state.layout.types:
             change_layout(self._state, layout)
+        for marker in markers:
+            self._advance(marker)
+        following = [record for held in self._held for record in held]
+        for held in self._held:
+            held.clear()
+        self._held_bytes = 0
+        for record in following:
+            self.take(record)
+
+
+def _gap(partition: int, sequence: int, applied: Mark) -> str:
+    return f"record {sequence} of partition {partition} where {applied.sequence + 1} is due"
 
 
 def _layout_of(record: LogRecord) -> Layout:

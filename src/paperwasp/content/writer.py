@@ -1,78 +1,31 @@
 """The one thread that changes a content node: takes what waits, has it logged and applied, and answers.
 
-take a batch → encode by partition → log, apply, publish → replies → a checkpoint, where one is due
+    take a batch → producer: encode, log → consumer: apply, publish → replies → a checkpoint, where one is due
+
+The two halves run by turns here, and know nothing of each other: what is logged is applied before the next batch is
+taken, so two threads would only wait for each other.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Thread
-from typing import Final
 
 from paperwasp import limits
-from paperwasp.base.env import Environment
 from paperwasp.base.yielding import switching_soon, yielding_if_large
 from paperwasp.cluster.messenger import answer_all
 from paperwasp.content.checkpoint_writer import CheckpointWriter
-from paperwasp.content.current_state import CurrentState
-from paperwasp.content.gathering import OperationReply, Waiting
-from paperwasp.content.late_operations import LateOperations
+from paperwasp.content.configuration import Configuration
+from paperwasp.content.consumer import Consumer
+from paperwasp.content.fault import Fault
+from paperwasp.content.gathering import Waiting
 from paperwasp.content.node_state import NodeState
-from paperwasp.content.operation_queue import OperationQueue, type_of, unknown_type
-from paperwasp.content.records import Logged
-from paperwasp.content.state_machine import StateMachine
-from paperwasp.core import _core
+from paperwasp.content.operation_queue import OperationQueue
+from paperwasp.content.producer import Producer
 from paperwasp.core.object_memory import is_worth, outside_arenas
-from paperwasp.document.ids import partition_of
-from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.operations.monitoring.numbers import Numbers
-
-_LOGGER: Final = logging.getLogger(__name__)
-
-
-class Encoder:
-    """Makes entries of the log from operations. One thread, the writer's."""
-
-    def __init__(self, current: CurrentState, late: LateOperations, environment: Environment) -> None:
-        self._current = current
-        self._late = late
-        self._environment = environment
-
-    def encode(self, batch: Sequence[Waiting]) -> tuple[Sequence[Logged], Sequence[OperationReply]]:
-        """Entries in the order of the log, by partition, then as they came, and the reply to each. Refused ones are
-        answered."""
-        state = self._current.state
-        first_us = max(self._environment.time_ns() // 1000, state.timestamp_us + 1)
-        if self._are_plain(batch):
-            return _core.in_order_of_log(batch, first_us, limits.PARTITIONS)
-        by_partition: list[list[tuple[Logged, OperationReply]]] = [[] for _ in range(limits.PARTITIONS)]
-        for timestamp_us, (operation, reply, _) in enumerate(batch, first_us):
-            document_type = type_of(operation)
-            kind = state.layout.types.get(document_type)
-            if kind is None:
-                reply(unknown_type(document_type))
-                continue
-            try:
-                entry = self._late.entry(operation, kind, state.codecs[document_type], timestamp_us)
-            except PaperwaspError as error:
-                reply(error)
-            except (TypeError, ValueError) as error:
-                reply(InvalidInput(f"{operation.id}: {error}"))
-            except Exception as error:  # a defect costs its own operation, and never the writer
-                _LOGGER.exception("%s could not be encoded", operation.id)
-                reply(InternalError(f"{operation.id}: {error}"))
-            else:
-                by_partition[partition_of(entry.gid)].append((entry, reply))
-        waiting = [waiting for partition in by_partition for waiting in partition]
-        return [entry for entry, _ in waiting], [reply for _, reply in waiting]
-
-    def _are_plain(self, batch: Sequence[Waiting]) -> bool:
-        """Whether all are plain changes of fields that the layout has: such a change is its own entry."""
-        read_as, types = _core.read_as_of(batch), self._current.state.layout.types
-        return read_as is not None and all(each.name in types and types[each.name].has_all(each) for each in read_as)
 
 
 class Writer:
@@ -81,15 +34,17 @@ class Writer:
     def __init__(
         self,
         queue: OperationQueue,
-        encoder: Encoder,
-        machine: StateMachine,
+        producer: Producer,
+        consumer: Consumer,
+        fault: Fault,
         checkpoints: CheckpointWriter,
         commits: tuple[Numbers, Numbers],
     ) -> None:
         """`commits` is given the seconds and the operations of each batch."""
         self._queue = queue
-        self._encoder = encoder
-        self._machine = machine
+        self._producer = producer
+        self._consumer = consumer
+        self._fault = fault
         self._checkpoints = checkpoints
         self._commit_seconds, self._commit_operations = commits
         self._thread = Thread(target=self._run, name="content-writer", daemon=True)
@@ -101,12 +56,21 @@ class Writer:
         """Waits for the end of the thread."""
         self._thread.join()
 
+    def configure(self, configured: Configuration) -> None:
+        """Goes on under these schemas. On this thread, between two batches.
+
+        Errors: InvalidInput, NoSpace, InternalError: with nothing changed, or that the change is logged and is made
+        later.
+        """
+        self._fault.check()
+        self._consumer.configure(configured, self._producer.configure(configured))
+
     def take_over_later(self, compacted: NodeState) -> Future[None]:
         """Has the node go on with that state, between two batches. Any thread."""
 
         def take_over() -> None:
             with outside_arenas():  # what was logged meanwhile is decoded once more
-                self._machine.take_over(compacted)
+                self._consumer.take_over(compacted)
 
         return self._queue.add_action(take_over)
 
@@ -127,9 +91,12 @@ class Writer:
         size_bytes, largest_bytes = sum(sizes_bytes), max(sizes_bytes, default=0)
         is_large = largest_bytes >= limits.STORE_BLOB_BYTES and is_worth(largest_bytes)
         with switching_soon, yielding_if_large(size_bytes), outside_arenas(is_large):
-            entries, replies = self._encoder.encode(batch)
+            entries, replies = self._producer.encode(batch)
+            answers: Sequence[object] = ()
             try:
-                answers: Sequence[object] = self._machine.log_and_apply(entries)
+                self._fault.check()
+                if entries:
+                    answers = self._consumer.apply(self._producer.append(entries))
             except Exception as error:
                 answers = [error] * len(replies)
         self._queue.note_answered(size_bytes)

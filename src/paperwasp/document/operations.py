@@ -78,6 +78,7 @@ class Refusal(Enum):
     NO_DOCUMENT = "The condition cannot be met: the document does not exist"
     EXISTS = "The document exists, and is to be created only where it does not"
     TOO_LARGE = "A value would be more than its field can hold"
+    UNFIT = "The operation cannot be done on the document as it is"
 
 
 @frozen

@@ -30,6 +30,11 @@ LOG_BATCH_BYTES: Final = 64 * 1024 * 1024
 LOG_BATCH_OPERATIONS: Final = 1024
 LOG_RECORD_BYTES: Final = 1 << 30
 LOG_FILE_BYTES: Final = 64 * 1024 * 1024
+REPLAY_REPEATS: Final = 1024
+"""How many of the last records of a partition a log may give again. Of older ones it is not known whether they are the
+same, and the node stops."""
+REPLAY_HELD_BYTES: Final = 256 * 1024 * 1024
+"""Of records that wait, after a change of the layout, until all partitions have come to it."""
 DOCUMENT_ID_BYTES: Final = 65_535
 PARTITIONS: Final = 16
 """Partitions of a content cluster. Part of the on-disk format: never change it for existing data."""

@@ -70,6 +70,6 @@ def other_method(request: Request, methods: tuple[str, ...]) -> Response:
 
 def error_of(refusal: Refusal) -> PaperwaspError:
     """Why an operation was not applied, as clients meet it."""
-    if refusal is Refusal.TOO_LARGE:
+    if refusal in (Refusal.TOO_LARGE, Refusal.UNFIT):
         return InvalidInput(refusal.value)
     return ConditionNotMet(f"TEST_AND_SET_CONDITION_FAILED: {refusal.value}")

@@ -139,7 +139,7 @@ async def _apply(messages: Sequence[ApplyRequest], address: str, messenger: Mess
                 refused.append(message)
             elif isinstance(answer, BaseException):
                 raise answer
-            elif isinstance(answer, Outcome) and answer.refusal is Refusal.TOO_LARGE:
+            elif isinstance(answer, Outcome) and answer.refusal in (Refusal.TOO_LARGE, Refusal.UNFIT):
                 raise InvalidInput(f"{message.operation.id}: {answer.refusal.value}")
         messages = [*refused, *messages[sent_count:]]
         if messages:

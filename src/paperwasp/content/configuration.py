@@ -1,0 +1,23 @@
+"""What a content node was configured with: the schemas of its documents, and the modes of their types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from types import MappingProxyType
+from typing import Final
+
+from paperwasp.base.records import dataclass
+from paperwasp.schema.model import Schema
+
+NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The schemas of a node, with the modes of their types."""
+
+    generation: int = 0
+    schemas: Mapping[str, Schema] = field(default_factory=lambda: MappingProxyType({}))
+    modes: Mapping[str, str] = field(default_factory=lambda: NO_MODES)
+    distribution_key: int = 0

@@ -1,0 +1,106 @@
+"""Applies what is in the log of a content cluster to the state of a node, and shows it to readers.
+
+    records of the log → apply → publish
+
+Whatever changes the documents comes in here, and from the log alone: records, or the entries of records that the same
+process has just logged. `content/producer.py` is the other side, which may be on another machine. Nothing that is
+logged is ever taken out again. What a record demands and its documents cannot give is refused by a rule
+(`content/apply.py`), so that every replica refuses the same. Where this machine fails, such as by a full disk, the
+state is made again from the last checkpoint and the log. One thread, the writer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paperwasp.cluster.operation_log import OperationLog
+from paperwasp.content.apply import apply_entries
+from paperwasp.content.checkpoint_writer import CheckpointWriter
+from paperwasp.content.configuration import Configuration
+from paperwasp.content.current_state import CurrentState
+from paperwasp.content.fault import Fault
+from paperwasp.content.node_state import NodeState
+from paperwasp.content.records import LoggedBatch, LoggedLayout
+from paperwasp.content.relayout import change_layout
+from paperwasp.content.replay import marks_after, replay
+from paperwasp.document.operations import Outcome
+from paperwasp.errors import InternalError
+
+
+class Consumer:
+    """Applies the log to the current state, in its order, and publishes it."""
+
+    def __init__(self, log: OperationLog, current: CurrentState, fault: Fault, checkpoints: CheckpointWriter) -> None:
+        self._log = log
+        self._current = current
+        self._fault = fault
+        self._checkpoints = checkpoints
+
+    def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
+        """Applies and publishes what was logged just now; gives the outcome of each entry.
+
+        Errors: NoSpace or InternalError, which say that it is applied later; Corruption where the log has something
+        else before it.
+        """
+        current, entries = self._current, batch.entries
+        applied = marks_after(current.state.applied, batch.records, batch.marks)
+        try:
+            outcomes = apply_entries(current.state, entries)
+            current.state.applied = applied
+            current.publish()
+        except Exception as error:
+            return self._apply_again(error, len(entries))
+        current.since_checkpoint.note(len(entries), sum(len(record.payload) for record in batch.records))
+        return outcomes
+
+    def configure(self, configured: Configuration, logged: LoggedLayout) -> None:
+        """Goes on under these schemas, whose layout was logged just now, where it is another. Errors: as of `apply`;
+        then readers see the schemas from before until the layout is applied."""
+        current = self._current
+        applied = marks_after(current.state.applied, logged.records, logged.marks)
+        current.configure(configured, logged.layout)
+        if logged.records:
+            try:
+                change_layout(current.state, logged.layout)
+                current.state.applied = applied
+            except Exception as error:
+                self._apply_again(error)
+                return
+            current.since_checkpoint.note(1, sum(len(record.payload) for record in logged.records))
+        current.publish()
+
+    def take_over(self, compacted: NodeState) -> None:
+        """Goes on with the same documents in new rows, once the rest of the log is applied to them too."""
+        self._fault.check()
+        replay(self._log, compacted)
+        if compacted.applied != self._current.state.applied:
+            raise InternalError("the new rows are not of the operations that were applied")
+        self._current.replace_state(compacted)
+        self._current.since_checkpoint.limit = 0
+        self._current.since_checkpoint.changes += 1
+
+    def recover(self) -> None:
+        """Ends a fault, where there is one. Errors: why it cannot; it is tried again later."""
+        if self._fault.reason is not None:
+            self._make_again()
+
+    def _apply_again(self, cause: Exception, operations: int = 0) -> list[Outcome]:
+        """After an apply that went wrong half way: applies what was logged to a state that is made again. Gives the
+        outcomes of the last `operations`. Errors: that this is done later."""
+        self._fault.begin(cause)
+        try:
+            return self._make_again(operations)
+        except Exception as error:
+            raise self._fault.of_logged() from error
+
+    def _make_again(self, operations: int = 0) -> list[Outcome]:
+        """Goes on with a state made from the checkpoint and the log. Gives the outcomes of the last `operations`.
+        Errors: why operations are refused until that succeeds."""
+        try:
+            state, outcomes = self._checkpoints.state_of_log(operations)
+            self._current.replace_state(state)
+        except Exception as error:
+            raise self._fault.begin(error) from error
+        self._fault.end()
+        self._current.since_checkpoint.restart(self._current.state.limit, changes=1)
+        return outcomes
