@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bench.vector_data import HITS, Data, Flags, Vectors
 from paperwasp.core import _core
-from paperwasp.core.distances import METRICS
+from paperwasp.storage.attributes.vector_graph import METRICS
 from tests.oracles.hnsw import CELL_TYPES
 
 LINKS: Final = 16

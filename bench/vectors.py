@@ -22,7 +22,7 @@ from bench.report import Report, Row
 from bench.vector_data import HITS, Data, Vectors, embeddings, filters, made_up
 from bench.vector_engines import Engine, Faiss, Paperwasp, Search, engines
 from paperwasp.core import _core
-from paperwasp.core.distances import METRICS
+from paperwasp.storage.attributes.vector_graph import METRICS
 
 PICTURES = Path(__file__).parent.parent / "docs" / "internals" / "pictures"
 EXPLORED = (10, 16, 24, 36, 54, 80, 120, 180, 270, 400, 600, 900)

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.content.gid_map import GidMap
-from paperwasp.core import gid_map as twin
+from paperwasp.storage.documents.gid_map import NO_LID, GidMap
+from tests.oracles import gid_map as twin
 
 # Few distinct hashes, so that runs of probes form and removal must move entries back.
 GIDS = st.tuples(st.integers(0, 255), st.integers(0, 3), st.sampled_from([0, 1, 1022, 1023])).map(
@@ -40,4 +40,4 @@ def test_it_grows() -> None:
     assert table.find(gids).tolist() == list(range(5000))
     table.remove([gids[place * 12 : place * 12 + 12] for place in range(0, 5000, 2)])
     assert len(table) == 2500
-    assert table.find(gids[12:24]).tolist() == [1] and table.find(gids[:12]).tolist() == [twin.NO_LID]
+    assert table.find(gids[12:24]).tolist() == [1] and table.find(gids[:12]).tolist() == [NO_LID]

@@ -20,12 +20,12 @@ from paperwasp.content.messages import ApplyChanges
 from paperwasp.content.records import AnyOperation
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import partition_of
 from paperwasp.document.operations import Outcome
 from paperwasp.document.plain_fields import operation_of
 from paperwasp.errors import InvalidInput
 from paperwasp.storage.attributes import posting
+from paperwasp.storage.documents.gid_map import NO_LID
 from tests.chance import SEED
 from tests.content.nodes import SCHEMAS, TestNode, doc_id, remove, started
 from tests.content.test_plain_changes import change_of, music

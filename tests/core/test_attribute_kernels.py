@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, attribute
+from paperwasp.core import _core
+from tests.oracles import attribute
 
 Kernel = Callable[..., object]
 DTYPES = ("int8", "int32", "int64", "uint32", "float32", "float64")

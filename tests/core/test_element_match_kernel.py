@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from paperwasp.core import _core
-from paperwasp.core.element_match import COLUMNS, element_match
+from paperwasp.search.features.term_places import COLUMNS
+from tests.oracles.element_match import element_match
 
 Hit = list[dict[int, list[int]]]
 """Of each element, where the terms stand."""

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from paperwasp.core import _core
-from paperwasp.core.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings, Word, field_match
+from paperwasp.search.features.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
+from tests.oracles.field_match import Word, field_match
 
 TABLE = [*(0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.17, 0.24, 0.33, 1)]
 TABLE += [0.71, 0.50, 0.35, 0.25, 0.18, 0.13, 0.09, 0.06, 0.04, 0.03]

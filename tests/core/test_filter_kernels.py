@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, attribute, distances, places
+from paperwasp.core import _core
+from paperwasp.storage.attributes.areas import ANYWHERE
 from paperwasp.storage.attributes.position import z_curve
-from tests.oracles import products
+from paperwasp.storage.attributes.vector_graph import METRICS
+from tests.oracles import attribute, distances, places, products
 
 SEEDS = st.integers(0, 2**32)
 INTEGERS = ("int8", "int32", "int64", "uint32")
@@ -155,11 +157,11 @@ def test_products_of_lids_without_a_row_are_refused() -> None:
 
 @given(
     st.integers(1, 70), st.integers(1, 8), st.sampled_from(["float32", "float64", "int8", "uint16"]),
-    st.sampled_from(range(len(distances.METRICS))), SEEDS,
+    st.sampled_from(range(len(METRICS))), SEEDS,
 )  # fmt: skip
 def test_distances(size: int, count: int, dtype: str, metric: int, seed: int) -> None:
     random = np.random.default_rng(seed)
-    if distances.METRICS[metric] == "geodegrees":
+    if METRICS[metric] == "geodegrees":
         size = 2
     if dtype == "int8":
         cells = random.integers(-128, 128, (count, size)).astype(np.int8)
@@ -182,7 +184,7 @@ def test_distances(size: int, count: int, dtype: str, metric: int, seed: int) ->
     for place in np.flatnonzero((which != plain) & np.isfinite(expected)):
         other = cells[(int(rows[place]) >> 24) + int(which[place])]
         widened = (other.astype(np.uint32) << 16).view(np.float32) if dtype == "uint16" else other
-        assert distances.distance(distances.METRICS[metric], query, widened) == pytest.approx(expected[place], abs=1e-5)
+        assert distances.distance(METRICS[metric], query, widened) == pytest.approx(expected[place], abs=1e-5)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8"])
@@ -216,7 +218,7 @@ def test_sums_of_the_largest_int8_do_not_overflow() -> None:
     query, cells = np.full(size, 127, np.int8), np.full((1, size), -128, np.int8)
     rows, found, which = np.array([1], np.uint64), np.empty(1), np.empty(1, np.uint32)
     for metric, expected in (("euclidean", 255**2 * size), ("product", 127 * 128 * size), ("hamming", 8 * size)):
-        _core.least_distances(distances.METRICS.index(metric), query, cells, rows, found, which)
+        _core.least_distances(METRICS.index(metric), query, cells, rows, found, which)
         assert found[0] == expected
 
 
@@ -235,7 +237,7 @@ SIDES = st.integers(-(2**31), 2**31 - 1) | st.integers(-50, 50)
 
 @given(
     st.lists(st.tuples(SIDES, SIDES), max_size=80), st.tuples(SIDES, SIDES, SIDES, SIDES), st.tuples(SIDES, SIDES),
-    st.sampled_from([0, 2**31, 2**32 - 1]), st.integers(0, 5000) | st.sampled_from([2**62, places.ANYWHERE]), SEEDS,
+    st.sampled_from([0, 2**31, 2**32 - 1]), st.integers(0, 5000) | st.sampled_from([2**62, ANYWHERE]), SEEDS,
 )  # fmt: skip
 def test_positions(
     positions: list[tuple[int, int]],

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.forest import NODES, forest_sum
-from paperwasp.ranking.forest import Forest, ForestBuilder, Split
+from paperwasp.ranking.forest import NODES, Forest, ForestBuilder, Split
+from tests.oracles.forest import forest_sum
 
 VALUES = st.sampled_from([-math.inf, -2.0, -0.0, 0.0, 0.5, 1.0, 1.0000000001, 3.0, math.inf, math.nan])
 THRESHOLDS = st.sampled_from([-2.0, 0.0, 0.5, 1.0, 3.0])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from paperwasp.core import _core, clock
-from paperwasp.core.distances import METRICS
+from paperwasp.storage.attributes.vector_graph import METRICS
 from tests.chance import SEED
 from tests.core.vectors import (
     Cells,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.core import _core
-from paperwasp.core.distances import METRICS
+from paperwasp.storage.attributes.vector_graph import METRICS
 from tests.chance import SEED
 from tests.core.vectors import (
     Cells,

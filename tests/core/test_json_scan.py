@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.core import _core, json_scan
+from paperwasp.core import _core
 from paperwasp.errors import TooLarge
 from paperwasp.text import large_json
-from paperwasp.text.large_json import load_json
+from paperwasp.text.large_json import FINE, TEXT, TEXT_END, TOO_DEEP, TOO_MANY_VALUES, load_json
+from tests.oracles import json_scan
 
 _TEXT = st.text(alphabet='ab\\"{}[],:\n\u00e9\u4e16\U0001f600\x01', max_size=9)
 _VALUES: st.SearchStrategy[Any] = st.recursive(
@@ -30,7 +31,7 @@ _DEEP = 100
 def test_the_steps_lead_to_the_value(value: Any, piece_bytes: int, indented: bool) -> None:
     text = orjson.dumps(value, option=orjson.OPT_INDENT_2 if indented else None)
     problem, _, values, steps = _core.scan_json(text, _MANY, _DEEP, piece_bytes)
-    assert problem == json_scan.FINE
+    assert problem == FINE
     assert values == json_scan.count_values(text)
     assert (json_scan.build_from_steps(text, steps) if steps else orjson.loads(text)) == value
 
@@ -44,7 +45,7 @@ def test_strings_are_cut_between_characters(value: Any, piece_bytes: int, escape
     if steps:
         assert json_scan.build_from_steps(text, steps) == value
     for kind, start, end in zip(*[iter(steps)] * 3, strict=True):
-        if kind in (json_scan.TEXT, json_scan.TEXT_END):
+        if kind in (TEXT, TEXT_END):
             assert end - start <= piece_bytes + 11
             json.loads(b'"%b"' % text[start:end])
 
@@ -115,7 +116,7 @@ def test_the_last_of_equal_names_counts() -> None:
 
 def test_too_many_values_are_refused_where_they_are_read() -> None:
     text = b"[" + b"1," * 100
-    assert _core.scan_json(text, 50, _DEEP, 16)[:3] == (json_scan.TOO_MANY_VALUES, 99, 51)
+    assert _core.scan_json(text, 50, _DEEP, 16)[:3] == (TOO_MANY_VALUES, 99, 51)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(limits, "JSON_PIECE_BYTES", 16)
         patch.setattr(limits, "JSON_VALUES", 50)
@@ -124,7 +125,7 @@ def test_too_many_values_are_refused_where_they_are_read() -> None:
 
 
 def test_too_many_levels_are_refused() -> None:
-    assert _core.scan_json(b"[" * 200, _MANY, _DEEP, 16)[:2] == (json_scan.TOO_DEEP, 100)
+    assert _core.scan_json(b"[" * 200, _MANY, _DEEP, 16)[:2] == (TOO_DEEP, 100)
     with pytest.raises(orjson.JSONDecodeError, match="nested deeper than 1024 levels"):
         load_json(b'{"a":' * 20_000)
 

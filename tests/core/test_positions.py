@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.positions import ELEMENT_GAP, Near, follow, merge_positions
+from paperwasp.storage.index.tokenizing import ELEMENT_GAP
+from tests.oracles.positions import Near, follow, merge_positions
 
 Rows = list[list[list[int]]]
 """By row, by list: positions."""

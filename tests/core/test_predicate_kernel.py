@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, predicate
-from paperwasp.core.predicate import AND, AND_MASK, NOT, OR, OR_MASK, PUSH, STACK
+from paperwasp.core import _core
+from paperwasp.storage.attributes.predicate_conditions import AND, AND_MASK, NOT, OR, OR_MASK, PUSH
+from tests.oracles import predicate
+from tests.oracles.predicate import STACK
 
 STEPS = st.one_of(
     st.builds(lambda kind, condition: kind | condition, st.sampled_from([PUSH, AND_MASK, OR_MASK]), st.integers(0, 6)),

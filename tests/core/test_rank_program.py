@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.rank_program import OPCODES, OPERATIONS, evaluate
+from paperwasp.core.rank.rank_program import OPCODES, OPERATIONS
+from tests.oracles.rank_program import evaluate
 
 # NumPy's own versions of these may differ from the C library in the last places.
 BY_LIBRARY = frozenset(

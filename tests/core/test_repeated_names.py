@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.core import _core, repeated_names
-from paperwasp.core.repeated_names import Members
+from paperwasp.core import _core
+from paperwasp.document.repeated_operations import Members
+from tests.oracles import repeated_names
 
 _NAME = st.sampled_from(["fields", "f", "g", "add", "match", 'a"b', "{", "\\", ": "])
 _SCALAR = st.none() | st.integers(0, 9) | _NAME

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.core.native_rank import UNDEFINED, term_distance
+from paperwasp.search.features.term_distance import UNDEFINED
+from tests.oracles.native_rank import term_distance
 
 POSITIONS = st.lists(st.sets(st.integers(0, 30), max_size=6).map(sorted), min_size=1, max_size=5)
 

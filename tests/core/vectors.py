@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.distances import METRICS
+from paperwasp.storage.attributes.vector_graph import METRICS
 from tests.oracles.hnsw import CELL_TYPES, PlainHnsw
 
 Cells = NDArray[Any]

@@ -7,9 +7,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.core.native_rank import UNDEFINED
 from paperwasp.search.features.query_terms import RankTerm
-from paperwasp.search.features.term_distance import element_distances
+from paperwasp.search.features.term_distance import UNDEFINED, element_distances
 from tests.features.fake_block import fake_block
 
 ELEMENTS = st.lists(st.lists(st.sampled_from("abx"), max_size=6), max_size=5)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.types import (
     BOOL,
@@ -30,6 +29,7 @@ from paperwasp.search.grouping.expressions import bind
 from paperwasp.search.grouping.values import Kind
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.string import StringView
+from paperwasp.storage.documents.gid_map import NO_LID
 from tests.grouping.documents import attribute, column, constant, evaluated, of, plain, rows_of, scope_of
 
 

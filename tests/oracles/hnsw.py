@@ -11,7 +11,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.distances import METRICS, distances_to
+from paperwasp.storage.attributes.vector_graph import METRICS
+from tests.oracles.distances import distances_to
 
 CELL_TYPES: Final = ("float64", "float32", "uint16", "int8")
 """By their numbers in the kernel; uint16 are bfloat16, the upper halves of floats."""

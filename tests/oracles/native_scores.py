@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.native_rank import UNDEFINED
+from paperwasp.search.features.term_distance import UNDEFINED
 
 Floats = NDArray[np.float64]
 FIELD_NUMBERS: Final = (

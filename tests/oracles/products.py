@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.attribute import ROW_LENGTH_BITS
+from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS
 
 
 def products(

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.core.rank_program import OPERATIONS
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.value import Tensor
@@ -27,6 +26,7 @@ from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.ranking.tensor_run import batch
 from paperwasp.schema.model import Function
+from tests.oracles.rank_program import OPERATION_FUNCTIONS
 from tests.ranking.no_features import constants_of
 from tests.ranking.test_compiling import AnyFeature
 
@@ -97,7 +97,7 @@ def number(value: float | str) -> float:
 
 def applied(operation: str, *operands: float) -> float:
     with np.errstate(all="ignore"):
-        return float(OPERATIONS[operation][1](*(np.array([operand]) for operand in operands))[0])
+        return float(OPERATION_FUNCTIONS[operation](*(np.array([operand]) for operand in operands))[0])
 
 
 def made_of(told: Json) -> float:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.content.view import View
-from paperwasp.core.distances import distance
 from paperwasp.storage.attributes.column import Bitmap, Lids
 from paperwasp.storage.attributes.rows import split
 from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView
+from tests.oracles.distances import distance
 
 
 @dataclass

@@ -20,7 +20,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.core.positions import ELEMENT_GAP, Near, follow, merge_positions
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
@@ -44,7 +43,9 @@ from paperwasp.search.operators.word import WordItem
 from paperwasp.search.operators.word_parts import PrefixItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.storage.index.tokenizing import ELEMENT_GAP
 from tests.content.nodes import TestNode, started
+from tests.oracles.positions import Near, follow, merge_positions
 from tests.search.queries import query_of
 
 SCHEMA = """

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from rocksdict import Checkpoint, Rdict
 
 from paperwasp import limits
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption, NoSpace
 from paperwasp.storage.documents import document_store
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument, StoredForm, StoreWrites, restore
+from paperwasp.storage.documents.gid_map import NO_LID
 
 
 def gid(number: int) -> bytes:

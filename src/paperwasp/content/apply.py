@@ -26,20 +26,19 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind, Logged, entry_of_change, made_by, mutation_of
 from paperwasp.content.selected import Selected, matcher
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.apply_updates import Owned, updated_value
 from paperwasp.document.operations import Outcome, Refusal, Valued
 from paperwasp.document.updates import Assign
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.storage.attributes.numeric import NumericColumn
 from paperwasp.storage.documents.document_store import StoredDocument, StoredForm, StoreWrites, stored_value
+from paperwasp.storage.documents.gid_map import GID_BYTES, NO_LID
 
 _PUT, _UPDATE, _REINDEX, _MUTATE = EntryKind.PUT, EntryKind.UPDATE, EntryKind.REINDEX, EntryKind.MUTATE
 _LOGGER: Final = logging.getLogger(__name__)

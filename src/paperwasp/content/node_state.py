@@ -15,12 +15,12 @@ from paperwasp import limits
 from paperwasp.cluster.operation_log import START, Mark
 from paperwasp.content.bitmaps import GrowingBitmap
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
-from paperwasp.content.gid_map import GID_BYTES, GidMap
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.references import References
 from paperwasp.storage.attributes import Column
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
+from paperwasp.storage.documents.gid_map import GID_BYTES, GidMap
 from paperwasp.storage.documents.row_store import RowStore
 from paperwasp.storage.index.text_index import TextIndex
 

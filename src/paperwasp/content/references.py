@@ -19,8 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
-from paperwasp.content.gid_map import GID_BYTES, GidMap
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import ReferenceType
 from paperwasp.schema.model import Field, ImportedField, Schema
@@ -28,6 +26,7 @@ from paperwasp.storage.attributes import Column, ColumnView
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.string import StringColumn, StringView
+from paperwasp.storage.documents.gid_map import GID_BYTES, NO_LID, GidMap
 
 if TYPE_CHECKING:
     from paperwasp.content.layout import Layout

@@ -15,12 +15,12 @@ import orjson
 from paperwasp import limits
 from paperwasp.content.documents import DocumentCodec, Row
 from paperwasp.content.layout import TypeLayout
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
 from paperwasp.document.selection import Matcher, matcher_of, parse_selection
 from paperwasp.document.types import BOOL, DataType
 from paperwasp.storage.attributes import looks_unset
+from paperwasp.storage.documents.gid_map import NO_LID
 
 _MATCHERS_KEPT: Final = 1024
 _US: Final = 1_000_000

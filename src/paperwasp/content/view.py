@@ -15,11 +15,11 @@ from paperwasp.base.records import dataclass
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.selected import Selected
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.tensor_forms import DEFAULT_FORM
 from paperwasp.schema.model import Schema
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument
+from paperwasp.storage.documents.gid_map import NO_LID
 from paperwasp.storage.documents.row_store import NO_ROWS, RowStore
 from paperwasp.storage.index.snapshot import IndexSnapshot
 

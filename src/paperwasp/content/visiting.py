@@ -22,10 +22,10 @@ from paperwasp.content.documents import type_of_id
 from paperwasp.content.messages import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.content.selected import matcher, oldest_tombstone_us
 from paperwasp.content.view import View
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.selection import is_everything, location_of, parse_selection
 from paperwasp.errors import InvalidInput
 from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument
+from paperwasp.storage.documents.gid_map import NO_LID
 
 _SPACE: Final = 1 << 8 * GID_BYTES
 """The number of global ids."""

@@ -51,7 +51,7 @@ uint64_t siphash(nb::bytes data) {
 }  // namespace
 
 void bind_siphash(nb::module_& m) {
-    m.def("siphash", &siphash, nb::arg("data"), "64 bits, without a sign. Twin: paperwasp.core.siphash.siphash");
+    m.def("siphash", &siphash, nb::arg("data"), "64 bits, without a sign. Twin: tests.oracles.siphash.siphash");
 }
 
 }  // namespace paperwasp

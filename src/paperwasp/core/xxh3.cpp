@@ -141,6 +141,6 @@ uint64_t xxh3_of(const unsigned char* bytes, size_t size) {
     return size <= 16 ? hash_short(bytes, size) : size <= 240 ? hash_middle(bytes, size) : hash_long(bytes, size);
 }
 
-void bind_xxh3(nb::module_& m) { m.def("xxh3", &xxh3, nb::arg("data"), "64 bits, without a sign. Twin: paperwasp.core.xxh3.xxh3"); }
+void bind_xxh3(nb::module_& m) { m.def("xxh3", &xxh3, nb::arg("data"), "64 bits, without a sign. Twin: tests.oracles.xxh3.xxh3"); }
 
 }  // namespace paperwasp

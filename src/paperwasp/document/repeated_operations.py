@@ -8,11 +8,11 @@ Vespa: VespaJsonDocumentReader.java of document/json
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from paperwasp import limits
 from paperwasp.core import _core
-from paperwasp.core.repeated_names import Members, members_of
 from paperwasp.document.written_numbers import SentFields, quote_numbers
 from paperwasp.errors import InvalidInput
 
@@ -33,6 +33,15 @@ def parts_of(fields: SentFields) -> list[SentFields]:
         raise InvalidInput("An update that is nested so deep gives each operation once") from None
     parts = [SentFields(value, b"", text) for value, text in zip(values, texts, strict=True)]
     return [part.only(name for name in part if name in fields) for part in parts]
+
+
+class Members(list[tuple[str, Any]]):
+    """The members of an object of JSON, also those with equal names."""
+
+
+def members_of(text: bytes) -> Any:
+    """The value that a text says, with `Members` for objects."""
+    return json.loads(text, object_pairs_hook=Members)
 
 
 def _parts(body: bytes) -> list[dict[str, Any]]:

@@ -17,9 +17,14 @@ from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
-from paperwasp.core.forest import MEMBER, MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT, NODES
 from paperwasp.ranking.scope import Scope, Source
 from paperwasp.ranking.tree import Node
+
+NODES: Final = np.dtype([("threshold", "<f8"), ("column", "<u4"), ("left", "<u4")])
+"""A node goes right, to the child after its left one, where the value of its column is not below its threshold. A leaf
+is its own left child."""
+MISSING_RIGHT, MISSING_LEFT, MEMBER, MEMBER_OR_MISSING = range(4)
+"""Kinds of columns: NaN is above all, or below all; below 0 for the members of a set and above for all others."""
 
 Floats = NDArray[np.float64]
 Link = Literal["", "sigmoid", "exp"]
@@ -41,12 +46,12 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Forest:
-    """Trees whose leaves are added up, as `core.forest` has them."""
+    """Trees whose leaves are added up, as the kernel takes them (`core/rank/forest.cpp`)."""
 
     features: tuple[str, ...]
     """The texts of the expressions that splits ask for."""
     nodes: NDArray[np.uint64]
-    """Two words a node: `core.forest.NODES`."""
+    """Two words a node: `NODES`."""
     values: Floats
     roots: NDArray[np.uint32]
     depths: NDArray[np.int32]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from paperwasp.core.rank_program import OPERATION_WIDTH, OPERATIONS
+from paperwasp.core.rank.rank_program import OPERATION_WIDTH, OPERATIONS
 from paperwasp.ranking.program import Feature, Program
 
 Form = float | dict[str, float] | None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.rank.best_parts import BestHits
-from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
+from paperwasp.core.rank.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
 from paperwasp.core.together import Together
 
 Floats = NDArray[np.float64]
@@ -214,7 +214,7 @@ class ProgramBuilder:
 
 def apply_operation(operation: str, operands: Sequence[Floats]) -> Floats:
     """Computes one operation as the kernel does within a program, in float64. Operands have the same length, or 1."""
-    arity = OPERATIONS[operation][0]
+    arity = OPERATIONS[operation]
     code = np.array([OPCODES[operation], arity, *range(arity), *[0] * (OPERATION_WIDTH - 2 - arity)], np.int32)
     out = np.empty(max(map(len, operands)), np.float64)
     _core.rank_program_evaluate(code, _NO_CONSTANTS, list(operands), 1, arity, out)

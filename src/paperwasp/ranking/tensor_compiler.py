@@ -101,7 +101,7 @@ class TensorCompiler:
         return self._graph.scalar(node) if node.type.is_number else node
 
     def combine(self, operation: str, *operands: TensorNode) -> TensorNode:
-        """A node that computes an operation cell by cell. `operation`: a name of `core.rank_program.OPERATIONS`."""
+        """A node that computes an operation cell by cell. `operation`: a name of those of rank programs."""
         function = algebra.CELL_FUNCTIONS[operation]
         if len(operands) == 1:
             type_ = rules.mapped(operands[0].type)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from paperwasp.core.rank_program import OPERATION_WIDTH
+from paperwasp.core.rank.rank_program import OPERATION_WIDTH
 from paperwasp.ranking import CompiledProfile, Program, RankValue
 from paperwasp.ranking.tensor_graph import TensorFeature, cells_of
 

@@ -20,7 +20,6 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.content.gid_map import GID_BYTES
 from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
 from paperwasp.content.messages import VisitRequest
 from paperwasp.content.parts import is_one_of_each, set_part_reader, streamed_part_reader
@@ -37,6 +36,7 @@ from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.array import ArrayView
 from paperwasp.storage.attributes.part import PartView
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
+from paperwasp.storage.documents.gid_map import GID_BYTES
 from paperwasp.storage.index.text_index import TextIndex
 
 STREAMING_MODE: Final = "streaming"

@@ -16,20 +16,11 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.core import _core
-from paperwasp.core.json_scan import (
-    BEGIN_ARRAY,
-    CUT_SHORT,
-    END,
-    FINE,
-    MORE_BEHIND,
-    NAME,
-    RUN,
-    TEXT,
-    TEXT_END,
-    TOO_DEEP,
-    TOO_MANY_VALUES,
-)
 from paperwasp.errors import TooLarge
+
+BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END = range(7)
+FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND = range(6)
+"""The steps and the outcomes of a scan, by their numbers in core/documents/json_scan.cpp."""
 
 Take = Callable[[list[Any]], None]
 """Takes some elements of an array, after those that it was given before. The list is used again."""

@@ -1,6 +1,6 @@
 // Attribute kernels: which rows of a column have a value in a range, as a bitmap. (In a set: value_sets.cpp.)
 //
-// Ranges are closed: low <= value <= high; NaN is in none. The NumPy twins are in attribute.py.
+// Ranges are closed: low <= value <= high; NaN is in none. The NumPy twins are in tests/oracles/attribute.py.
 // The writer of a column may store into single elements while a kernel reads: a row shows its old or its new value.
 #include "bitmap_fill.hpp"
 #include "clock.hpp"

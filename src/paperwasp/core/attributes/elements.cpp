@@ -1,4 +1,4 @@
-// Elements of documents: which of a row are wanted, and what two such lists have in common. Twins: core/elements.py.
+// Elements of documents: which of a row are wanted, and what two such lists have in common. Twins: tests/oracles/elements.py.
 //
 // A list of elements is (offsets[documents + 1], numbers): those of document i are numbers[offsets[i] .. offsets[i + 1]], rising, each
 // once. What does not fit together is a ValueError. Time grows with the elements that are read; memory with those that are given.
@@ -94,10 +94,10 @@ nb::tuple join_elements(unsigned how, In<uint32_t> a_offsets, In<uint32_t> a, In
 
 void bind_elements(nb::module_& m) {
     m.def("row_elements", &row_elements, nb::arg("rows").noconvert(), nb::arg("wanted").noconvert(), nb::arg("elements"),
-          "Which elements of each row are wanted. Twin: paperwasp.core.elements.row_elements");
+          "Which elements of each row are wanted. Twin: tests.oracles.elements.row_elements");
     m.def("join_elements", &join_elements, nb::arg("how"), nb::arg("a_offsets").noconvert(), nb::arg("a").noconvert(),
           nb::arg("b_offsets").noconvert(), nb::arg("b").noconvert(),
-          "Elements that both lists have, or one of them, or the first only. Twin: paperwasp.core.elements.join_elements");
+          "Elements that both lists have, or one of them, or the first only. Twin: tests.oracles.elements.join_elements");
 }
 
 }  // namespace paperwasp

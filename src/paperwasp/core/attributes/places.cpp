@@ -1,4 +1,4 @@
-// Which rows have a position in an area, as a bitmap. The plain twin is in places.py.
+// Which rows have a position in an area, as a bitmap. The plain twin is in tests/oracles/places.py.
 //
 // A position is a number on a z-curve: its even bits are x, its odd bits y, both 32-bit. The area is a box (all four sides belong to it)
 // and a circle around (x, y): squares of the distances along x, shortened to aspect / 2^32 of it (0: not shortened), and along y, no more

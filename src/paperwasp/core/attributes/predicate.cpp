@@ -1,4 +1,4 @@
-// Predicates of documents, evaluated for the features of a query. Its twin and specification is core/predicate.py.
+// Predicates of documents, evaluated for the features of a query. Its twin and specification is tests/oracles/predicate.py.
 //
 // programs: uint32. The two upper bits of a step say what it does, the lower 30 with which condition:
 //     PUSH   masks[condition] is put on the stack        AND_MASK   the top of the stack is and-ed with masks[condition]
@@ -76,7 +76,7 @@ void evaluate_predicates(In<uint32_t> programs, In<uint64_t> rows, In<uint64_t> 
 void bind_predicate(nb::module_& m) {
     m.def("evaluate_predicates", &evaluate_predicates, nb::arg("programs").noconvert(), nb::arg("rows").noconvert(),
           nb::arg("masks").noconvert(), nb::arg("results").noconvert(),
-          "The subqueries in which each predicate holds. Twin: paperwasp.core.predicate.evaluate_predicates");
+          "The subqueries in which each predicate holds. Twin: tests.oracles.predicate.evaluate_predicates");
 }
 
 }  // namespace paperwasp

@@ -1,4 +1,4 @@
-// Which rows of a column have a value of a set, as a bitmap. The NumPy twins are in attribute.py.
+// Which rows of a column have a value of a set, as a bitmap. The NumPy twins are in tests/oracles/attribute.py.
 //
 // A set of strings is a table of a byte per code. A set of numbers is an array of them, rising. Either becomes bits that are cheap to ask:
 // where the numbers lie close together one bit for each number between them, which says it all; elsewhere one bit for each hash, whose

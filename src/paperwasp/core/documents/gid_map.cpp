@@ -2,8 +2,9 @@
 //
 // keys[slots * 12], lids[slots]; slots is a power of two; a slot with lid NONE is free. The eight last bytes of a gid are of an MD5, so
 // they are their own hash. Removal moves later entries back, so there are no graves and probing stays short. At least one slot must be
-// free: the caller grows the table (content/gid_map.py). Nothing here has
-// a lock: only the writer's thread uses a table (content/gid_map.py), and the interpreter's lock is kept since a batch takes microseconds.
+// free: the caller grows the table (storage/documents/gid_map.py). Nothing here has
+// a lock: only the writer's thread uses a table (storage/documents/gid_map.py), and the interpreter's lock is kept since a batch takes
+// microseconds.
 #include "core.hpp"
 
 #include <cstring>

@@ -1,5 +1,5 @@
 // A large text of JSON, looked through before anything is built of it: how many values it has, and where it can be cut into pieces that
-// are decoded one by one. What the pieces give together is what the whole text gives. The plain twin is in json_scan.py.
+// are decoded one by one. What the pieces give together is what the whole text gives. The plain twin is in tests/oracles/json_scan.py.
 //
 // An array or object of more than `piece_bytes` is taken apart. Each step of the result is three numbers, (kind, start, end):
 //

@@ -38,7 +38,7 @@ nb::object list_numbers(const nb::list& values, size_t count) {
 void bind_list_numbers(nb::module_& m) {
     m.def("list_numbers", &list_numbers, nb::arg("values"), nb::arg("count"),
           "The numbers of a list as doubles; None where it has not exactly `count` items, or one that is neither a float nor an int, or"
-          " too large for a double. Twin: paperwasp.core.list_numbers.list_numbers");
+          " too large for a double. Twin: tests.oracles.list_numbers.list_numbers");
 }
 
 }  // namespace paperwasp

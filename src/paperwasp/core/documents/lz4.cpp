@@ -154,7 +154,7 @@ void bind_lz4(nb::module_& m) {
     m.def("lz4_compress", &compressed_block, nb::arg("data"), "The LZ4 block of some bytes.");
     m.def("lz4_decompress", &decompressed_block, nb::arg("block"), nb::arg("size"),
           "The `size` bytes of an LZ4 block; None where it is damaged or makes another number of them. Twin:"
-          " paperwasp.core.lz4_block");
+          " tests.oracles.lz4_block");
 }
 
 }  // namespace paperwasp

@@ -258,10 +258,9 @@ void bind_page(nb::module_& m) {
         .def("__init__", &make_form, nb::arg("keys"), nb::arg("as_stored"), nb::arg("required"), nb::arg("shows_empty"), nb::arg("unset"),
              nb::arg("source"), nb::arg("type"), nb::arg("id_prefix"));
     m.def("page", &render_page, nb::arg("rows"), nb::arg("lids"), nb::arg("relevances"), nb::arg("changed"), nb::arg("first_lid"),
-          nb::arg("gids"), nb::arg("form"),
-          "The JSON of each hit; None where it cannot be made of its row. Twin: paperwasp.core.page.page");
+          nb::arg("gids"), nb::arg("form"), "The JSON of each hit; None where it cannot be made of its row. Twin: tests.oracles.page.page");
     m.def("value_page", &render_values, nb::arg("values"), nb::arg("relevances"), nb::arg("gids"), nb::arg("form"),
-          "The JSON of each hit; None where its relevance is no number. Twin: paperwasp.core.page.value_page");
+          "The JSON of each hit; None where its relevance is no number. Twin: tests.oracles.page.value_page");
 }
 
 }  // namespace paperwasp

@@ -1,5 +1,5 @@
 // Whether the update in a text of JSON names a field twice, or gives an operation of a field twice: `{"fields": {"f": {"add": …, "add":
-// …}}}`. A decoder that makes dictionaries keeps the last only. The plain twin is in repeated_names.py.
+// …}}}`. A decoder that makes dictionaries keeps the last only. The plain twin is in tests/oracles/repeated_names.py.
 //
 // The text is one that has been decoded. Names are compared as they are written: one with an escape is another than one without.
 #include <algorithm>

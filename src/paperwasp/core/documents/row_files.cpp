@@ -221,7 +221,7 @@ void bind_row_files(nb::module_& m) {
         .def("is_whole", &is_whole, "Whether all records are as they were written.");
     m.def("pack_rows", &pack_rows, nb::arg("documents"),
           "(bytes of each record, the records) of documents: each (id, JSON) or a plain put, or None for a row without one. Twin:"
-          " paperwasp.core.row_files");
+          " tests.oracles.row_files");
 }
 
 }  // namespace paperwasp

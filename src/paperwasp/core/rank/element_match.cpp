@@ -1,4 +1,5 @@
-// How well the terms of a query match each element of a field, for a block of hits. Its twin and specification is core/element_match.py.
+// How well the terms of a query match each element of a field, for a block of hits. Its twin and specification is
+// tests/oracles/element_match.py.
 //
 // Each term has lists (offsets[hits + 1], elements, positions, lengths, weights): in each hit elements rise, and positions in an element;
 // length and weight are those of the element. The answer is a row for each element of a hit in which a term stands: (offsets[hits + 1] of
@@ -252,7 +253,7 @@ nb::tuple element_match(const nb::list& places, In<double> weights, size_t hits,
 
 void bind_element_match(nb::module_& m) {
     m.def("element_match", &element_match, nb::arg("places"), nb::arg("weights").noconvert(), nb::arg("hits"), nb::arg("flow"),
-          "How well terms match each element of each hit. Twin: paperwasp.core.element_match.element_match");
+          "How well terms match each element of each hit. Twin: tests.oracles.element_match.element_match");
 }
 
 }  // namespace paperwasp

@@ -1,4 +1,4 @@
-// The string segment match of queries and fields, for a block of hits. Its twin and specification is core/field_match.py.
+// The string segment match of queries and fields, for a block of hits. Its twin and specification is tests/oracles/field_match.py.
 //
 // A query is a row of words. A word belongs to a term, whose positions are lists (offsets[hits + 1], positions), rising in each hit; the
 // word stands `shift` after them (words of a phrase have the positions of the phrase's first). `matched`: for each term and hit, whether
@@ -420,7 +420,7 @@ void bind_field_match(nb::module_& m) {
           nb::arg("significances").noconvert(), nb::arg("connectedness").noconvert(), nb::arg("total_weight"),
           nb::arg("total_significance"), nb::arg("table").noconvert(), nb::arg("importances").noconvert(), nb::arg("max_alternatives"),
           nb::arg("max_occurrences"), nb::arg("results").noconvert(),
-          "The metrics of the string segment match of each hit. Twin: paperwasp.core.field_match.field_match");
+          "The metrics of the string segment match of each hit. Twin: tests.oracles.field_match.field_match");
 }
 
 }  // namespace paperwasp

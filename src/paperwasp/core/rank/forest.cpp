@@ -1,4 +1,4 @@
-// The sum of a forest of decision trees over many rows. Its twin and specification is core/forest.py.
+// The sum of a forest of decision trees over many rows. Its twin and specification is tests/oracles/forest.py.
 //
 // nodes: two words for each node: the bits of its threshold, a double; and its column (low half) and its left child (high half). The right
 // child is the one after the left. A node goes right where the value of its column is not below the threshold. A leaf is its own left
@@ -137,7 +137,7 @@ void forest_sum(In<uint64_t> nodes, In<double> values, In<uint32_t> roots, In<in
 void bind_forest(nb::module_& m) {
     m.def("forest_sum", &forest_sum, nb::arg("nodes").noconvert(), nb::arg("values").noconvert(), nb::arg("roots").noconvert(),
           nb::arg("depths").noconvert(), nb::arg("columns").noconvert(), nb::arg("members").noconvert(), nb::arg("features"),
-          nb::arg("sums").noconvert(), "The sum of a forest of decision trees for each row. Twin: paperwasp.core.forest.forest_sum");
+          nb::arg("sums").noconvert(), "The sum of a forest of decision trees for each row. Twin: tests.oracles.forest.forest_sum");
 }
 
 }  // namespace paperwasp

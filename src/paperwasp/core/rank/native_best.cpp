@@ -471,7 +471,7 @@ void bind_native_best(nb::module_& m) {
         "bitmap's hits by nativeRank, best first; None where there is no bound for what they score, or fewer than k score more than what\n"
         "is in no list. `given`: number of a list -> (lids, offsets, positions) in place of postings. `first`, `last`,\n"
         "`floor`: of the hits with these lids alone; parts of the same search share a floor, and may give fewer than k.\n"
-        "Twin: paperwasp.core.native_scores.plain_native_scores, of all hits.");
+        "Twin: tests.oracles.native_scores.plain_native_scores, of all hits.");
 }
 
 }  // namespace paperwasp

@@ -1,4 +1,4 @@
-// Distances between two terms in a field. Its twin and specification is core/native_rank.py.
+// Distances between two terms in a field. Its twin and specification is tests/oracles/native_rank.py.
 //
 // offsets: n + 1 rising uint32; hit i has positions[offsets[i]] up to positions[offsets[i + 1]], rising. A hit without one of the terms
 // has none. Both outputs have n values and are written for every hit. One merge over the two lists of a hit; nothing is allocated.
@@ -58,7 +58,7 @@ void bind_native_rank(nb::module_& m) {
     m.def("term_distance", &term_distance, nb::arg("first_offsets").noconvert(), nb::arg("first_positions").noconvert(),
           nb::arg("first_length"), nb::arg("second_offsets").noconvert(), nb::arg("second_positions").noconvert(),
           nb::arg("distances").noconvert(), nb::arg("places").noconvert(),
-          "The least distance from a term to a later one in each hit. Twin: paperwasp.core.native_rank.term_distance");
+          "The least distance from a term to a later one in each hit. Twin: tests.oracles.native_rank.term_distance");
 }
 
 }  // namespace paperwasp

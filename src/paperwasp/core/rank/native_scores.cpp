@@ -280,7 +280,7 @@ void bind_native_scores(nb::module_& m) {
           nb::arg("tables"), nb::arg("lists").noconvert(), nb::arg("given"), nb::arg("term_weights").noconvert(),
           nb::arg("pairs").noconvert(), nb::arg("pair_weights").noconvert(), nb::arg("weights").noconvert(),
           nb::arg("proximity").noconvert(), nb::arg("attribute").noconvert(), nb::arg("floor"), nb::arg("results").noconvert(),
-          "nativeRank of each hit; -infinity where it is not above `floor`. Twin: paperwasp.core.native_scores.plain_native_scores");
+          "nativeRank of each hit; -infinity where it is not above `floor`. Twin: tests.oracles.native_scores.plain_native_scores");
 }
 
 }  // namespace paperwasp

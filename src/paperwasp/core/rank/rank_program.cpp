@@ -1,4 +1,4 @@
-// Rank programs: the block interpreter of scalar ranking expressions. Its twin and specification is core/rank_program.py.
+// Rank programs: the block interpreter of scalar ranking expressions. Its twin and specification is tests/oracles/rank_program.py.
 //
 // code: operations of five int32 each: opcode, target, three operands. Operands are numbered columns first, then constants, then
 // temporaries; a target is a temporary. columns: one array per feature, of n values or of one value for all rows. Rows are worked in
@@ -107,7 +107,7 @@ PAPERWASP_INLINE double logarithm(double x) {
     return x > 0.0 ? positive : below;
 }
 
-// name, number of operands, value of a, b and c: in the order of OPERATIONS in core/rank_program.py.
+// name, number of operands, value of a, b and c: in the order of OPERATIONS in tests/oracles/rank_program.py.
 // clang-format off
 #define PAPERWASP_RANK_OPERATIONS(_)                                     \
     _(negate, 1, -a)                                                     \
@@ -258,7 +258,7 @@ void run_program(const RankProgram& program, const std::vector<RankColumn>& colu
 void bind_rank_program(nb::module_& m) {
     m.def("rank_program_evaluate", &evaluate, nb::arg("code").noconvert(), nb::arg("constants").noconvert(), nb::arg("columns"),
           nb::arg("temporaries"), nb::arg("result"), nb::arg("out").noconvert(),
-          "Runs a rank program over its columns into `out`. Twin: paperwasp.core.rank_program.evaluate");
+          "Runs a rank program over its columns into `out`. Twin: tests.oracles.rank_program.evaluate");
     m.def("rank_program_operations", [] {
         nb::list names;
         for (const char* name : operation_names()) names.append(nb::str(name));

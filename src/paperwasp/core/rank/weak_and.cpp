@@ -436,7 +436,7 @@ void bind_weak_and(nb::module_& m) {
     m.def("weak_and", &weak_and, nb::arg("reader"), nb::arg("scores").noconvert(), nb::arg("owners").noconvert(),
           nb::arg("fields").noconvert(), nb::arg("terms").noconvert(), nb::arg("bitmap_owners").noconvert(), nb::arg("bitmaps"),
           nb::arg("accept").noconvert(), nb::arg("target"), nb::arg("threshold"), nb::arg("selected").noconvert().none(),
-          "How many documents a weakAnd finds; their bits are set in `selected`. Twin: paperwasp.core.weak_and.select_weakly.");
+          "How many documents a weakAnd finds; their bits are set in `selected`. Twin: tests.oracles.weak_and.select_weakly.");
 }
 
 }  // namespace paperwasp

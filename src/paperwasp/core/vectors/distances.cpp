@@ -1,4 +1,4 @@
-// Distances from one vector to the vectors of documents, the least of each document. The plain twin is in distances.py.
+// Distances from one vector to the vectors of documents, the least of each document. The plain twin is in tests/oracles/distances.py.
 //
 // `cells` are vectors of `size` cells, one after another, of the column's type: float, double, int8, or bfloat16 as the upper halves of
 // floats. Document i has the vectors rows[i] (offset << 24 | length); one that has none, or none that is a number, gets infinity. `query`

@@ -159,7 +159,7 @@ std::optional<std::vector<char>> query_cells(std::string_view json, Cell written
 
 void bind_vector_text(nb::module_& m) {
     m.def("read_vector", &read_vector, nb::arg("json"), nb::arg("count"),
-          "The numbers of a JSON array of exactly `count`; None where it has something else. Twin: paperwasp.core.vector_text.read_vector");
+          "The numbers of a JSON array of exactly `count`; None where it has something else. Twin: tests.oracles.vector_text.read_vector");
 }
 
 }  // namespace paperwasp

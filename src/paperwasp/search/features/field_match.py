@@ -7,7 +7,7 @@ which occurrence counts too) this follows the running system.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -16,7 +16,6 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup, one, register
@@ -24,10 +23,20 @@ from paperwasp.search.features.query_terms import RankTerm
 from paperwasp.search.features.term_places import flat_positions, is_flat
 
 NAME: Final = "fieldMatch"
+METRICS: Final = (
+    "score", "proximity", "completeness", "queryCompleteness", "fieldCompleteness", "orderness", "relatedness",
+    "earliness", "longestSequenceRatio", "segmentProximity", "unweightedProximity", "absoluteProximity", "occurrence",
+    "absoluteOccurrence", "weightedOccurrence", "weightedAbsoluteOccurrence", "significantOccurrence", "weight",
+    "significance", "importance", "segments", "matches", "outOfOrder", "gaps", "gapLength", "longestSequence", "head",
+    "tail", "segmentDistance", "degradedMatches",
+)  # fmt: skip
+"""In the order of the kernel's results."""
 _FILTER_METRICS: Final = ("completeness", "queryCompleteness", "weight", "matches", "degradedMatches")
 _SPLIT_SIGNIFICANCE: Final = 1.0
 """Of the words of a phrase, whose frequencies nobody has counted."""
 _UNSET_CONNECTEDNESS: Final = 0.1
+DEFAULT_CONNECTEDNESS: Final = float(np.float32(0.1))
+"""In single precision, as in Vespa: words next to each other then tie exactly with words that have no pair."""
 _BACKWARD: Final = (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.17, 0.24, 0.33)
 _FORWARD: Final = (1.0, 0.71, 0.50, 0.35, 0.25, 0.18, 0.13, 0.09, 0.06, 0.04, 0.03)
 _IMPORTANCES: Final = {
@@ -38,6 +47,30 @@ _IMPORTANCES: Final = {
     "occurrence": ("occurrenceImportance", 0.05),
     "field_completeness": ("fieldCompletenessImportance", 0.05),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in a rank profile. `table` has 2 * limit + 1 values: for distances from -limit to limit."""
+
+    table: Sequence[float]
+    proximity_completeness: float
+    relatedness: float
+    earliness: float
+    segment_proximity: float
+    occurrence: float
+    field_completeness: float
+    max_alternatives: int
+    max_occurrences: int
+
+    @property
+    def limit(self) -> int:
+        return len(self.table) // 2
+
+    def importances(self) -> list[float]:
+        """In the order in which the kernel takes them."""
+        names = ("proximity_completeness", "relatedness", "earliness", "segment_proximity", "occurrence")
+        return [*(getattr(self, name) for name in names), self.field_completeness]
 
 
 def single(value: float) -> float:

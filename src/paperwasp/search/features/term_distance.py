@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.native_rank import UNDEFINED
 from paperwasp.search.features.block import Block, are_terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup, is_multiple, one, register
 from paperwasp.search.features.term_places import element_places
@@ -88,6 +87,9 @@ def bind_reverse(setup: RankSetup, arguments: tuple[str, ...], output: str) -> C
 #
 # Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#termDistance(name,x,y).forward
 
+
+UNDEFINED: Final = 1_000_000
+"""The distance, and the position, where the terms do not both occur in this order."""
 
 Distances = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 """(distance, position): from the end of one term to another later in the element, and where the first begins in it;

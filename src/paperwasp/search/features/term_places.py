@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.element_match import COLUMNS
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Floats, RankSetup, is_multiple
 from paperwasp.search.operators.field_match import Occurrences
@@ -18,6 +17,10 @@ from paperwasp.search.operators.field_match import Occurrences
 # What the terms of a query match in each element of an indexed field: a row for each element that has any of them.
 #
 # The ground of elementSimilarity, textSimilarity, elementCompleteness and flowCompleteness.
+
+COLUMNS: Final = ("proximity", "order", "taken", "taken_weight", "length", "weight", "terms", "terms_weight", "flow")
+"""In the order of the kernel's values. `terms` stand in the element; those of them are `taken` that have a place beyond
+those before, in the order of the places. `flow`: of how many each can have a place of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

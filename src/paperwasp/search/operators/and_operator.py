@@ -10,12 +10,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from paperwasp.base.records import dataclass
-from paperwasp.core.elements import BOTH
 from paperwasp.search.operators.constants import FalseItem, TrueOperator, has_false
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.grams import ALL, COMPOSITES
 from paperwasp.search.operators.item import Composite, Item, plan
-from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.search.operators.operator import BOTH, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.printing import operand
 
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from paperwasp.base.records import dataclass
-from paperwasp.core.elements import FIRST_ONLY
 from paperwasp.search.operators.and_operator import AndItem
 from paperwasp.search.operators.constants import FalseItem, TrueItem, led_by_first
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import Composite, Item, plan
-from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.search.operators.operator import FIRST_ONLY, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.printing import operand
 from paperwasp.search.operators.shown_words import QueryPart, Target
 

@@ -28,6 +28,10 @@ from paperwasp.search.operators.tuning import NO_TUNING, Tuning
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.index import IndexSnapshot
 
+BOTH: Final = 0
+EITHER: Final = 1
+FIRST_ONLY: Final = 2
+"""How two lists of elements are joined: the numbers of core/attributes/elements.cpp."""
 NOT_COUNTED: Final = (0, 1)
 """The document frequency of a term whose documents are not counted."""
 
@@ -165,7 +169,7 @@ class Operator(ABC):
 
     element_join: ClassVar[int | None] = None
     """How it joins the elements of a field in which those that are run below it match: `BOTH`, `EITHER` or
-    `FIRST_ONLY` of `core.elements`; None: it is not made of others."""
+    `FIRST_ONLY`; None: it is not made of others."""
 
     @abstractmethod
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from paperwasp.base.records import dataclass
-from paperwasp.core.elements import EITHER
 from paperwasp.search.operators.constants import FalseItem, FalseOperator, has_false
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.grams import COMPOSITES
 from paperwasp.search.operators.item import Composite, Item, plan
 from paperwasp.search.operators.masked import terms_where_matched
-from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.search.operators.operator import EITHER, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.printing import operand
 
 

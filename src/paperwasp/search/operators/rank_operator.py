@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from paperwasp.base.records import dataclass
-from paperwasp.core.elements import BOTH
 from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.arguments import ArgumentReader
 from paperwasp.search.operators.constants import FalseItem, led_by_first
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import Composite, Item, plan
 from paperwasp.search.operators.masked import terms_where_matched
-from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.search.operators.operator import BOTH, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.printing import call
 from paperwasp.search.operators.registry import Argument, condition
 from paperwasp.search.operators.shown_words import QueryPart, Target

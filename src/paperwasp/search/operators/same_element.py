@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.elements import BOTH, EITHER, FIRST_ONLY
 from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
 from paperwasp.errors import InvalidQuery
@@ -34,7 +33,7 @@ from paperwasp.search.operators.composed import element_keys
 from paperwasp.search.operators.constants import FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.search.operators.item import Item, plan
-from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.printing import annotated, call
 from paperwasp.search.operators.registry import Argument, leaf
 from paperwasp.search.operators.shown_words import QueryPart, Target

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.places import ANYWHERE
 from paperwasp.storage.attributes.array import ArrayView
 from paperwasp.storage.attributes.column import Bitmap, Elements, Lids, empty_bitmap
 from paperwasp.storage.attributes.distances import EARTH_RADIUS_KM
@@ -26,6 +25,8 @@ from paperwasp.storage.attributes.rows import places_of
 
 MILLIONTHS: Final = 1_000_000
 """The parts of a degree in which positions are kept."""
+ANYWHERE: Final = 2**64 - 1
+"""The square of a radius that leaves out nothing."""
 _KM_OF_A_MILLIONTH: Final = math.pi / 180.0 / MILLIONTHS * EARTH_RADIUS_KM
 _LEAST, _MOST = -(2**31), 2**31 - 1
 _UNSET: Final = np.iinfo(np.int64).min

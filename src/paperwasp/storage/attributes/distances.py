@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.attribute import ROW_LENGTH_BITS
-from paperwasp.core.distances import METRICS
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES, Tensor, as_cells
 from paperwasp.storage.attributes.column import Bitmap, Lids
 from paperwasp.storage.attributes.graph_view import GraphView
 from paperwasp.storage.attributes.imported import ImportedView
-from paperwasp.storage.attributes.rows import Rows
+from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS, Rows
 from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView
+from paperwasp.storage.attributes.vector_graph import METRICS
 
 EARTH_RADIUS_KM: Final = 6371.0088
 """The mean one."""

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.operations import Value
 from paperwasp.storage.attributes.column import Bitmap, ColumnView, Elements, Lids, Number, empty_bitmap
 from paperwasp.storage.attributes.patterns import TextPattern, no_clock
 from paperwasp.storage.attributes.string import StringView
 from paperwasp.storage.attributes.wanted import Tokens, Wanted
+from paperwasp.storage.documents.gid_map import NO_LID
 
 Targets = NDArray[np.uint32]
 """By code of a reference: a lid, or NO_LID. Codes beyond its end lead nowhere."""

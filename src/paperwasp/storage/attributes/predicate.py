@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.predicate import AND, AND_MASK, NOT, OR, OR_MASK, PUSH
 from paperwasp.document.operations import Value
 from paperwasp.document.predicate import (
     Conjunction,
@@ -43,7 +42,18 @@ from paperwasp.storage.attributes.column import Arrays, Frozen, Lids
 from paperwasp.storage.attributes.dictionary import StringDictionary, freeze_strings
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.attributes.opaque import OpaqueView
-from paperwasp.storage.attributes.predicate_conditions import ALWAYS, NEVER, Conditions, used_conditions
+from paperwasp.storage.attributes.predicate_conditions import (
+    ALWAYS,
+    AND,
+    AND_MASK,
+    NEVER,
+    NOT,
+    OR,
+    OR_MASK,
+    PUSH,
+    Conditions,
+    used_conditions,
+)
 from paperwasp.storage.attributes.rows import RowStore
 from paperwasp.storage.attributes.string import StringColumn
 

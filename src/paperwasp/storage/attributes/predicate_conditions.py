@@ -17,10 +17,20 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.predicate import CALL, CONDITION
 from paperwasp.storage.attributes.dictionary import StringDictionary, freeze_strings
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.attributes.rows import RowStore
+
+CONDITION: Final = (1 << 30) - 1
+"""The bits of a step that number a condition; the two above say what is done with its mask."""
+PUSH: Final = 0
+AND_MASK: Final = 1 << 30
+OR_MASK: Final = 2 << 30
+CALL: Final = 3 << 30
+NOT: Final = CALL
+AND: Final = CALL | 1
+OR: Final = CALL | 2
+"""Steps that take their operands from the stack."""
 
 NEVER: Final = 0
 ALWAYS: Final = 1

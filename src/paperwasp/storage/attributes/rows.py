@@ -16,11 +16,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.attribute import ROW_LENGTH_BITS
 from paperwasp.errors import InvalidInput
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.attributes.reserved import FilePlace
 
+ROW_LENGTH_BITS: Final = 24
+"""A row of an array column is `offset << 24 | length`."""
 LONGEST_ROW: Final = (1 << ROW_LENGTH_BITS) - 1
 NO_CODE: Final = 2**32 - 1
 _LEAST_UNUSED: Final = 65_536

@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from paperwasp.base.env import processors
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.core.distances import METRICS
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.storage.attributes.column import Arrays, Bitmap, Lids
 from paperwasp.storage.attributes.growable import GrowableArray
@@ -34,6 +33,8 @@ from paperwasp.storage.attributes.rows import LONGEST_ROW, Rows, places_of, spli
 NO_LABEL: Final = 0xFFFFFFFF
 """The label of what stands for a tensor without subspaces."""
 _CELL_TYPES: Final = ("double", "float", "bfloat16", "int8")
+"""By their numbers in the kernel."""
+METRICS: Final = ("euclidean", "angular", "product", "hamming", "geodegrees")
 """By their numbers in the kernel."""
 _KERNEL_METRICS: Final = {"dotproduct": "product", "prenormalized-angular": "product", "innerproduct": "product"}
 """By distance metric, where the name differs."""

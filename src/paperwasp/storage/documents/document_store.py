@@ -36,8 +36,8 @@ from rocksdict import (
 )
 
 from paperwasp import limits
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.errors import Corruption, InternalError, NoSpace, PaperwaspError
+from paperwasp.storage.documents.gid_map import NO_LID
 from paperwasp.storage.documents.reserve import with_reserve
 
 _LOGGER: Final = logging.getLogger(__name__)

@@ -7,14 +7,13 @@ tokens.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
-from paperwasp.core.positions import ELEMENT_GAP
 from paperwasp.storage.index.tokens import Text
 from paperwasp.text.linguistics import (
     ENGLISH,
@@ -26,6 +25,10 @@ from paperwasp.text.linguistics import (
     document_language,
     stem_words,
 )
+
+ELEMENT_GAP: Final = 100
+"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in
+core/index/field_index.hpp."""
 
 Array: TypeAlias = NDArray[np.uint32]
 Tokenized: TypeAlias = tuple[Array, Array, NDArray[np.uint64], Array]

@@ -23,7 +23,7 @@
     repeated(batch, times) · spread(batch, hits) · taken(batch, hits)
 
 `f` of cells is a `CellFunction`: from arrays of one shape to an array of that shape. `CELL_FUNCTIONS` has those of
-ranking expressions by the names of `core.rank_program.OPERATIONS`. Cells come to it as float32 or float64.
+ranking expressions by the names of `core.rank.rank_program.OPERATIONS`. Cells come to it as float32 or float64.
 
 A batch of many hits and one that is the same for all are combined as if the latter was there for each hit.
 Errors: TooLarge for a result of more cells than `limits.TENSOR_BATCH_CELLS`, or more memory than the work of the thread

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
+from paperwasp.core.rank.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
 from paperwasp.document.tensor.algebra.pieces import PIECE_CELLS, pieces
 from paperwasp.document.tensor.value import DTYPES
 
@@ -62,7 +62,7 @@ def _low_bytes(values: Cells) -> Cells:
 
 def _by_kernel(name: str) -> CellFunction:
     """As a scalar program computes it."""
-    arity = OPERATIONS[name][0]
+    arity = OPERATIONS[name]
     code = np.array([OPCODES[name], arity, *range(arity), *[0] * (OPERATION_WIDTH - 2 - arity)], np.int32)
     no_constants = np.zeros(0)
 
@@ -135,4 +135,4 @@ CELL_FUNCTIONS: Final[Mapping[str, CellFunction]] = {
     **_EXACT,
     **_OF_ANY_FLOAT,
 }
-"""The functions of ranking expressions by the names of `core.rank_program.OPERATIONS`."""
+"""The functions of ranking expressions by the names of `core.rank.rank_program.OPERATIONS`."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.attribute import ROW_LENGTH_BITS
-
-METRICS: Final = ("euclidean", "angular", "product", "hamming", "geodegrees")
-"""By their numbers in the kernel."""
+from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS
+from paperwasp.storage.attributes.vector_graph import METRICS
 
 
 def least_distances(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
-NO_LID: Final = 0xFFFFFFFF
+from paperwasp.storage.documents.gid_map import NO_LID
 
 
 def find(table: dict[bytes, int], gids: Sequence[bytes]) -> list[int]:

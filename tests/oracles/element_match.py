@@ -6,9 +6,6 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
-COLUMNS: Final = ("proximity", "order", "taken", "taken_weight", "length", "weight", "terms", "terms_weight", "flow")
-"""In the order of the kernel's values. `terms` stand in the element; those of them are `taken` that have a place beyond
-those before, in the order of the places. `flow`: of how many each can have a place of its own."""
 NEAR: Final = 8
 """Words: terms that are further apart are not near."""
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ROW_LENGTH_BITS = 24
-"""A row of an array column is `offset << 24 | length`."""
+from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS
 
 
 def range_bitmap(values: NDArray[Any], low: float, high: float, bitmap: NDArray[np.uint64]) -> None:

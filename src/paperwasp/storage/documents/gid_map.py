@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.core import _core
-from paperwasp.core.gid_map import NO_LID
 
+NO_LID: Final = 0xFFFFFFFF
+"""Of a document that there is not."""
 GID_BYTES: Final = 12
 _FIRST_SLOTS: Final = 1024
 

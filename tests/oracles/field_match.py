@@ -19,19 +19,9 @@ from typing import Final
 import numpy as np
 
 from paperwasp.base.records import dataclass
-
-METRICS: Final = (
-    "score", "proximity", "completeness", "queryCompleteness", "fieldCompleteness", "orderness", "relatedness",
-    "earliness", "longestSequenceRatio", "segmentProximity", "unweightedProximity", "absoluteProximity", "occurrence",
-    "absoluteOccurrence", "weightedOccurrence", "weightedAbsoluteOccurrence", "significantOccurrence", "weight",
-    "significance", "importance", "segments", "matches", "outOfOrder", "gaps", "gapLength", "longestSequence", "head",
-    "tail", "segmentDistance", "degradedMatches",
-)  # fmt: skip
-"""In the order of the kernel's results."""
+from paperwasp.search.features.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 
 LEAST_CONNECTEDNESS: Final = 0.1
-DEFAULT_CONNECTEDNESS: Final = float(np.float32(0.1))
-"""In single precision, as in Vespa: words next to each other then tie exactly with words that have no pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +32,6 @@ class Word:
     weight: float = 100
     significance: float = 0.5
     connectedness: float = DEFAULT_CONNECTEDNESS
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings in a rank profile. `table` has 2 * limit + 1 values: for distances from -limit to limit."""
-
-    table: Sequence[float]
-    proximity_completeness: float
-    relatedness: float
-    earliness: float
-    segment_proximity: float
-    occurrence: float
-    field_completeness: float
-    max_alternatives: int
-    max_occurrences: int
-
-    @property
-    def limit(self) -> int:
-        return len(self.table) // 2
-
-    def importances(self) -> list[float]:
-        """In the order in which the kernel takes them."""
-        names = ("proximity_completeness", "relatedness", "earliness", "segment_proximity", "occurrence")
-        return [*(getattr(self, name) for name in names), self.field_completeness]
 
 
 @dataclass

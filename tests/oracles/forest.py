@@ -15,11 +15,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-NODES: Final = np.dtype([("threshold", "<f8"), ("column", "<u4"), ("left", "<u4")])
+from paperwasp.ranking.forest import MEMBER_OR_MISSING, MISSING_LEFT, MISSING_RIGHT
+
 COLUMNS: Final = 4
 """Numbers of a column: feature, kind, and where its members begin and end among those of all columns, which rise."""
-MISSING_RIGHT, MISSING_LEFT, MEMBER, MEMBER_OR_MISSING = range(4)
-"""Kinds of columns: NaN is above all, or below all; below 0 for the members of a set and above for all others."""
 
 
 def forest_sum(

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from paperwasp.base.patterns import compile_later
-
-BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END = range(7)
-FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND = range(6)
+from paperwasp.text.large_json import BEGIN_ARRAY, END, NAME, RUN, TEXT, TEXT_END
 
 _TOKEN: Final = compile_later(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 

@@ -14,12 +14,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.core.attribute import ROW_LENGTH_BITS
-
-BOTH: Final = 0
-EITHER: Final = 1
-FIRST_ONLY: Final = 2
-"""How two lists are joined."""
+from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY
+from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS
 
 Elements = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 

@@ -6,10 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paperwasp.base.records import dataclass
-
-ELEMENT_GAP = 100
-"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in
-core/index/field_index.hpp."""
+from paperwasp.storage.index.tokenizing import ELEMENT_GAP
 
 Row = Sequence[int]
 """Positions in one document, rising."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-ANYWHERE = 2**64 - 1
-"""The square of a radius that leaves out nothing."""
+from paperwasp.storage.attributes.areas import ANYWHERE
 
 
 def has_place(

@@ -3,17 +3,9 @@ names."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-
-class Members(list[tuple[str, Any]]):
-    """The members of an object of JSON, also those with equal names."""
-
-
-def members_of(text: bytes) -> Any:
-    """The value that a text says, with `Members` for objects."""
-    return json.loads(text, object_pairs_hook=Members)
+from paperwasp.document.repeated_operations import Members, members_of
 
 
 def repeats_names(text: bytes) -> bool:

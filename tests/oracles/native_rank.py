@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
-UNDEFINED: Final = 1_000_000
-"""The distance, and the position, where the terms do not both occur in this order."""
+from paperwasp.search.features.term_distance import UNDEFINED
 
 
 def term_distance(

@@ -7,16 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-CONDITION: Final = (1 << 30) - 1
-"""The bits of a step that number a condition; the two above say what is done with its mask."""
-PUSH: Final = 0
-AND_MASK: Final = 1 << 30
-OR_MASK: Final = 2 << 30
-CALL: Final = 3 << 30
-NOT: Final = CALL
-AND: Final = CALL | 1
-OR: Final = CALL | 2
-"""Steps that take their operands from the stack."""
+from paperwasp.storage.attributes.predicate_conditions import AND, AND_MASK, CALL, CONDITION, NOT, PUSH
+
 STACK: Final = 256
 """Operands that wait at the same time."""
 
