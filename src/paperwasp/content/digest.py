@@ -19,10 +19,10 @@ from paperwasp import limits
 from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.node_state import NodeState
-from paperwasp.core.gid_map import NO_LID
 from paperwasp.document.ids import partition_of
 from paperwasp.errors import Corruption
 from paperwasp.storage.documents.document_store import StoredDocument
+from paperwasp.storage.documents.gid_map import NO_LID
 
 _DIGEST_BYTES: Final = 16
 _SORTED: Final = orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
