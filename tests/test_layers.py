@@ -45,7 +45,7 @@ LATE_IMPORTS = {
     "paperwasp.server.roles.content_clusters": "the same",
     "paperwasp": "what a service needs, for the first who asks for one: pytest loads the package in every run",
     "paperwasp.testing.plugin": "the service, where a test uses it: pytest loads the plugin in every run",
-    "paperwasp.embedded.progress": "rich, for bars in terminals",
+    "paperwasp.embedded.feeding": "rich, for bars in terminals",
     "paperwasp.embedded.results": "rich, for explanations as text",
     "paperwasp.components.embedders.text_tokenizer": "tokenizers, for embedders",
     "paperwasp.operations.monitoring.log_files": "zstandard, for files of the access log that are ended",

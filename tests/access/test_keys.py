@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from paperwasp.base.env import SYSTEM
 from paperwasp.errors import InvalidInput, NotFound
-from paperwasp.operations.keys.keys import Key, KeyFolder, KnownKeys, shown_id
+from paperwasp.operations.access import Key, KeyFolder, KnownKeys, shown_id
 from tests.chance import SEED
 
 

@@ -10,8 +10,7 @@ import pytest
 from paperwasp.base.env import SYSTEM
 from paperwasp.http.messages import ClientCertificate, Request
 from paperwasp.limits.access import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
-from paperwasp.operations.keys.bearer import bearer_token
-from paperwasp.operations.keys.refusals import Refusals
+from paperwasp.operations.access import Refusals, bearer_token
 
 SECRET = "pw_aaaaaaaaaaaaaaaa_" + "s" * 43
 REQUEST = Request(

@@ -17,8 +17,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paperwasp.errors import Conflict, Corruption, PaperwaspError
-from paperwasp.operations.backup.destination import known_files, write_backup
-from paperwasp.operations.backup.manifest import (
+from paperwasp.operations.backup.archive import backup_bytes, known_files, restore_backup, verify_backup, write_backup
+from paperwasp.operations.backup.files import (
     DATA,
     NAME,
     BackedUp,
@@ -26,12 +26,11 @@ from paperwasp.operations.backup.manifest import (
     Manifest,
     UnknownBackup,
     decode_manifest,
+    held,
+    open_file,
+    packed,
 )
 from paperwasp.operations.backup.placing import Steps, finish_restore, place
-from paperwasp.operations.backup.reading import backup_bytes, verify_backup
-from paperwasp.operations.backup.restoring import restore_backup
-from paperwasp.operations.backup.source import held, open_file
-from paperwasp.operations.backup.stream import packed
 
 FORMS = ("folder", "plain.tar", "small.tar.zst")
 SEGMENT = st.text(st.characters(codec="utf-8", exclude_characters="/\\\0."), min_size=1)

@@ -10,7 +10,7 @@ from cryptography import x509
 
 from paperwasp.client import FeedClient
 from paperwasp.errors import FeedError
-from paperwasp.operations.keys.keys import KeyFolder
+from paperwasp.operations.access import KeyFolder
 from tests import web
 from tests.conformance.application import FILES
 from tests.conformance.conftest import Served

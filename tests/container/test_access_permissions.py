@@ -22,8 +22,7 @@ from paperwasp.container.gate.rules import AccessRules, Accounts
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import ClientCertificate, Request, Response
 from paperwasp.http.request_batch import RequestBatch
-from paperwasp.operations.keys.keys import KeyFolder, KnownKeys
-from paperwasp.operations.keys.refusals import Refusals
+from paperwasp.operations.access import KeyFolder, KnownKeys, Refusals
 from tests.http.batched import Client, KeptAnswers
 
 OPEN = (

@@ -25,7 +25,7 @@ from paperwasp.container.state import Running
 from paperwasp.content.messages import StatusResponse
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
-from paperwasp.operations.monitoring.shapes import gauge
+from paperwasp.operations.monitoring.numbers import gauge
 from tests.exchanges import answered
 from tests.responses import whole
 

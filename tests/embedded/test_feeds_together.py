@@ -12,8 +12,8 @@ import pyarrow
 import pytest
 
 import paperwasp
+from paperwasp.embedded.feeding import EMBEDDING_OPERATIONS, EMBEDDING_SECONDS, OPERATIONS, Pace
 from paperwasp.embedded.lent_loop import Closed
-from paperwasp.embedded.window import EMBEDDING_OPERATIONS, EMBEDDING_SECONDS, OPERATIONS, Pace
 from tests.children import ROOT
 
 SCHEMA = """schema thing {

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 import paperwasp
-from paperwasp.embedded.feeding import FeedResult
-from paperwasp.embedded.progress import shown_progress
+from paperwasp.embedded.feeding import FeedResult, shown_progress
 from tests.embedded.music import SCHEMA
 
 ROOT = Path(__file__).parent.parent.parent

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.embedded.html_cells import marked, value_html
+from paperwasp.embedded.html import marked, value_html
 from paperwasp.embedded.results import Explanation, QueryResult
 
 

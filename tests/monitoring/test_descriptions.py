@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp.container.metrics import ERROR_METRICS
-from paperwasp.operations.monitoring.descriptions import described
-from paperwasp.operations.monitoring.exposition import sanitized
+from paperwasp.operations.monitoring.exposition import described, sanitized
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
 LISTED = [

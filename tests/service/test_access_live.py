@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from paperwasp.cli import app
 from paperwasp.http.tls_files import PemFile, TlsSettings
-from paperwasp.operations.keys.keys import KeyFolder
+from paperwasp.operations.access import KeyFolder
 from tests import web
 from tests.http.certificates import Authority, Owner
 from tests.http.http_servers import BOTH

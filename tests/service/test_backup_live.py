@@ -22,7 +22,7 @@ from paperwasp.client import backup as command
 from paperwasp.client.backup import Backup, back_up_service
 from paperwasp.client.connection import Access
 from paperwasp.errors import Conflict, InvalidInput
-from paperwasp.operations.backup.manifest import DamagedBackup
+from paperwasp.operations.backup.files import DamagedBackup
 from tests.chance import SEED
 from tests.service.music import FILES, SERVICES, package, write_package
 from tests.service.running import RunningService, running_service

@@ -34,7 +34,7 @@ from paperwasp.cli.options import (
     shown_places,
 )
 from paperwasp.http.tls_files import PemFile, TlsSettings
-from paperwasp.operations.monitoring.log_formats import formatter
+from paperwasp.operations.monitoring.log_files import formatter
 
 if TYPE_CHECKING:
     from paperwasp.server.roles.containers import Containers

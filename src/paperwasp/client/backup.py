@@ -18,12 +18,16 @@ from paperwasp.client.connection import ANYBODY, Access, Unreachable
 from paperwasp.client.terminal import byte_bar
 from paperwasp.errors import InvalidInput
 from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
-from paperwasp.operations.backup.destination import check_destination, is_archive, known_files, write_backup
-from paperwasp.operations.backup.manifest import Manifest
-from paperwasp.operations.backup.reading import backup_bytes, verify_backup
-from paperwasp.operations.backup.restoring import restore_backup
-from paperwasp.operations.backup.source import SourceFile
-from paperwasp.operations.backup.stream import Note, packed
+from paperwasp.operations.backup.archive import (
+    backup_bytes,
+    check_destination,
+    is_archive,
+    known_files,
+    restore_backup,
+    verify_backup,
+    write_backup,
+)
+from paperwasp.operations.backup.files import Manifest, Note, SourceFile, packed
 
 _SNAPSHOT: Final = "/backup/v1/snapshot"
 

@@ -28,7 +28,7 @@ from typing import Final, NamedTuple, Protocol
 from paperwasp.cluster.disk import REAL_DISK, Disk
 from paperwasp.errors import Conflict, Corruption, InvalidInput
 from paperwasp.limits import CONFIG_KEY_LENGTH
-from paperwasp.operations.backup.source import SourceFile, held, open_file
+from paperwasp.operations.backup.files import SourceFile, held, open_file
 
 
 class Entry(NamedTuple):

@@ -30,7 +30,7 @@ from paperwasp.cluster.log_end import NAME as END_NAME
 from paperwasp.cluster.log_end import LogEnd, LogEndFile, read_log_end
 from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.errors import InternalError, LogDamage, NoSpace, OtherVersion
-from paperwasp.operations.backup.source import SourceFile, held, open_file
+from paperwasp.operations.backup.files import SourceFile, held, open_file
 
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
 

@@ -29,7 +29,7 @@ from paperwasp.http.messages import Answer, Request, Response, decode_form, json
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.routing import Router
 from paperwasp.http.traffic import Traffic
-from paperwasp.operations.keys.refusals import refusal_headers
+from paperwasp.operations.access import refusal_headers
 from paperwasp.operations.monitoring.api import MetricsApi
 from paperwasp.operations.monitoring.requests import RequestMetrics, is_monitoring
 

@@ -18,8 +18,7 @@ from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse
 from paperwasp.http.routing import Router
 from paperwasp.limits.backup import BACKUP_KNOWN_FILES
-from paperwasp.operations.backup.source import SourceFile, close_all
-from paperwasp.operations.backup.stream import packed
+from paperwasp.operations.backup.files import SourceFile, close_all, packed
 
 SNAPSHOT: Final = "/backup/v1/snapshot"
 OpenFiles = Callable[[], list[SourceFile]]

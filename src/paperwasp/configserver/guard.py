@@ -9,10 +9,7 @@ from __future__ import annotations
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request
-from paperwasp.operations.keys.bearer import bearer_token
-from paperwasp.operations.keys.keys import DEPLOY, KnownKeys, shown_id
-from paperwasp.operations.keys.open_pages import is_open
-from paperwasp.operations.keys.refusals import Refusals
+from paperwasp.operations.access import DEPLOY, KnownKeys, Refusals, bearer_token, is_open, shown_id
 
 
 class DeployGuard:

@@ -18,10 +18,8 @@ from paperwasp.http.messages import HTML, Request, Response, json_response, text
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
 from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
-from paperwasp.operations.monitoring.numbers import Latencies
-from paperwasp.operations.monitoring.process import process_metrics
+from paperwasp.operations.monitoring.numbers import Latencies, Metric, counted, gauge, metric, process_metrics
 from paperwasp.operations.monitoring.requests import RequestMetrics
-from paperwasp.operations.monitoring.shapes import Metric, counted, gauge, metric
 
 _RESOURCES: Final = ("metrics", "config", "health", "version")
 

@@ -13,7 +13,7 @@ from paperwasp.cluster.messenger import Messenger
 from paperwasp.content.messages import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.errors import PaperwaspError
 from paperwasp.limits.monitoring import CONTENT_METRICS_SECONDS
-from paperwasp.operations.monitoring.shapes import Metric
+from paperwasp.operations.monitoring.numbers import Metric
 
 
 class ContentMetrics:

@@ -28,7 +28,7 @@ from paperwasp.container.state import Running
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response
-from paperwasp.operations.monitoring.shapes import Metric, gauge
+from paperwasp.operations.monitoring.numbers import Metric, gauge
 
 
 class Interfaces:

@@ -16,10 +16,8 @@ from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.request_batch import RequestBatch
 from paperwasp.http.routed_requests import SentAnswer
-from paperwasp.operations.monitoring.numbers import Latencies, Numbers
-from paperwasp.operations.monitoring.requests import RequestMetrics, is_monitoring
-from paperwasp.operations.monitoring.search_facts import SearchFacts
-from paperwasp.operations.monitoring.shapes import Metric, counted, gauge, metric
+from paperwasp.operations.monitoring.numbers import Latencies, Metric, Numbers, counted, gauge, metric
+from paperwasp.operations.monitoring.requests import RequestMetrics, SearchFacts, is_monitoring
 
 if TYPE_CHECKING:
     from paperwasp.operations.monitoring.access_log import AccessLog

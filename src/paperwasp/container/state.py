@@ -21,10 +21,7 @@ from paperwasp.http.messages import HTML, Request, Response, json_response, text
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
 from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
-from paperwasp.operations.monitoring.embedding import EMBEDDING
-from paperwasp.operations.monitoring.numbers import Latencies
-from paperwasp.operations.monitoring.process import process_metrics
-from paperwasp.operations.monitoring.shapes import Metric, gauge
+from paperwasp.operations.monitoring.numbers import EMBEDDING, Latencies, Metric, gauge, process_metrics
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container

@@ -12,7 +12,7 @@ from paperwasp.base.records import frozen
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
-from paperwasp.operations.monitoring.shapes import Metric
+from paperwasp.operations.monitoring.numbers import Metric
 
 
 @frozen

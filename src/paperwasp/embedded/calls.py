@@ -1,13 +1,16 @@
-"""The calls of a service, for both of its faces: the request of each, and what its answer is read as."""
+"""The calls of a service, for both of its faces: which document is meant, the request, and what its answer is."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import document_path
-from paperwasp.embedded.addresses import place_of
+from paperwasp.container.app import ContainerApp, error_response
+from paperwasp.document.ids import DocumentId
+from paperwasp.embedded.lent_loop import Closed, LentLoop
 from paperwasp.embedded.requests import (
     Document,
     assignments,
@@ -18,7 +21,55 @@ from paperwasp.embedded.requests import (
     refuse_failure,
 )
 from paperwasp.embedded.results import QueryResult
-from paperwasp.http.messages import Request, Response
+from paperwasp.errors import InternalError, InvalidInput, NotFound, PaperwaspError
+from paperwasp.http.compression import too_large
+from paperwasp.http.messages import Answer, Request, Response
+
+# Which document is meant: a whole id, or the last part of one where the rest is understood.
+
+
+_MOST_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The document type and namespace of ids that do not say theirs."""
+
+    schema: str
+    namespace: str
+
+    def id_of(self, text: object) -> DocumentId:
+        """The id: `text` where that is a whole one, else the last part of it. Errors: InvalidInput."""
+        shown = str(text)
+        return DocumentId.parse(shown) if shown.startswith("id:") else DocumentId(self.namespace, self.schema, shown)
+
+
+@dataclass(frozen=True, slots=True)
+class NoPlace:
+    """There are several document types, and nobody has said which: ids must be whole."""
+
+    known: tuple[str, ...]
+
+    def id_of(self, text: object) -> DocumentId:
+        """Errors: InvalidInput, also for an id that is not whole."""
+        shown = str(text)
+        if shown.startswith("id:"):
+            return DocumentId.parse(shown)
+        names = ", ".join(self.known[:_MOST_NAMED])
+        raise InvalidInput(f"'{shown}' is not a whole document id: name its schema, which is one of {names}")
+
+
+def place_of(known: tuple[str, ...], schema: str | None, namespace: str | None) -> Place | NoPlace:
+    """Where documents belong. The namespace is that of the schema where none is named. Errors: InvalidInput."""
+    if schema is None:
+        if len(known) != 1:
+            return NoPlace(known)
+        schema = known[0]
+    if schema not in known:
+        names = ", ".join(known[:_MOST_NAMED])
+        raise InvalidInput(f"There is no schema '{schema}': the application has {names}")
+    return Place(schema, schema if namespace is None else namespace)
+
 
 Read_co = TypeVar("Read_co", covariant=True)
 Query = str | Mapping[str, object] | None
@@ -87,3 +138,48 @@ def remove_call(named: Named, options: Options) -> Call[None]:
 
 def _read_nothing(response: Response) -> None:
     refuse_failure(response)
+
+
+# Asking a container, with errors and limits as HTTP has them.
+
+
+_LOG: Final = logging.getLogger("paperwasp.http")
+
+
+def answer(loop: LentLoop, container: ContainerApp, request: Request) -> Response:
+    """The answer, also where handling the request fails. Errors: Closed; NotFound for a streamed answer."""
+    try:
+        _check_size(container, request)
+        return _whole(loop.answer(lambda: container.admit(request)))
+    except Exception as error:
+        return _failure(request, error)
+
+
+async def answer_later(loop: LentLoop, container: ContainerApp, request: Request) -> Response:
+    """As `answer`, for a coroutine of another event loop."""
+    try:
+        _check_size(container, request)
+        return _whole(await loop.answer_later(lambda: container.admit(request)))
+    except Exception as error:
+        return _failure(request, error)
+
+
+def _check_size(container: ContainerApp, request: Request) -> None:
+    limit_bytes = container.body_limit_bytes(request.raw_path)
+    if len(request.body) > limit_bytes:
+        raise too_large(len(request.body), limit_bytes)
+
+
+def _whole(answered: Answer) -> Response:
+    if not isinstance(answered, Response):
+        raise NotFound("Streamed answers are not to be had here: leave stream=true out")
+    return answered
+
+
+def _failure(request: Request, error: Exception) -> Response:
+    if isinstance(error, Closed):
+        raise error
+    if isinstance(error, PaperwaspError):
+        return error_response(request, error)
+    _LOG.error("%s %s failed", request.method, request.raw_path, exc_info=error)
+    return error_response(request, InternalError("Internal server error"))

@@ -2,28 +2,140 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set, Sized
+from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING, Final
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import document_path
 from paperwasp.client.sources.operations import DecodedPut, DecodedPuts, SourceOperation
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.large_requests import is_large
 from paperwasp.document.ids import DocumentId
-from paperwasp.embedded.lent_loop import Given, LentLoop, Take
+from paperwasp.embedded.lent_loop import Closed, Given, LentLoop, Take
 from paperwasp.embedded.requests import json_text_request
 from paperwasp.embedded.sources import TakesDecoded
-from paperwasp.embedded.window import Window
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun
 
 if TYPE_CHECKING:
     from paperwasp.container.document.decoded import DecodedPuts as Taker
+
+# Room for what all feeds of a service have under way, so that the container refuses none of it.
+#
+# Operations that embed wait for a model, and their time runs meanwhile: of them only as many are begun as embedding
+# does in a time that is short beside their timeout.
+
+
+OPERATIONS: Final = 4096
+"""As many as a content cluster takes at a time. What comes beyond waits in a line that is short."""
+EMBEDDING_OPERATIONS: Final = 4 * limits.embedding.DOCUMENT_THREADS
+"""The most of them that embed: more wait without making runs of a model larger."""
+EMBEDDING_SECONDS: Final = 20.0
+"""How long one of them may take until fewer are begun; the service gives up after 180 s."""
+
+
+class Window:
+    """Counts operations from when they begin to when they end. Threads take room; ends come while the loop is held."""
+
+    def __init__(self, loop: LentLoop) -> None:
+        self._loop = loop
+        self._begun = 0
+        self._ended = 0
+        self._changed = threading.Condition()
+        self._waited_for: list[Callable[[], bool]] = []
+        self.pace = Pace()
+        """Of operations that embed."""
+        loop.call_at_end(self._wake)
+
+    def take(self, count: int) -> None:
+        """Waits until there is room for that number of operations, and takes it. Errors: Closed."""
+        with self._changed:
+            self._wait_until(lambda: self._begun - self._ended <= OPERATIONS - count)
+            self._begun += count
+
+    def take_embedding(self) -> None:
+        """Waits until an operation that embeds may begin, and takes its room. Errors: Closed."""
+        with self._changed:
+            self._wait_until(lambda: self._begun - self._ended < OPERATIONS and self.pace.has_room)
+            self._begun += 1
+            self.pace.begin()
+
+    def give_back(self, count: int) -> None:
+        """These operations did not begin."""
+        with self._changed:
+            self._begun -= count
+            self._changed.notify_all()
+
+    def note_end(self) -> None:
+        """An operation has ended."""
+        self._ended += 1
+        for is_met in tuple(self._waited_for):
+            if is_met():
+                self._wake()
+                return
+
+    def wait_until(self, is_met: Callable[[], bool]) -> None:
+        """Waits for what becomes true when operations end. Errors: Closed, where they will not end any more."""
+        if not is_met():
+            with self._changed:
+                self._wait_until(is_met)
+
+    def _wait_until(self, is_met: Callable[[], bool]) -> None:
+        self._waited_for.append(is_met)
+        try:
+            self._changed.wait_for(lambda: is_met() or self._loop.is_closed)
+        finally:
+            self._waited_for.remove(is_met)
+        if not is_met():
+            raise Closed("The service has ended")
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+
+class Pace:
+    """How many operations that embed may be under way: one at first, one more with each that ends in time, half as many
+    where one takes long. `begin` is called under a lock, `end` while the loop is held."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun = 0
+        self._ended = 0
+        self._cut = 0.0
+        self.most = 1
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may begin."""
+        return self._begun - self._ended < self.most
+
+    def now(self) -> float:
+        """The time at which an operation begins, for `end`."""
+        return self._clock()
+
+    def begin(self) -> None:
+        """An operation begins."""
+        self._begun += 1
+
+    def end(self, since: float) -> None:
+        """An operation has ended that began then."""
+        self._ended += 1
+        now = self._clock()
+        if now - since <= EMBEDDING_SECONDS:
+            self.most = min(self.most + 1, EMBEDDING_OPERATIONS)
+        elif since >= self._cut:  # those that began before waited for as many as were begun then
+            self.most, self._cut = max(self.most // 2, 1), now
+
 
 _BATCH: Final = 256
 _ERRORS_KEPT: Final = 100
@@ -236,3 +348,65 @@ def _problem(identity: str, given: Given) -> FeedProblem:
         return FeedProblem(identity, getattr(given, "http_status", 500), str(given))
     body = given.body if isinstance(given, Response) else b"{}"
     return FeedProblem(identity, given.status, str(orjson.loads(body).get("message", "")))
+
+
+# How far a feed has come: a bar in a terminal, and in a notebook one that is updated in place.
+
+
+_BETWEEN_SECONDS: Final = 0.1
+Draw = Callable[[int, int], None]
+"""Shows how many operations have ended, and how many of them have failed."""
+
+
+@contextmanager
+def shown_progress(source: object, report: Report | None) -> Iterator[Report]:
+    """A report that shows a bar before it calls `report`. `source` says how much there is where it has a length."""
+    total = len(source) if isinstance(source, Sized) and not isinstance(source, str) else None
+    with (_notebook_bar if _is_notebook() else _terminal_bar)(total) as draw:
+        yield _throttled(draw, report)
+
+
+def _throttled(draw: Draw, report: Report | None) -> Report:
+    drawn_at = 0.0
+
+    def show(result: FeedResult) -> None:
+        nonlocal drawn_at
+        now = time.monotonic()
+        if now - drawn_at >= _BETWEEN_SECONDS or result.seconds:  # which the last report has
+            drawn_at = now
+            draw(result.ok + result.failed, result.failed)
+        if report is not None:
+            report(result)
+
+    return show
+
+
+def _is_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this: it has loaded IPython long before."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
+
+
+@contextmanager
+def _terminal_bar(total: int | None) -> Iterator[Draw]:
+    """On standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("Feeding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[said]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total, said="")
+        yield lambda ended, failed: bar.update(task, completed=ended, said=f"{failed} failed" if failed else "")
+
+
+@contextmanager
+def _notebook_bar(total: int | None) -> Iterator[Draw]:
+    shown: Any = import_module("IPython.display")
+    handle = shown.display(shown.HTML(_bar_html(0, 0, total)), display_id=True)
+    yield lambda ended, failed: handle.update(shown.HTML(_bar_html(ended, failed, total)))
+
+
+def _bar_html(ended: int, failed: int, total: int | None) -> str:
+    bar = "<progress></progress>" if total is None else f'<progress value="{ended}" max="{max(total, 1)}"></progress>'
+    said = f"{ended:,}" if total is None else f"{ended:,} of {total:,}"
+    return f"{bar} {said} fed" + (f", {failed:,} failed" if failed else "")

@@ -1,8 +1,8 @@
-"""What a query found, as objects, frames, and tables to look at."""
+"""What queries and visits found, as objects, frames, and tables to look at."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,13 +10,71 @@ import orjson
 
 from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import arrow_table, pandas_frame, row_of
-from paperwasp.embedded.grouped import GroupTable, group_tables
 from paperwasp.embedded.html import explanation_html, framed, hits_html, table_html
-from paperwasp.embedded.requests import HasFields
+from paperwasp.embedded.requests import Document, HasFields, json_request, refuse_failure
+from paperwasp.http.messages import Request, Response
 
 if TYPE_CHECKING:
     import pandas
     import pyarrow
+
+# Groups of an answer as tables: a row a group, a column for each level and each output.
+
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupTable:
+    """The groups of one list, with those within them. A row is an innermost group, or one that has outputs."""
+
+    name: str
+    """What the groups are of, as the query names it."""
+    rows: tuple[Mapping[str, Any], ...]
+    """By column: the value of each level by what it groups by, then the outputs."""
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Errors: MissingLibrary."""
+        return pandas_frame(self.rows)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Errors: MissingLibrary."""
+        return arrow_table(self.rows)
+
+    def _repr_html_(self) -> str:
+        return framed(table_html(self.rows, self.name))
+
+
+def group_tables(root: Json) -> Iterator[GroupTable]:
+    """The tables of a root group: of what it is all about, where that has outputs, and of each list in it."""
+    if outputs := root.get("fields"):
+        yield GroupTable("all", (dict(outputs),))
+    for each in root.get("children", ()):
+        if _is_list(each):
+            yield GroupTable(str(each["label"]), tuple(_rows(each, {})))
+
+
+def _rows(group_list: Json, outer: Json) -> Iterator[dict[str, Any]]:
+    for group in group_list.get("children", ()):
+        levels = {**outer, str(group_list["label"]): _value(group)}
+        lists = [each for each in group.get("children", ()) if _is_list(each)]
+        outputs = group.get("fields", {})
+        if outputs or not lists:
+            yield {**levels, **outputs}
+        for each in lists:
+            yield from _rows(each, levels)
+
+
+def _is_list(child: Json) -> bool:
+    return str(child.get("id", "")).startswith("grouplist:")
+
+
+def _value(group: Json) -> Any:
+    """What identifies the group; the bounds of one that is a range."""
+    if "limits" in group:
+        return f"{group['limits']['from']} … {group['limits']['to']}"
+    return group.get("value")
+
 
 _EXPLAIN: Final = {"trace.level": 1, "trace.explainLevel": 1}
 Explain = Callable[[Mapping[str, object]], "QueryResult"]
@@ -160,3 +218,77 @@ def _hit(child: Mapping[str, Any]) -> Hit:
 
 def _is_group(child: Mapping[str, Any]) -> bool:
     return str(child.get("id", "")).startswith("group:root:")
+
+
+# Visits: all documents, or those that a selection takes, page by page.
+
+
+_SPACES: Final = ("global", "default")
+"""The bucket spaces, in the order in which Vespa's command line visits them."""
+_DOCUMENTS_A_PAGE: Final = 500
+
+
+class Pages:
+    """How far a visit is: the request for the next page, and what its answer says."""
+
+    def __init__(self, schema: str | None, clusters: Sequence[str], options: Mapping[str, object]) -> None:
+        selection = options.get("selection")
+        if schema is not None:
+            selection = schema if selection is None else f"{schema} and ({selection})"
+        self._options = {"wantedDocumentCount": _DOCUMENTS_A_PAGE, **options, "selection": selection}
+        self._places = [(cluster, space) for cluster in reversed(clusters) for space in reversed(_SPACES)]
+        self._continuation: str | None = None
+
+    @property
+    def request(self) -> Request | None:
+        """None after the last page."""
+        if not self._places:
+            return None
+        cluster, space = self._places[-1]
+        place = {"cluster": cluster, "bucketSpace": space, "continuation": self._continuation}
+        return json_request("GET", "/document/v1/", **{**self._options, **place})
+
+    def read(self, response: Response) -> list[Document]:
+        """The documents of a page. Errors: RequestFailed."""
+        page = refuse_failure(response)
+        self._continuation = page.get("continuation")
+        if self._continuation is None:
+            self._places.pop()
+        return [Document(each["id"], each["fields"]) for each in page["documents"] if "id" in each]
+
+
+class Visit:
+    """An iterator over documents, whose pages are asked for as they are needed."""
+
+    def __init__(self, pages: Pages, ask: Callable[[Request], Response]) -> None:
+        self._documents = _walk(pages, ask)
+
+    def __iter__(self) -> Iterator[Document]:
+        return self._documents
+
+    def __next__(self) -> Document:
+        return next(self._documents)
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """A row a document: its id and its fields; one of that name is `fields.id`."""
+        return (row_of({"id": document.id}, document.fields) for document in self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """All that is left, as a table. Errors: MissingLibrary."""
+        return arrow_table(self.rows())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """All that is left, as a frame. Errors: MissingLibrary."""
+        return pandas_frame(self.rows())
+
+
+def _walk(pages: Pages, ask: Callable[[Request], Response]) -> Iterator[Document]:
+    while (request := pages.request) is not None:
+        yield from pages.read(ask(request))
+
+
+async def walk_later(pages: Pages, ask: Callable[[Request], Awaitable[Response]]) -> AsyncIterator[Document]:
+    """The documents of a visit, for an event loop."""
+    while (request := pages.request) is not None:
+        for document in pages.read(await ask(request)):
+            yield document

@@ -25,29 +25,28 @@ from paperwasp.client.sources.rows import RowOptions
 from paperwasp.configserver import ApplicationId
 from paperwasp.container.paths import DOCUMENT_ROOT
 from paperwasp.document.ids import DocumentId
-from paperwasp.embedded.addresses import Place, place_of
-from paperwasp.embedded.answering import answer, answer_later
 from paperwasp.embedded.calls import (
     Call,
     Named,
+    Place,
     Query,
     Read_co,
+    answer,
+    answer_later,
     get_call,
+    place_of,
     put_call,
     query_call,
     remove_call,
     update_call,
 )
-from paperwasp.embedded.feeding import FeedResult, Report, feed
+from paperwasp.embedded.feeding import FeedResult, Report, Window, feed, shown_progress
 from paperwasp.embedded.lent_loop import Closed, LentLoop
 from paperwasp.embedded.packages import Application, archive_of
-from paperwasp.embedded.progress import shown_progress
 from paperwasp.embedded.requests import Document
-from paperwasp.embedded.results import QueryResult
+from paperwasp.embedded.results import Pages, QueryResult, Visit, walk_later
 from paperwasp.embedded.sources import Source, fitted, operations_of
 from paperwasp.embedded.temporary import TemporaryDirectory
-from paperwasp.embedded.visits import Pages, Visit, walk_later
-from paperwasp.embedded.window import Window
 from paperwasp.errors import Conflict, InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
 from paperwasp.server import process

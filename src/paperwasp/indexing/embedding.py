@@ -15,7 +15,7 @@ from paperwasp.indexing.context import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
 from paperwasp.indexing.sources import unescape
 from paperwasp.indexing.values import is_blank, is_text
-from paperwasp.operations.monitoring.embedding import EMBEDDING
+from paperwasp.operations.monitoring.numbers import EMBEDDING
 from paperwasp.schema.indexing_tree import Expression
 
 _T = TypeVar("_T")

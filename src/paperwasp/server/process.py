@@ -39,8 +39,7 @@ from paperwasp.http.messages import Request
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls, TlsSettings
 from paperwasp.limits.monitoring import TELEMETRY_EXPORT_SECONDS
-from paperwasp.operations.keys.keys import KnownKeys
-from paperwasp.operations.keys.refusals import Refusals
+from paperwasp.operations.access import KnownKeys, Refusals
 from paperwasp.operations.monitoring.api import MetricsSource
 from paperwasp.server.roles.access_logs import AccessLogs, Logged
 from paperwasp.server.roles.applications import Applications

@@ -14,7 +14,7 @@ from paperwasp.container.gate.rules import AccessRules, Accounts
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.request_batch import RequestBatch
-from paperwasp.operations.keys.refusals import refusal_headers
+from paperwasp.operations.access import refusal_headers
 
 if TYPE_CHECKING:
     from paperwasp.container.gate.filters import RequestFilters

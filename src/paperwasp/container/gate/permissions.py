@@ -16,8 +16,7 @@ from functools import lru_cache
 from typing import Final
 
 from paperwasp.container.paths import is_evaluation, is_search
-from paperwasp.operations.keys.keys import READ, WRITE
-from paperwasp.operations.keys.open_pages import is_open
+from paperwasp.operations.access import READ, WRITE, is_open
 
 _READING: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 

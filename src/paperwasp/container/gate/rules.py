@@ -16,9 +16,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.container.gate.permissions import needed_permission
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request
-from paperwasp.operations.keys.bearer import bearer_token
-from paperwasp.operations.keys.keys import Key, KnownKeys, shown_id
-from paperwasp.operations.keys.refusals import Refusals
+from paperwasp.operations.access import Key, KnownKeys, Refusals, bearer_token, shown_id
 
 if TYPE_CHECKING:
     from paperwasp.application.client_rules import ClientRules

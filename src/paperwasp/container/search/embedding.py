@@ -23,7 +23,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery, LanguageError, Overload, PaperwaspError, Timeout, Unavailable
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
-from paperwasp.operations.monitoring.embedding import EMBEDDING
+from paperwasp.operations.monitoring.numbers import EMBEDDING
 
 _CALL: Final = "embed("
 _WITH_ID: Final = compile_later(r"""([A-Za-z0-9_@.-]+),\s*(["'].*["']|@.*)""", re.DOTALL)

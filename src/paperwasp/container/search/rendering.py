@@ -22,7 +22,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
-from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.operations.monitoring.requests import SearchFacts
 from paperwasp.search.grouping.shown_groups import ShownRoot
 from paperwasp.search.query import Hit, HitExplanation
 

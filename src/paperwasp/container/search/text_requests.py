@@ -34,7 +34,7 @@ from paperwasp.container.search.text_templates import (
 from paperwasp.container.search.tree import terms_say_language
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
-from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.operations.monitoring.requests import SearchFacts
 from paperwasp.query.yql.indexes import TEXT
 from paperwasp.query.yql.query_type import type_of
 from paperwasp.query.yql.simple_terms import DEFAULT_INDEX

@@ -43,7 +43,7 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
-from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.operations.monitoring.requests import SearchFacts
 from paperwasp.schema.model import Schema
 from paperwasp.schema.summaries import DEFAULT
 from paperwasp.schema.teaser_settings import HI_TAGS, Tags

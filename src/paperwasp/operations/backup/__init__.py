@@ -2,10 +2,9 @@
 
 Format: docs/internals/formats/backup.md.
 
-    sources   the files of one moment, open for reading                     (`source`)
-    a stream  a tar archive of them, whose last member is the manifest      (`stream`, `manifest`)
-    a backup  that stream as a file, compressed or not, or unpacked          (`destination`)
-    restoring read and verified, then put in the place of what is there      (`reading`, `restoring`)
+    files     those of one moment, open for reading; their manifest; a tar archive that ends with it
+    archive   that stream as a file, compressed or not, or unpacked: written, verified, restored
+    placing   restored data put in the place of what is there
 
 Nothing here knows what the files mean.
 """

@@ -11,10 +11,13 @@ Differs: there is no trace in it, and no connection log.
 
 from __future__ import annotations
 
+import logging
+import threading
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, Final, cast
+from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import unquote_plus
 
 import orjson
@@ -26,10 +29,76 @@ from paperwasp.limits.monitoring import (
     ACCESS_LOG_CHARACTERS,
     ACCESS_LOG_QUEUE_CHARACTERS,
     ACCESS_LOG_QUEUE_LENGTH,
+    GATHERED_AT_ONCE,
+    GATHERING_SECONDS,
 )
-from paperwasp.operations.monitoring.gathering import Gathering
 from paperwasp.operations.monitoring.log_files import LogFiles
-from paperwasp.operations.monitoring.search_facts import SearchFacts
+from paperwasp.operations.monitoring.requests import SearchFacts
+
+# Work that the event loop leaves to a thread beside it, gathered so that the thread is woken seldom.
+#
+# Adding costs the event loop a fraction of a microsecond and never waits. What finds the queue full is counted and left
+# out. The thread takes what has come a few times a second at most, and does nothing while nothing comes.
+
+
+_LOG: Final = logging.getLogger("paperwasp.monitoring")
+Item = TypeVar("Item")
+
+
+class Gathering(Generic[Item]):
+    """A bounded queue and the thread that empties it. `add` is the event loop's; any thread may `close` it."""
+
+    def __init__(self, name: str, work: Callable[[Sequence[Item]], None], most: int) -> None:
+        """`work` is called on the thread with some items at a time, and with none when all are done for now; `most` may
+        wait."""
+        self._work = work
+        self._most = most
+        self._queue: deque[Item] = deque()
+        self._is_awake = False
+        self._wake = threading.Event()
+        self._is_closed = False
+        self.dropped = 0
+        """Items that found no room."""
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def add(self, item: Item) -> None:
+        if len(self._queue) >= self._most:
+            self.dropped += 1
+            return
+        self._queue.append(item)
+        if not self._is_awake:
+            self._is_awake = True
+            self._wake.set()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def close(self) -> None:
+        """Works off what was added, and ends the thread."""
+        self._is_closed = True
+        self._wake.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._wake.wait()
+            self._wake.clear()
+            if not self._is_closed:
+                time.sleep(GATHERING_SECONDS)  # what comes meanwhile is done together
+            self._is_awake = False
+            self._work_off()
+        self._work_off()
+
+    def _work_off(self) -> None:
+        queue = self._queue
+        try:
+            while queue:
+                self._work([queue.popleft() for _ in range(min(len(queue), GATHERED_AT_ONCE))])
+            self._work(())
+        except Exception:  # a defect costs what it was about
+            _LOG.exception("%s failed", self._thread.name)
+
 
 _SECRET: Final = compile_later(
     r"(?i)token|secret|passw|credential|authorization|api[-_.]?key|access[-_.]?key|signature"

@@ -8,12 +8,41 @@ One thread adds to an object; any thread may read it.
 
 from __future__ import annotations
 
+import gc
+import os
+import threading
+import time
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
 
-from paperwasp.base.env import Environment
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.limits.monitoring import RECENT_SECONDS
+
+# A metric as `/state/v1/metrics` shows it: `{"name", "values", "dimensions"}`, and functions that make some.
+#
+# Vespa: MetricSnapshot and StateHandler.java (container-disc): a count has `count` and `rate`, all else is a gauge.
+
+
+Metric = dict[str, Any]
+
+
+def metric(name: str, values: Mapping[str, float], **dimensions: str) -> Metric:
+    return {"name": name, "values": values, "dimensions": dimensions}
+
+
+def gauge(name: str, value: float, **dimensions: str) -> Metric:
+    """A metric that says how much there is of something now."""
+    values = {"average": value, "sum": value, "count": 1, "last": value, "max": value, "min": value}
+    return metric(name, values, **dimensions)
+
+
+def counted(name: str, count: int, recent: int, seconds: float, **dimensions: str) -> Metric:
+    """A metric that counts: all that ever was, and per second what was in the last `seconds`."""
+    return metric(name, {"count": count, "rate": recent / seconds}, **dimensions)
+
 
 _STEPS: Final = (1, 1.2, 1.4, 1.7, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8.5)
 BOUNDS_MS: Final = tuple(round(step * 10.0**power, 4) for power in range(-2, 5) for step in _STEPS)
@@ -178,3 +207,112 @@ def _sum(left: tuple[int, float], right: tuple[int, float]) -> tuple[int, float]
 
 def _added(left: Sequence[int], right: Sequence[int]) -> list[int]:
     return [one + other for one, other in zip(left, right, strict=True)]
+
+
+# How long embedders take, in the whole process: for queries and for documents.
+#
+# Vespa: `embedder.latency` and `embedder.request.count` of ContainerMetrics.java (metrics)
+# Differs: they are distinguished by what is embedded (`destination`), not by embedder and language.
+
+
+class EmbeddingMetrics:
+    """The times of calls of embedders. Any threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._windows = Windows(SYSTEM)
+        self._latencies = {"query": Latencies(), "document": Latencies()}
+
+    @contextmanager
+    def timed(self, *, is_query: bool) -> Iterator[None]:
+        """Measures one call, also one that fails."""
+        begun_ns = time.monotonic_ns()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._latencies["query" if is_query else "document"].add((time.monotonic_ns() - begun_ns) / 1e6)
+
+    def all(self) -> Iterator[Metric]:
+        """The metrics; none before an embedder was called."""
+        with self._lock:
+            self._windows.turn_if_due(self._latencies.values())
+            seconds = self._windows.seconds
+            found = [(name, each, each.values(seconds)) for name, each in self._latencies.items() if each.count]
+        for name, latency, values in found:
+            yield metric("embedder.latency", values, destination=name)
+            yield counted("embedder.request.count", latency.count, latency.recent_count, seconds, destination=name)
+
+    def whole(self) -> Latencies:
+        """The latencies of all calls, in milliseconds."""
+        together = Latencies()
+        with self._lock:
+            for each in self._latencies.values():
+                together.include(each)
+        return together
+
+
+EMBEDDING: Final = EmbeddingMetrics()
+"""Of the process."""
+
+
+# How this process is doing: memory, threads, descriptors, collections of garbage; by Vespa's names where it has some.
+#
+# Vespa: ContainerMetrics.java (metrics); its heap is Java's: here it is what the process has allocated.
+
+
+_STATUS: Final = Path("/proc/self/status")
+_MEMORY: Final = Path("/proc/meminfo")
+_DESCRIPTORS: Final = Path("/proc/self/fd")
+
+
+class Collections:
+    """Counts collections of garbage and the time that they take. Made once for the process."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total_ms = 0.0
+        self.longest_ms = 0.0
+        self._begun_ns = 0
+        gc.callbacks.append(self._note)
+
+    def _note(self, phase: str, _: dict[str, int]) -> None:
+        if phase == "start":
+            self._begun_ns = time.monotonic_ns()
+        elif self._begun_ns:
+            elapsed_ms = (time.monotonic_ns() - self._begun_ns) / 1e6
+            self.count += 1
+            self.total_ms += elapsed_ms
+            self.longest_ms = max(self.longest_ms, elapsed_ms)
+
+
+COLLECTIONS: Final = Collections()
+
+
+def process_metrics() -> Iterator[Metric]:
+    """The metrics of the process. What the system does not say is left out."""
+    own, all_memory = _numbers(_STATUS), _numbers(_MEMORY)
+    if "RssAnon" in own and "MemAvailable" in all_memory:
+        used, free = own["RssAnon"] * 1024.0, all_memory["MemAvailable"] * 1024.0
+        yield gauge("mem.heap.used", used)
+        yield gauge("mem.heap.free", free)
+        yield gauge("mem.heap.total", used + free)
+    if "VmRSS" in own:
+        yield gauge("mem.native.used", own["VmRSS"] * 1024.0)
+    with suppress(OSError):
+        yield gauge("jdisc.open_file_descriptors", len(os.listdir(_DESCRIPTORS)))  # noqa: PTH208 — names are enough
+    yield gauge("jdisc.thread_pool.size", threading.active_count(), threadpool="process")
+    yield gauge("jdisc.gc.count", COLLECTIONS.count)
+    yield gauge("jdisc.gc.ms", COLLECTIONS.total_ms)
+
+
+def _numbers(file: Path) -> dict[str, int]:
+    """The lines `name:  123 …` of a file of the system; none where it cannot be read."""
+    found: dict[str, int] = {}
+    with suppress(OSError):
+        for line in file.read_text().splitlines():
+            name, _, rest = line.partition(":")
+            number = rest.split()[:1]
+            if number and number[0].isdigit():
+                found[name] = int(number[0])
+    return found

@@ -9,14 +9,35 @@ Vespa: ResponseMetricAggregator.java and MetricDefinitions.java (container-core)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final
+from typing import Final, Protocol
 
 from paperwasp.base.env import Environment
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.traffic import Traffic
-from paperwasp.operations.monitoring.numbers import Latencies, Numbers, Windows
-from paperwasp.operations.monitoring.shapes import Metric, counted, gauge, metric
+from paperwasp.operations.monitoring.numbers import Latencies, Metric, Numbers, Windows, counted, gauge, metric
+
+# What the answer to a query says of itself to who counts and logs answers (`http.messages.Response.about`).
+
+
+class Covered(Protocol):
+    """How much of the documents was searched."""
+
+    @property
+    def documents(self) -> int: ...
+
+    @property
+    def percent(self) -> int: ...
+
+    @property
+    def degraded(self) -> frozenset[str]:
+        """Why not all was searched: `match-phase`, `timeout`, `adaptive-timeout`, `non-ideal-state`, …"""
+
+
+SearchFacts = tuple[int, int, Covered | None, int, int]
+"""All hits that match, hits that are shown, how much was searched, the code of the first error or -1, and the
+nanoseconds that it took to write the hits."""
+
 
 Key = tuple[str, str, str, str, int]
 """Protocol (`http1`, `http2`), scheme, method, kind, status."""

@@ -50,10 +50,9 @@ from paperwasp.limits.monitoring import (
     TELEMETRY_EXPORT_SECONDS,
     TELEMETRY_QUEUE_LENGTH,
 )
-from paperwasp.operations.monitoring.gathering import Gathering
-from paperwasp.operations.monitoring.numbers import BOUNDS_MS, Latencies
-from paperwasp.operations.monitoring.search_facts import SearchFacts
-from paperwasp.operations.monitoring.shapes import Metric
+from paperwasp.operations.monitoring.access_log import Gathering
+from paperwasp.operations.monitoring.numbers import BOUNDS_MS, Latencies, Metric
+from paperwasp.operations.monitoring.requests import SearchFacts
 
 _LOG: Final = logging.getLogger("paperwasp.monitoring")
 _DURATION: Final = "paperwasp.request.duration"

@@ -19,8 +19,8 @@ from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.content.node_files import open_stopped_cluster
 from paperwasp.errors import Conflict
 from paperwasp.limits.backup import BACKUP_CAPTURE_SECONDS, BACKUP_CAPTURES
+from paperwasp.operations.backup.files import SourceFile, below, close_all, open_file, open_folder
 from paperwasp.operations.backup.placing import KEPT
-from paperwasp.operations.backup.source import SourceFile, below, close_all, open_file, open_folder
 from paperwasp.server.roles.content_clusters import ContentClusters
 from paperwasp.server.roles.data_directory import DataDirectory
 

@@ -29,7 +29,7 @@ from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.document.selection import fields_of, negate, parse_selection
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
-from paperwasp.operations.backup.source import SourceFile, below, close_all
+from paperwasp.operations.backup.files import SourceFile, below, close_all
 from paperwasp.search.helpers import Helpers
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextQuery

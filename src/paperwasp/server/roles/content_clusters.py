@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Final
 
 from paperwasp.application.model import ContentCluster
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.operations.backup.source import SourceFile, below, close_all
+from paperwasp.operations.backup.files import SourceFile, below, close_all
 
 if TYPE_CHECKING:
     from paperwasp.content.resources import Probe

@@ -14,7 +14,7 @@ from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.view import View
-from paperwasp.operations.monitoring.shapes import Metric, counted, gauge, metric
+from paperwasp.operations.monitoring.numbers import Metric, counted, gauge, metric
 
 _PROTON: Final = "content.proton"
 _DOCUMENTDB: Final = "content.proton.documentdb"

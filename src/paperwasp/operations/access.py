@@ -1,17 +1,6 @@
-"""Bearer keys: each is a file in the folder `keys` of the data directory, which whoever serves it reads by itself.
+"""Who may do what: bearer keys, the token of a request, pages that need no permission, and refused requests.
 
-    paperwasp key create ──▶ keys/2m4k….json ◀── the service, which looks at the folder for each request with a key
-
-A key is shown once, when it is made: `pw_` + its id + `_` + 256 random bits. The file has the SHA-256 of it, which says
-nothing of the key: 256 random bits cannot be guessed, so that no slow hash is needed. Keys of one name
-are versions of it: a new one is made before the old one is revoked.
-
-A file is written under another name, synced and renamed, and never changed; revoking removes it. So commands need no
-lock, among each other or with the service; what has returned is durable; and what the service sees is whole.
-
-A wrong token costs one look at the folder and one hash. A right one is remembered while the folder stays as it is, so
-that the next request with it costs the look alone. Hashes and remembered tokens are compared in constant time.
-Page: docs/internals/formats/keys.md. `KnownKeys` is used by one thread at a time.
+Vespa: https://docs.vespa.ai/en/security/guide.html
 """
 
 from __future__ import annotations
@@ -21,8 +10,9 @@ import hashlib
 import hmac
 import logging
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
@@ -30,14 +20,33 @@ import orjson
 from paperwasp.base.env import SYSTEM, Environment, sync_directory
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.errors import InvalidInput, NotFound
+from paperwasp.errors import InvalidInput, NotFound, PaperwaspError, Unauthenticated
+from paperwasp.http.messages import Request
 from paperwasp.limits.access import (
     ACCESS_KEY_FILE_BYTES,
     ACCESS_KEY_NAME_CHARACTERS,
     ACCESS_KEYS,
     ACCESS_RACY_NS,
+    ACCESS_REFUSALS,
+    ACCESS_REFUSALS_SECONDS,
     ACCESS_TOKEN_CHARACTERS,
 )
+
+# Bearer keys: each is a file in the folder `keys` of the data directory, which whoever serves it reads by itself.
+#
+#     paperwasp key create ──▶ keys/2m4k….json ◀── the service, which looks at the folder for each request with a key
+#
+# A key is shown once, when it is made: `pw_` + its id + `_` + 256 random bits. The file has the SHA-256 of it, which
+# says nothing of the key: 256 random bits cannot be guessed, so that no slow hash is needed. Keys of one name are
+# versions of it: a new one is made before the old one is revoked.
+#
+# A file is written under another name, synced and renamed, and never changed; revoking removes it. So commands need no
+# lock, among each other or with the service; what has returned is durable; and what the service sees is whole.
+#
+# A wrong token costs one look at the folder and one hash. A right one is remembered while the folder stays as it is, so
+# that the next request with it costs the look alone. Hashes and remembered tokens are compared in constant time.
+# Page: docs/internals/formats/keys.md. `KnownKeys` is used by one thread at a time.
+
 
 READ: Final = "read"
 WRITE: Final = "write"
@@ -250,3 +259,83 @@ def _key_of(name: str, content: dict[str, Any]) -> Key:
     if f"{key.id}.json" != name or not key.scopes <= set(SCOPES) or len(key.sha256) != hashlib.sha256().digest_size:
         raise ValueError("it is not what its name says, or has other scopes, or no hash")
     return key
+
+
+# The token of a request: `Authorization: Bearer TOKEN`.
+
+
+_SCHEME: Final = "bearer "
+
+
+def bearer_token(headers: Mapping[str, str]) -> str | None:
+    """The token; None: the request has none. Of several header fields the tokens are one text with commas, which is
+    that of no key."""
+    value = headers.get("authorization")
+    if value is None or value[: len(_SCHEME)].lower() != _SCHEME:
+        return None
+    return value[len(_SCHEME) :].strip() or None
+
+
+# The pages that need no permission: health, version and metrics, for whoever watches the service.
+#
+# Paths are compared as they came, so that a page that is written in another way is not open.
+# Vespa: the handlers that its access control leaves out.
+
+
+_PAGES: Final = frozenset(
+    ["/", "/status", "/status.html", "/ApplicationStatus", "/state/v1", "/metrics/v1", "/metrics/v2", "/prometheus/v1"]
+)
+_FOLDERS: Final = ("/state/v1/", "/metrics/v1/", "/metrics/v2/", "/prometheus/v1/")
+
+
+def is_open(raw_path: str) -> bool:
+    """Whether everybody may ask for the page."""
+    return raw_path in _PAGES or raw_path.startswith(_FOLDERS)
+
+
+# Refused requests: the header fields of their answers, and what the log says of them: who asked what, and why it was
+# refused; a limited number in each interval; the rest is counted.
+#
+# Runs on one event loop.
+
+
+_NOT_KEPT: Final[Mapping[str, str]] = MappingProxyType({"Cache-Control": "must-revalidate,no-cache,no-store"})
+_CHALLENGE: Final[Mapping[str, str]] = MappingProxyType({**_NOT_KEPT, "WWW-Authenticate": 'Bearer realm="paperwasp"'})
+
+_PATH_CHARACTERS: Final = 200
+
+
+def refusal_headers(refusal: PaperwaspError) -> Mapping[str, str]:
+    """Nobody may keep the answer; it says how clients can tell who they are, where they have not (RFC 9110, 11.6.1)."""
+    return _CHALLENGE if isinstance(refusal, Unauthenticated) else _NOT_KEPT
+
+
+class Refusals:
+    """Logs refusals, a limited number in a time."""
+
+    def __init__(self, environment: Environment = SYSTEM) -> None:
+        self._environment = environment
+        self._since_ns: int | None = None
+        self._logged = 0
+        self._omitted = 0
+
+    def note(self, request: Request, status: int, why: str) -> None:
+        """Neither the query string nor a header field is logged: there may be secrets in them."""
+        now_ns = self._environment.monotonic_ns()
+        if self._since_ns is None or now_ns - self._since_ns >= ACCESS_REFUSALS_SECONDS * 1e9:
+            if self._omitted:
+                _LOG.warning("%d more requests were refused, without a line for each", self._omitted)
+            self._since_ns, self._logged, self._omitted = now_ns, 0, 0
+        if self._logged >= ACCESS_REFUSALS:
+            self._omitted += 1
+            return
+        self._logged += 1
+        path = request.raw_path[:_PATH_CHARACTERS]
+        _LOG.warning("Refused %s %r from %s with %d: %s", request.method[:20], path, _who(request), status, why)
+
+
+def _who(request: Request) -> str:
+    """The address of a client, and its certificate."""
+    address = request.address or "an unknown address"
+    client = request.client
+    return address if client is None else f"{address} with certificate {client.common_name[:100]!r} {client.sha256}"

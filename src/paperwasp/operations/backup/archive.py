@@ -1,4 +1,4 @@
-"""Writes a backup: a folder, or one archive. It has its name only when it is whole, verified and synced."""
+"""A backup as a folder or one archive: written, read and checked, and restored into a data directory."""
 
 from __future__ import annotations
 
@@ -6,19 +6,134 @@ import fcntl
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 import zstandard
 
 from paperwasp.base.env import sync_directory
-from paperwasp.errors import Conflict, InvalidInput
+from paperwasp.errors import Conflict, InvalidInput, NotFound
 from paperwasp.limits.backup import BACKUP_ZSTD_LEVEL
-from paperwasp.operations.backup.manifest import DATA, NAME, BackedUp, DamagedBackup, Manifest
-from paperwasp.operations.backup.reading import read_manifest
-from paperwasp.operations.backup.stream import Note, Readable, compare, read_pieces, unpack
+from paperwasp.operations.backup.files import (
+    DATA,
+    NAME,
+    BackedUp,
+    DamagedBackup,
+    Manifest,
+    Note,
+    Readable,
+    Take,
+    compare,
+    decode_manifest,
+    hashed,
+    read_pieces,
+    unpack,
+)
+from paperwasp.operations.backup.placing import KEPT, RESTORING, holds_data, place
+
+# Reads a backup, a folder or an archive, and checks all of it.
+
+
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+"""What a compressed archive begins with, whatever it is called."""
+
+
+def read_backup(backup: Path, take: Take, note: Note = lambda _: None) -> Manifest:
+    """Gives every file to `take`; returns when all of them are as the manifest says.
+
+    `note` gets the bytes that are read, of `size_bytes(backup)`. Errors: NotFound, DamagedBackup, UnknownBackup.
+    """
+    if backup.is_dir():
+        return _read_folder(backup, take, note)
+    try:
+        file = backup.open("rb")
+    except OSError as error:
+        raise NotFound(f"The backup '{backup}' cannot be read: {error.strerror}") from None
+    with file, _inflated(file, note) as archive:
+        manifest, found = unpack(archive, take)
+        for _ in read_pieces(archive):
+            pass  # up to the checksum at the end
+    compare(manifest, found)
+    return manifest
+
+
+def verify_backup(backup: Path, note: Note = lambda _: None) -> Manifest:
+    """Reads all of it. Errors: those of `read_backup`."""
+    return read_backup(backup, drop, note)
+
+
+def backup_bytes(backup: Path) -> int:
+    """How many bytes `read_backup` reads."""
+    if backup.is_dir():
+        return sum(path.stat().st_size for path in (backup / DATA).rglob("*") if path.is_file())
+    return backup.stat().st_size if backup.is_file() else 0
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a backup that is a folder. Errors: DamagedBackup, UnknownBackup."""
+    try:
+        return decode_manifest((folder / NAME).read_bytes())
+    except FileNotFoundError:
+        raise DamagedBackup(f"'{folder}' is not a backup: it has no {NAME}") from None
+
+
+def drop(name: str, pieces: Iterator[bytes]) -> None:
+    """Reads a file to its end, so that it is hashed."""
+    for _ in pieces:
+        pass
+
+
+def _read_folder(folder: Path, take: Take, note: Note) -> Manifest:
+    manifest = read_manifest(folder)
+    data = folder / DATA
+    found: dict[str, BackedUp] = {}
+    for path in sorted(data.rglob("*")):
+        name = path.relative_to(data).as_posix()
+        if path.is_symlink():
+            raise DamagedBackup(f"the backup is damaged: '{name}' is a link")
+        if path.is_file():
+            with path.open("rb") as file:
+                take(name, hashed(read_pieces(file), partial(found.__setitem__, name), note))
+    compare(manifest, found)
+    return manifest
+
+
+@contextmanager
+def _inflated(file: IO[bytes], note: Note) -> Iterator[Readable]:
+    """What the archive holds, without its compression."""
+    start = file.read(len(_ZSTD))
+    file.seek(0)
+    noted = _Noted(file, note)
+    if start != _ZSTD:
+        yield noted
+        return
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(
+            cast(IO[bytes], noted), closefd=False, read_across_frames=True
+        ) as reader:
+            yield reader
+    except zstandard.ZstdError as error:
+        raise DamagedBackup(f"the backup is damaged: {error}") from None
+
+
+class _Noted:
+    """A file that tells what is read of it."""
+
+    def __init__(self, file: IO[bytes], note: Note) -> None:
+        self._file = file
+        self._note = note
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._file.read(size)
+        self._note(len(data))
+        return data
+
+
+# Writes a backup: a folder, or one archive. It has its name only when it is whole, verified and synced.
+
 
 ARCHIVES: Final = (".tar", ".tar.zst")
 _PARTIAL: Final = ".partial"
@@ -210,3 +325,47 @@ class _Copied:
         data = self._stream.read(size)
         self._sink.write(data)
         return data
+
+
+# Restores a backup into a data directory: unpacked beside what is there, verified, and only then put in its place.
+
+
+def restore_backup(
+    backup: Path,
+    directory: Path,
+    *,
+    replace: bool = False,
+    note: Note = lambda _: None,
+    check: Callable[[Path], None] = lambda _: None,
+) -> Manifest:
+    """Makes `directory` hold what the backup does. The caller has the lock of the data directory.
+
+    `check` is given the folder that holds the unpacked data, and raises where that is not to be restored.
+
+    Errors: Conflict where it holds data and `replace` is not said; DamagedBackup, UnknownBackup, OSError. Then what
+    was there is there as before.
+    """
+    if holds_data(directory) and not replace:
+        raise Conflict(f"'{directory}' holds data already: --replace puts the backup in its place, and deletes it")
+    staged = directory / RESTORING
+    shutil.rmtree(staged, ignore_errors=True)
+    staged.mkdir()
+    try:
+        manifest = read_backup(backup, lambda name, pieces: _unpack(staged, name, pieces), note)
+        check(staged)
+        sync_tree(staged)
+    except BaseException:
+        shutil.rmtree(staged, ignore_errors=True)
+        raise
+    place(directory)
+    return manifest
+
+
+def _unpack(staged: Path, name: str, pieces: Iterator[bytes]) -> None:
+    first = name.partition("/")[0]
+    if first in KEPT or first.startswith("."):
+        raise DamagedBackup(f"the backup is damaged: it has a file '{name}', which does not belong to the data")
+    try:
+        write_file(staged / name, pieces)
+    except (FileExistsError, NotADirectoryError):
+        raise DamagedBackup(f"the backup is damaged: '{name}' is there twice") from None
