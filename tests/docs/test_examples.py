@@ -32,6 +32,11 @@ ELSEWHERE: Final = {
 }
 """Pages whose examples other tests run."""
 HERE: Final = (
+    "guides/changing-an-application.md",
+    "guides/feeding.md",
+    "guides/operation.md",
+    "guides/text-search.md",
+    "guides/vectors.md",
     "start/notebook.md",
     "reference/application-packages.md",
     "reference/changes.md",
