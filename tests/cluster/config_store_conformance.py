@@ -120,6 +120,25 @@ class ConfigStoreConformance:
         store.create("a/1", b"")
         assert seen == ["a/1", "a/2"]
 
+    def test_announcements_are_told_and_end_with_the_process(self, reopen: Callable[[], ConfigStore]) -> None:
+        store = reopen()
+        seen: list[tuple[str, Entry | None]] = []
+        store.watch("a/", lambda key, entry: seen.append((key, entry)))
+        store.announce("a/2", b"x")
+        store.announce("a/1", b"y")
+        store.announce("a/1", b"y")
+        store.announce("b", b"z")
+        assert store.announced("a/") == {"a/1": b"y", "a/2": b"x"}
+        assert list(store.announced()) == ["a/1", "a/2", "b"]
+        assert store.keys() == () and store.get("a/1") is None
+        store.announce("a/1", None)
+        store.announce("a/1", None)
+        assert store.announced("a/") == {"a/2": b"x"}
+        assert seen == [("a/2", Entry(b"x", 0)), ("a/1", Entry(b"y", 0)), ("a/1", None)]
+        assert reopen().announced() == {}
+        with pytest.raises(InvalidInput):
+            store.announce("a//b", b"")
+
     def test_blobs_have_the_name_of_their_content(self, store: ConfigStore) -> None:
         name = store.put_blob(b"1")
         assert store.put_blob(b"1") == name

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paperwasp.cluster.config_store import ConfigStore, Entry
+from paperwasp.cluster.config_store import ConfigStore, Entry, Watcher
 from paperwasp.errors import Conflict
+from paperwasp.operations.backup.source import SourceFile
 
 
 class Crash(BaseException):
@@ -22,6 +23,8 @@ class CrashingStore:
         self._changes = 0
         self.get, self.keys = store.get, store.keys
         self.watch, self.get_blob, self.blobs = store.watch, store.get_blob, store.blobs
+        self.announce, self.announced = store.announce, store.announced
+        self.open_files = store.open_files
 
     def _step(self, change: Callable[[], object]) -> None:
         self._changes += 1
@@ -56,8 +59,15 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self._announced: dict[str, bytes] = {}
+        self._watchers: list[tuple[str, Watcher]] = []
         self._blobs: dict[str, bytes] = {}
         self._revision = 0
+
+    def end_processes(self) -> None:
+        """What processes announce and watch ends, as where all of them were killed."""
+        self._announced.clear()
+        self._watchers.clear()
 
     def get(self, key: str) -> Entry | None:
         return self._entries.get(key)
@@ -75,16 +85,40 @@ class MemoryStore:
     def _set(self, key: str, value: bytes) -> int:
         self._revision += 1
         self._entries[key] = Entry(value, self._revision)
+        self._tell(key, self._entries[key])
         return self._revision
 
     def delete(self, key: str) -> None:
-        self._entries.pop(key, None)
+        if self._entries.pop(key, None) is not None:
+            self._tell(key, None)
 
     def keys(self, prefix: str = "") -> tuple[str, ...]:
         return tuple(sorted(key for key in self._entries if key.startswith(prefix)))
 
-    def watch(self, prefix: str, watcher: object) -> Callable[[], None]:
-        return lambda: None
+    def watch(self, prefix: str, watcher: Watcher) -> Callable[[], None]:
+        found = (prefix, watcher)
+        self._watchers.append(found)
+        return lambda: self._watchers.remove(found)
+
+    def _tell(self, key: str, entry: Entry | None) -> None:
+        for prefix, watcher in list(self._watchers):
+            if key.startswith(prefix):
+                watcher(key, entry)
+
+    def announce(self, key: str, value: bytes | None) -> None:
+        if self._announced.get(key) == value:
+            return
+        if value is None:
+            del self._announced[key]
+        else:
+            self._announced[key] = value
+        self._tell(key, None if value is None else Entry(value, 0))
+
+    def announced(self, prefix: str = "") -> dict[str, bytes]:
+        return {key: value for key, value in sorted(self._announced.items()) if key.startswith(prefix)}
+
+    def open_files(self) -> list[SourceFile]:
+        return []
 
     def put_blob(self, content: bytes) -> str:
         self._blobs[str(hash(content))] = content

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import itertools
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from paperwasp.configserver import (
     ServiceLog,
 )
 from paperwasp.http.messages import Request, Response
+from paperwasp.server.roles.applications import Applications, Change
+from paperwasp.server.roles.containers import ContainerChange
+from paperwasp.server.roles.follower import Follower
 from tests.exchanges import answered
 from tests.responses import whole
 
@@ -132,10 +136,10 @@ class Chunk:
     progress: float
 
 
-class Service:
-    """The service that is configured: remembers what it was told, and fails when asked to.
+class Service(Applications):
+    """What a process runs: remembers what it was told to serve, and fails when asked to.
 
-    Its content clusters have `chunks` chunks to reindex in each type; its containers lag `lag` generations behind.
+    Its content clusters have `chunks` chunks to reindex in each type.
     """
 
     def __init__(self, chunks: int = 1) -> None:
@@ -145,12 +149,24 @@ class Service:
         self.error: Exception | None = None
         self.chunk_error: Exception | None = None
         self.chunks = chunks
-        self.lag = 0
+
+    def check(self, application: ApplicationId, model: ApplicationModel) -> None:
+        pass
 
     def activate(self, activation: Activation) -> None:
         if self.error is not None:
             raise self.error
         self.activations.append(activation)
+
+    def prepare(self, activation: Activation) -> Change:
+        self.activate(activation)
+        return Change(activation, ContainerChange("", {}, {}, (), {}))
+
+    def commit(self, change: Change) -> None:
+        pass
+
+    def abandon(self, change: Change) -> None:
+        self.activations.remove(change.activation)
 
     def restart(
         self, application: ApplicationId, host: str | None, cluster: str | None, cluster_type: str | None
@@ -166,14 +182,17 @@ class Service:
         done = int(token or b"0") + 1
         return Chunk(None if done >= self.chunks else str(done).encode(), done / self.chunks)
 
-    def services_of(self, application: ApplicationId) -> list[ServiceAddress]:
+    def services(self, application: ApplicationId) -> list[ServiceAddress]:
         """The containers of what was activated last, at ports from 8080 on."""
         activations = [a for a in self.activations if a.application == application]
         return [
-            ServiceAddress(container.id, "container", "localhost", 8080 + index, running.generation - self.lag)
+            ServiceAddress(container.id, "container", "localhost", 8080 + index, running.generation)
             for running in activations[-1:]
             for index, container in enumerate(running.model.containers)
         ]
+
+
+_NUMBERS = itertools.count()
 
 
 def build(found: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
@@ -185,7 +204,16 @@ def config_server(
 ) -> ConfigServer:
     store = FileConfigStore(store) if isinstance(store, Path) else store
     service = service or Service()
-    return ConfigServer(store, build, service.activate, reindex_chunk=service.reindex_chunk, environment=environment)
+    server = ConfigServer(store, build, reindex_chunk=service.reindex_chunk, environment=environment)
+    follow(server, service)
+    return server
+
+
+def follow(server: ConfigServer, service: Applications) -> Follower:
+    """Has the service serve what is active in the store of that config server, from now on."""
+    follower = Follower(f"process-{next(_NUMBERS)}", server.sessions, server.models, server.convergence, service)
+    follower.start()
+    return follower
 
 
 def deploy(server: ConfigServer, name: str, application: ApplicationId = ApplicationId(), **options: bool) -> int:  # noqa: B008 — frozen
@@ -196,9 +224,7 @@ def deploy(server: ConfigServer, name: str, application: ApplicationId = Applica
 
 
 def config_app(server: ConfigServer, service: Service, logs: ServiceLog | None = None) -> ConfigServerApp:
-    return ConfigServerApp(
-        server, services_of=service.services_of, restart=service.restart, logs=logs, environment=CLOCK
-    )
+    return ConfigServerApp(server, restart=service.restart, logs=logs, environment=CLOCK)
 
 
 async def answer(app: ConfigServerApp, request: Request) -> Response:

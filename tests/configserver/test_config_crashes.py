@@ -45,6 +45,7 @@ def test_a_crash_at_any_change(after: bool) -> None:
         try:
             work(server, done)
         except Crash:
+            store.end_processes()
             check_after_crash(store, done)
         else:
             assert last > 40

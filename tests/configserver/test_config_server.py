@@ -194,7 +194,7 @@ def test_the_first_activation_may_fail(tmp_path: Path) -> None:
     deploy(server, "music")
 
 
-def test_what_cannot_even_be_taken_back_is_tried_again_at_the_next_start(tmp_path: Path) -> None:
+def test_a_choice_that_cannot_be_written_is_not_made(tmp_path: Path) -> None:
     full = False
 
     def write(descriptor: int, content: memoryview) -> int:
@@ -202,22 +202,24 @@ def test_what_cannot_even_be_taken_back_is_tried_again_at_the_next_start(tmp_pat
             raise OSError(28, "No space left on device")
         return os.write(descriptor, content)
 
-    def activate(activation: Activation) -> None:
-        nonlocal full
-        full = activation.generation == 2
-        if full:
-            raise NoSpace("the disk is full")
+    class Filling(Service):
+        def activate(self, activation: Activation) -> None:
+            nonlocal full
+            full = activation.generation == 2
+            super().activate(activation)
 
-    server = ConfigServer(FileConfigStore(tmp_path, Disk(write=write)), build, activate)
+    service = Filling()
+    server = config_server(FileConfigStore(tmp_path, Disk(write=write)), service)
     deploy(server, "music")
-    _, error = server.deployments.prepare_and_activate(PACKAGES["artist-added"])
-    assert isinstance(error, NoSpace)
+    with pytest.raises(OSError, match="No space left"):
+        server.deployments.prepare_and_activate(PACKAGES["artist-added"])
     assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (1, 1)
     full = False
     restarted = config_server(tmp_path)
     restarted.restore()
-    assert restarted.applications.current_generation(DEFAULT) == 2
+    assert restarted.applications.current_generation(DEFAULT) == 1
     assert deploy(server, "music") == 3
+    assert [each.generation for each in service.activations] == [1, 3]
 
 
 def test_a_deletion_may_fail(tmp_path: Path) -> None:
@@ -351,7 +353,7 @@ def test_a_model_is_built_once_for_the_same_package(tmp_path: Path) -> None:
         built.append(str(application))
         return build(package, application)  # type: ignore[arg-type]
 
-    server = ConfigServer(FileConfigStore(tmp_path), counting, Service().activate)  # type: ignore[arg-type]
+    server = ConfigServer(FileConfigStore(tmp_path), counting)  # type: ignore[arg-type]
     for application in (DEFAULT, DEFAULT, OTHER, DEFAULT):
         deploy(server, "music", application)
     assert built == [str(DEFAULT), str(OTHER)]
@@ -361,7 +363,7 @@ def test_a_model_is_built_once_for_the_same_package(tmp_path: Path) -> None:
 @given(st.lists(st.tuples(st.sampled_from("cpadt"), st.integers(1, 6)), max_size=25))
 def test_any_order_of_calls_keeps_at_most_one_session_of_an_application_active(calls: list[tuple[str, int]]) -> None:
     store = MemoryStore()
-    server = ConfigServer(store, build, Service().activate)
+    server = config_server(store)
     server.sessions.add_tenant("abroad")
     generations = [0]
     for call, number in calls:
@@ -376,7 +378,7 @@ def test_any_order_of_calls_keeps_at_most_one_session_of_an_application_active(c
         assert [active.application for active in server.sessions.all_active()] == sorted(
             server.applications.running, key=lambda application: server.applications.current_generation(application)
         )
-        restarted = ConfigServer(store, build, Service().activate)
+        restarted = config_server(store)
         restarted.restore()
         assert dict(restarted.applications.running).keys() == dict(server.applications.running).keys()
 

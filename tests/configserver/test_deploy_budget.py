@@ -68,7 +68,7 @@ def test_a_deployment_says_where_its_time_went_and_changes_nothing(
     def build(package: ApplicationPackage, application: ApplicationId) -> ApplicationModel:
         return build_model(package, checks[-1])
 
-    server = ConfigServer(FileConfigStore(tmp_path), build, lambda _: None)
+    server = ConfigServer(FileConfigStore(tmp_path), build)
     server.deployments.prepare_and_activate(PACKAGES["music"])
     active = server.sessions.active(ApplicationId())
     checks.append(partial(_slow_profiles, now))

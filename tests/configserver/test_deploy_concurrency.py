@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +17,13 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, models
+from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, ServiceAddress, models
+from paperwasp.configserver.convergence import Report
+from paperwasp.configserver.repository import SessionRepository
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
-from tests.configserver.deploy_fixtures import PACKAGES, Service, answer, build
+from tests.configserver.config_stores import MemoryStore
+from tests.configserver.deploy_fixtures import PACKAGES, Service, answer, build, follow
 
 ROOT = "/application/v2/tenant/default"
 APPLICATION = f"{ROOT}/application/default/environment/prod/region/default/instance/default"
@@ -49,8 +53,9 @@ def gate() -> Gate:
 @pytest.fixture
 def app(tmp_path: Path, gate: Gate) -> Iterator[ConfigServerApp]:
     service = Service()
-    server = ConfigServer(FileConfigStore(tmp_path), gate.build, service.activate)
-    app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
+    server = ConfigServer(FileConfigStore(tmp_path), gate.build)
+    follow(server, service)
+    app = ConfigServerApp(server, restart=service.restart)
     yield app
     gate.opened.set()
     app.close()
@@ -157,13 +162,16 @@ def test_closing_ends_the_wait_of_deployments(app: ConfigServerApp, gate: Gate) 
 
 def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
     service = Service()
-    server = ConfigServer(FileConfigStore(tmp_path), build, service.activate)
-    app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
+    server = ConfigServer(FileConfigStore(tmp_path), build)
+    follow(server, service)
+    app = ConfigServerApp(server, restart=service.restart)
     converge = Request("GET", f"{APPLICATION}/serviceconverge", "timeout=20")
 
     async def talk() -> None:
         assert (await answer(app, upload("default"))).status == 200
-        service.lag = 1
+        server.convergence.join("slow")
+        address = ServiceAddress("default", "container", "slow", 8080, 0)
+        server.convergence.report("slow", ApplicationId(), Report(0, (address,)))
         impatient = await answer(app, Request("GET", f"{APPLICATION}/serviceconverge", "timeout=60ms"))
         assert json.loads(impatient.body)["converged"] is False
         assert json.loads(impatient.body)["currentGeneration"] == 0
@@ -171,7 +179,7 @@ def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
         for _ in range(3):
             await asyncio.wait([waiting], timeout=limits.CONVERGENCE_POLL_SECONDS)
         assert not waiting.done()
-        service.lag = 0
+        server.convergence.report("slow", ApplicationId(), Report(1, (replace(address, generation=1),)))
         status = json.loads((await waiting).body)
         assert status["converged"] is True and status["currentGeneration"] == status["wantedGeneration"] == 1
 
@@ -181,8 +189,9 @@ def test_convergence_waits_for_the_services(tmp_path: Path) -> None:
 
 def test_a_restart_reaches_the_service_with_what_it_names(tmp_path: Path) -> None:
     service = Service()
-    server = ConfigServer(FileConfigStore(tmp_path), build, service.activate)
-    app = ConfigServerApp(server, services_of=service.services_of, restart=service.restart)
+    server = ConfigServer(FileConfigStore(tmp_path), build)
+    follow(server, service)
+    app = ConfigServerApp(server, restart=service.restart)
 
     async def talk() -> None:
         await answer(app, upload("default"))
@@ -220,7 +229,7 @@ def test_of_a_deadline_and_a_commitment_the_first_wins() -> None:
 
 
 def test_a_session_that_two_change_at_once_is_changed_by_one(tmp_path: Path) -> None:
-    server = ConfigServer(FileConfigStore(tmp_path), build, Service().activate)
+    server = ConfigServer(FileConfigStore(tmp_path), build)
     session = server.deployments.create(PACKAGES["music"])
     server.deployments.prepare("default", session.id)
     with pytest.raises(LockFailure, match="being processed"):
@@ -269,7 +278,10 @@ def test_few_models_are_built_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
             inside -= 1
         return build(package, application)
 
-    built, package = models.Models(slow_build, SYSTEM), read_package(PACKAGES["music"])
+    built, package = (
+        models.Models(slow_build, models.Packages(SessionRepository(MemoryStore())), SYSTEM),
+        read_package(PACKAGES["music"]),
+    )
     names = [ApplicationId(application=f"a{number}") for number in range(6)]
     threads = [threading.Thread(target=built.of, args=(package, name)) for name in names]
     for thread in threads:

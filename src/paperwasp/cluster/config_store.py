@@ -10,6 +10,8 @@ The contract, which `tests/cluster/config_store_conformance.py` runs on every im
 * A change that raised, or was cut off by a crash, has happened whole or not at all.
 * Revisions rise over the whole store and are never used twice, not even for a key that was deleted between.
 * Watchers are notified of every change under their prefix, once it is durable, in order, and never under a lock.
+* Announcements are for what is true only while a process runs: they are not durable, cost no sync, and end with the
+  process that made them.
 
 Threads: every method may be called from any thread.
 """
@@ -39,7 +41,7 @@ class Entry(NamedTuple):
 
 
 Watcher = Callable[[str, Entry | None], None]
-"""(key, what it holds now; None: deleted)."""
+"""(key, what it holds now, at revision 0 where that is announced; None: deleted)."""
 
 
 class ConfigStore(Protocol):
@@ -64,7 +66,21 @@ class ConfigStore(Protocol):
         """The keys that begin with `prefix`, sorted."""
 
     def watch(self, prefix: str, watcher: Watcher) -> Callable[[], None]:
-        """Tells `watcher` of each change from now on; call the result to stop."""
+        """Tells `watcher` of each change and announcement from now on; call the result to stop.
+
+        A store elsewhere may tell late, twice, or lose what was told while the connection was broken: whoever watches
+        reads what the key holds now, and looks again from time to time.
+        """
+
+    def announce(self, key: str, value: bytes | None) -> None:
+        """Has everybody know the value until this process ends or withdraws it (None). A key that is announced holds
+        nothing else."""
+
+    def announced(self, prefix: str = "") -> dict[str, bytes]:
+        """What is announced under keys that begin with `prefix`, by key, sorted."""
+
+    def open_files(self) -> list[SourceFile]:
+        """What a backup keeps of the store, open, as it is now, between two changes."""
 
     def put_blob(self, content: bytes) -> str:
         """Keeps the bytes and returns their name, which depends on the content only."""
@@ -102,6 +118,7 @@ class FileConfigStore:
         self._lock = threading.RLock()
         self._watchers: dict[object, tuple[str, Watcher]] = {}
         self._changes: deque[tuple[str, Entry | None]] = deque()
+        self._announced: dict[str, bytes] = {}
         self._telling = threading.Lock()
         for folder in (directory, self._keys_directory, self._blobs_directory):
             disk.make_directory(folder)
@@ -162,6 +179,22 @@ class FileConfigStore:
 
         return stop
 
+    def announce(self, key: str, value: bytes | None) -> None:
+        check_key(key)
+        with self._lock:
+            if self._announced.get(key) == value:
+                return
+            if value is None:
+                del self._announced[key]
+            else:
+                self._announced[key] = value
+            self._changes.append((key, None if value is None else Entry(value, 0)))
+        self._tell()
+
+    def announced(self, prefix: str = "") -> dict[str, bytes]:
+        with self._lock:
+            return {key: self._announced[key] for key in sorted(self._announced) if key.startswith(prefix)}
+
     def _tell(self) -> None:
         """Delivers what is waiting. One thread delivers at a time, so that the order of changes holds."""
         while self._changes and self._telling.acquire(blocking=False):
@@ -209,7 +242,6 @@ class FileConfigStore:
     # Files
 
     def open_files(self) -> list[SourceFile]:
-        """All files of the store, open, as they are now, between two changes."""
         with self._lock:
             keys = [held(f"keys/{path.name}", path.read_bytes()) for _, path in self._files()]
             return [*keys, *(file for name in self.blobs() for file in self._open_blob(name))]

@@ -9,7 +9,7 @@ from paperwasp.configserver.preparation import Prepared, PrepareOptions
 from paperwasp.configserver.reindexer import ReindexChunk, ReindexedChunk
 from paperwasp.configserver.running import Activation
 from paperwasp.configserver.server import ConfigServer
-from paperwasp.configserver.services import Restart, ServiceAddress, ServicesOf
+from paperwasp.configserver.services import Restart, ServiceAddress
 
 __all__ = [
     "Activation",
@@ -25,5 +25,4 @@ __all__ = [
     "Restart",
     "ServiceAddress",
     "ServiceLog",
-    "ServicesOf",
 ]

@@ -1,51 +1,53 @@
 """Activating a session, deleting an application, restoring what was active: the changes of what the service runs.
 
-The choice is made durable first, then the service is reconfigured; if that fails, the choice is taken back. A crash in
-between is finished by the next start. Called with the application's lock held, or before anything is served.
+All processes that serve prepare it first, then the choice is made durable, then they change (`convergence`). What
+cannot be prepared is not chosen; a crash after the choice is finished by the next start. Called with the application's
+lock held, or before anything is served.
 """
 
 from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 
 from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
+from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.models import Models
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.preparation import Preparation
+from paperwasp.configserver.reindexing import Target
 from paperwasp.configserver.reindexing_control import ReindexingControl
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.sessions import Active, Event, Session, check_fresh
-from paperwasp.errors import NoSpace, NotFound, PaperwaspError, failure
+from paperwasp.errors import NotFound
 
 _log = logging.getLogger(__name__)
 
-Activate = Callable[[Activation], None]
-"""Reconfigures the service in this process for one application: when it returns, that is what clients meet, and when it
-raises, what was before still is."""
-
 
 class Activations:
-    """Changes which generation of an application is active: in the config store, then in the service."""
+    """Changes which generation of an application is active: in the config store, and so in all processes."""
 
     def __init__(
         self,
         sessions: SessionRepository,
         preparation: Preparation,
+        models: Models,
         applications: RunningApplications,
         reindexing: ReindexingControl,
-        activate: Activate,
+        convergence: Convergence,
         environment: Environment,
     ) -> None:
         self._sessions = sessions
         self._preparation = preparation
+        self._models = models
         self._applications = applications
         self._reindexing = reindexing
-        self._activate = activate
+        self._convergence = convergence
         self._environment = environment
 
     def activate(self, session: Session, force: bool, deadline: Deadline) -> tuple[Session, Activation]:
@@ -58,16 +60,14 @@ class Activations:
         application = session.application
         active, revision = self._sessions.active(application)
         check_fresh(session, active, force)
-        model = self._preparation.model_of(session, application, deadline)
+        model = self._models.of_session(session, application, deadline)
         changes = self._preparation.checked_changes(session, model)
         previous = active.generation if active else 0
         activation = Activation(session.id, application, model, previous)
         deadline.commit()
         causes = {(a.cluster, a.document_type): "; ".join(a.messages) for a in changes.of_kind("reindex")}
-        if causes:
-            self._reindexing.schedule(application, causes, session.id)
         chosen = Active(session.id, session.id, application, self._sessions.last_number(), previous)
-        self._switch(chosen, revision, active, activation)
+        self._switch(chosen, revision, activation, causes)
         _log.info("Activated session %d of application %s", session.id, application)
         self._sessions.record_activated(activated)
         self._reindexing.begin_scheduled(application)
@@ -82,59 +82,65 @@ class Activations:
         number = self._sessions.next_number()
         chosen = Active(number, None, application, number, active.generation)
         deletion = Activation(number, application, empty_model(), is_deletion=True)
-        self._switch(chosen, revision, active, deletion)
+        self._switch(chosen, revision, deletion, {})
         self._forget(application)
         _log.info("Deleted application %s", application)
         self._sessions.delete(self._sessions.get(application.tenant, active.session_id))
         self._sessions.sweep()
 
     def restore(self, active: Active) -> None:
-        """Brings back what was active of an application before a restart; a deletion that was cut off is finished.
+        """Takes up what was active of an application before a restart, once all processes serve it; a deletion that was
+        cut off is finished.
 
         Errors: InvalidInput and Conflict where its package or ports are in the way; those of reconfiguring.
         """
+        application, generation = active.application, active.generation
+        self._applications.want(application, generation)
+        self._convergence.wait_until_served(application, generation)
         if active.session_id is None:
-            self._run(Activation(active.generation, active.application, empty_model(), is_deletion=True))
-            self._forget(active.application)
+            self._applications.set_running(Activation(generation, application, empty_model(), is_deletion=True))
+            self._forget(application)
             return
-        session = self._sessions.get(active.application.tenant, active.session_id)
-        model = self._preparation.model_of(session, active.application)
-        self._run(Activation(active.generation, active.application, model, active.previous_generation))
+        session = self._sessions.get(application.tenant, active.session_id)
+        model = self._models.of_session(session, application)
+        self._applications.set_running(Activation(generation, application, model, active.previous_generation))
         try:
             self._sessions.record_activated(session)
-            self._reindexing.begin_scheduled(active.application)
+            self._reindexing.begin_scheduled(application)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            _log.warning("The disk is full: what is reindexed of %s is left to the next start", active.application)
+            _log.warning("The disk is full: what is reindexed of %s is left to the next start", application)
 
-    def _switch(self, chosen: Active, revision: int, before: Active | None, activation: Activation) -> None:
-        """Makes the choice durable, then real; takes it back where that fails."""
-        new_revision = self._sessions.set_active(chosen, revision)
+    def _switch(self, chosen: Active, revision: int, activation: Activation, causes: Mapping[Target, str]) -> None:
+        """Has all processes prepare the generation, makes the choice durable, and returns when all serve it.
+
+        Errors: those of preparing it, and those of choosing: then nothing has changed, and nothing is chosen.
+        """
+        application = chosen.application
         try:
-            self._run(activation)
-        except Exception as error:
+            self._convergence.prepare(chosen)
+            if causes:
+                self._reindexing.schedule(application, causes, chosen.generation)
             try:
-                self._undo(chosen, before, new_revision)
+                self._sessions.set_active(chosen, revision)
             except Exception:
-                _log.exception("Generation %d cannot be taken back: the next start tries it again", chosen.generation)
-            if isinstance(error, PaperwaspError) and not isinstance(error, NoSpace):
+                if causes:
+                    self._unschedule(application)
                 raise
-            _log.exception("Activating generation %d of %s failed", activation.generation, activation.application)
-            raise failure(error, f"Activating generation {activation.generation} failed: ") from error
-
-    def _undo(self, chosen: Active, before: Active | None, revision: int) -> None:
-        self._applications.want(chosen.application, before.generation if before else 0)
-        if before is None:
-            self._sessions.clear_active(chosen.application)
-        else:
-            self._sessions.set_active(before, revision)
-        self._reindexing.unschedule(chosen.application)
-
-    def _run(self, activation: Activation) -> None:
-        self._applications.want(activation.application, activation.generation)
-        self._activate(activation)
+            self._applications.want(application, chosen.generation)
+            self._convergence.wait_until_served(application, chosen.generation)
+        finally:
+            self._convergence.withdraw(application)
         self._applications.set_running(activation)
+
+    def _unschedule(self, application: ApplicationId) -> None:
+        try:
+            self._reindexing.unschedule(application)
+        except Exception:
+            _log.exception(
+                "What was to be reindexed of %s for a generation that is not active stays listed", application
+            )
 
     def _forget(self, application: ApplicationId) -> None:
         """Nothing is left of an application whose documents are gone."""

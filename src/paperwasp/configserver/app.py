@@ -18,7 +18,7 @@ from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing_api import ReindexingApi
 from paperwasp.configserver.server import ConfigServer
-from paperwasp.configserver.services import Restart, ServicesOf
+from paperwasp.configserver.services import Restart
 from paperwasp.configserver.state_api import StateApi
 from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
@@ -40,7 +40,7 @@ _MONITORING: Final = "monitoring"
 class ConfigServerApp:
     """Answers every request to the config port.
 
-    `services_of` says what serves an application and how far it is, `restart` restarts some of that; `logs` is what
+    `restart` restarts some of what serves an application; `logs` is what
     `vespa log` is shown; `open_files` opens all that a backup holds; `guard` says
     who may ask, None: everybody.
     """
@@ -49,7 +49,6 @@ class ConfigServerApp:
         self,
         server: ConfigServer,
         *,
-        services_of: ServicesOf,
         restart: Restart,
         logs: ServiceLog | None = None,
         open_files: OpenFiles = list,
@@ -63,9 +62,9 @@ class ConfigServerApp:
         self._router = Router()
         sessions, deployments, applications = server.sessions, server.deployments, server.applications
         DeployApi(sessions, deployments, self._workers, environment).bind(self._router)
-        TenantApi(sessions, applications, self._workers, services_of).bind(self._router)
-        ApplicationApi(server, self._workers, services_of, restart, logs, environment).bind(self._router)
-        ConvergenceApi(applications, services_of).bind(self._router)
+        TenantApi(sessions, applications, self._workers, server.convergence).bind(self._router)
+        ApplicationApi(server, self._workers, restart, logs, environment).bind(self._router)
+        ConvergenceApi(applications, server.convergence).bind(self._router)
         ReindexingApi(applications, server.reindexing, self._workers).bind(self._router)
         ContentApi(sessions, server.packages, deployments, self._workers).bind(self._router)
         BackupApi(open_files).bind(self._router)

@@ -22,7 +22,7 @@ from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import seconds
 from paperwasp.configserver.running import Activation
 from paperwasp.configserver.server import ConfigServer
-from paperwasp.configserver.services import Restart, ServicesOf
+from paperwasp.configserver.services import Restart
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import TEXT, Request, Response, json_response
@@ -36,7 +36,6 @@ class ApplicationApi:
         self,
         server: ConfigServer,
         workers: Workers,
-        services_of: ServicesOf,
         restart: Restart,
         logs: ServiceLog | None,
         environment: Environment,
@@ -45,7 +44,7 @@ class ApplicationApi:
         self._applications = server.applications
         self._deployments = server.deployments
         self._workers = workers
-        self._services_of = services_of
+        self._convergence = server.convergence
         self._restart = restart
         self._logs = logs
         self._environment = environment
@@ -114,7 +113,7 @@ class ApplicationApi:
 
     async def file_distribution(self, request: Request, names: Mapping[str, str]) -> Response:
         """Whether the files of the package have reached all hosts: they have when the application runs."""
-        services = self._services_of(self._running(names).application)
+        services = self._convergence.services(self._running(names).application)
         hosts = sorted({service.host for service in services})
         shown = [{"hostname": host, "status": "FINISHED", "fileReferences": []} for host in hosts]
         return json_response(200, {"hosts": shown, "status": "FINISHED"})

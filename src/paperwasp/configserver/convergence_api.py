@@ -12,10 +12,11 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.addresses import APPLICATION, application_in_path
+from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.parameters import seconds, wanted_version
 from paperwasp.configserver.running import RunningApplications
-from paperwasp.configserver.services import LOCAL, ServiceAddress, ServicesOf
+from paperwasp.configserver.services import LOCAL, ServiceAddress
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
 
@@ -26,9 +27,9 @@ _NO_GENERATION: Final = -1
 class ConvergenceApi:
     """Handlers of `…/serviceconverge`. They wait up to `timeout` for convergence, without holding a thread."""
 
-    def __init__(self, applications: RunningApplications, services_of: ServicesOf) -> None:
+    def __init__(self, applications: RunningApplications, convergence: Convergence) -> None:
         self._applications = applications
-        self._services_of = services_of
+        self._convergence = convergence
 
     def bind(self, router: Router) -> None:
         router.add("GET", APPLICATION + "/serviceconverge", self.converge)
@@ -61,7 +62,9 @@ class ConvergenceApi:
         loop = asyncio.get_running_loop()
         end = loop.time() + seconds(request.parameters(), WAIT_SECONDS)
         while True:
-            services = [s for s in self._services_of(application) if name is None or _is_named(request, s, name)]
+            services = [
+                s for s in self._convergence.services(application) if name is None or _is_named(request, s, name)
+            ]
             if self._have_converged(application, services) or loop.time() >= end or not _is_our_version(request):
                 return services
             await asyncio.sleep(min(limits.CONVERGENCE_POLL_SECONDS, end - loop.time()))
@@ -75,10 +78,10 @@ class ConvergenceApi:
         return {"currentGeneration": current, "wantedGeneration": wanted, "converged": converged}
 
     def _have_converged(self, application: ApplicationId, services: Sequence[ServiceAddress]) -> bool:
-        """Also an application without services: once it runs."""
+        """All processes serve the wanted generation, and so do the services, of which there may be none."""
         wanted = self._applications.wanted_generation(application)
-        current = self._applications.current_generation(application)
-        return {current, *(service.generation for service in services)} == {wanted}
+        served = {*self._convergence.generations(application), *(service.generation for service in services)}
+        return served == {wanted}
 
 
 def _is_our_version(request: Request) -> bool:

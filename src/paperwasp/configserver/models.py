@@ -65,31 +65,6 @@ def read_alone(content: bytes, scratch: Path | None) -> ApplicationPackage:
         return read_package(content, scratch)
 
 
-class Models:
-    """Builds the model of an application from its package, once a day for the same files: what a package may do can end
-    by date."""
-
-    def __init__(self, build: BuildModel, environment: Environment) -> None:
-        self._build = build
-        self._environment = environment
-        self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
-        self._building = threading.Semaphore(limits.MODELS_BUILT)
-
-    def of(
-        self, package: ApplicationPackage, application: ApplicationId, deadline: Deadline | None = None
-    ) -> ApplicationModel:
-        """The model. Errors: InvalidPackage; DeployTimeout when the time is over, with the step that took longest."""
-        key = (application, package.checksum, self._environment.time_ns() // _DAY_NS)
-        model = self._latest.get(key)
-        if model is None:
-            bounded = deadline.bounding_work() if deadline else nullcontext()
-            with self._building, bounded:
-                model = self._build(package, application)
-            self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
-            self._latest.put(key, model)
-        return model
-
-
 class Packages:
     """Unpacks a blob of the config store once for the requests that follow each other."""
 
@@ -115,3 +90,49 @@ class Packages:
         """Has the package in that blob be found again, unless it is large."""
         if total_bytes(package.files) <= limits.PACKAGE_KEPT_BYTES:
             self._latest.put(blob, package)
+
+
+class Models:
+    """Builds the model of an application from its package, once a day for the same files: what a package may do can end
+    by date."""
+
+    def __init__(self, build: BuildModel, packages: Packages, environment: Environment) -> None:
+        self._build = build
+        self._packages = packages
+        self._environment = environment
+        self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
+        self._checksums: _Latest[Hashable] = _Latest(limits.MODELS_KEPT)
+        """Of packages, by blob: whether the model is there is known without unpacking one again."""
+        self._building = threading.Semaphore(limits.MODELS_BUILT)
+
+    def of(
+        self, package: ApplicationPackage, application: ApplicationId, deadline: Deadline | None = None
+    ) -> ApplicationModel:
+        """The model. Errors: InvalidPackage; DeployTimeout when the time is over, with the step that took longest."""
+        key = self._key(application, package.checksum)
+        model = self._latest.get(key)
+        if model is None:
+            bounded = deadline.bounding_work() if deadline else nullcontext()
+            with self._building, bounded:
+                model = self._build(package, application)
+            self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
+            self._latest.put(key, model)
+        return model
+
+    def of_session(
+        self, session: Session, application: ApplicationId, deadline: Deadline | None = None
+    ) -> ApplicationModel:
+        """The model that the session's package is of an application, whatever time it takes without a deadline.
+
+        Errors: NotFound, Corruption, InvalidPackage, DeployTimeout.
+        """
+        checksum = self._checksums.get(session.blob)
+        model = None if checksum is None else self._latest.get(self._key(application, checksum))
+        if model is None:
+            package = self._packages.of(session)
+            self._checksums.put(session.blob, package.checksum)
+            model = self.of(package, application, deadline)
+        return model
+
+    def _key(self, application: ApplicationId, checksum: Hashable) -> Hashable:
+        return application, checksum, self._environment.time_ns() // _DAY_NS

@@ -24,6 +24,11 @@ class ApplicationId:
     def __str__(self) -> str:
         return f"{self.tenant}.{self.application}.{self.instance}"
 
+    @classmethod
+    def from_key(cls, key: str) -> ApplicationId:
+        """The application with that place in the config store."""
+        return cls(*key.split("/"))
+
     @property
     def key(self) -> str:
         """Its place in the config store. Errors: InvalidInput for a name that there can be no application of."""

@@ -5,7 +5,6 @@ Called with the application's lock held. Nothing here changes what runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -13,6 +12,7 @@ from paperwasp.application.changes.found import Changes
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
 from paperwasp.base.records import dataclass
+from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.models import Models, Packages
 from paperwasp.configserver.names import ApplicationId
@@ -41,10 +41,6 @@ class Prepared:
     changes: Changes = Changes()
 
 
-Check = Callable[[ApplicationId, ApplicationModel], None]
-"""Raises where this process could not run that model of the application now; changes nothing."""
-
-
 class Preparation:
     """Checks the packages of sessions, by themselves and against what is active."""
 
@@ -54,14 +50,14 @@ class Preparation:
         packages: Packages,
         models: Models,
         applications: RunningApplications,
-        check: Check,
+        convergence: Convergence,
         environment: Environment,
     ) -> None:
         self._sessions = sessions
         self._packages = packages
         self._models = models
         self._applications = applications
-        self._check = check
+        self._convergence = convergence
         self._environment = environment
 
     def prepare(self, session: Session, options: PrepareOptions, deadline: Deadline) -> Prepared:
@@ -70,25 +66,16 @@ class Preparation:
         ignore = options.ignore_validation_errors
         prepared = replace(session.after(Event.PREPARE), ignore_validation_errors=ignore)
         self._sessions.check_tenant(session.application.tenant)
-        package = self._packages.of(session)
+        self._packages.of(session)
         deadline.check()
-        model = self._models.of(package, session.application, deadline)
+        model = self._models.of_session(session, session.application, deadline)
         deadline.check()
         changes = self.checked_changes(prepared, model)
-        self._check(session.application, model)
+        self._convergence.check(prepared, deadline)
         deadline.check()
         if not options.dry_run:
             prepared = self._sessions.save(prepared)
         return Prepared(prepared, model.findings, changes)
-
-    def model_of(
-        self, session: Session, application: ApplicationId, deadline: Deadline | None = None
-    ) -> ApplicationModel:
-        """The model that the session's package is of an application, whatever time it takes without a deadline.
-
-        Errors: NotFound, Corruption, InvalidPackage, DeployTimeout.
-        """
-        return self._models.of(self._packages.of(session), application, deadline)
 
     def checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
         """The changes from the active application. Errors: InvalidPackage for one that no override allows."""
@@ -111,7 +98,7 @@ class Preparation:
             running = self._applications.running.get(application)
             return running.model if running else None
         try:
-            return self.model_of(self._sessions.active_session(application), application)
+            return self._models.of_session(self._sessions.active_session(application), application)
         except InvalidInput as error:
             if session.ignore_validation_errors:
                 return None

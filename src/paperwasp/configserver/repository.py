@@ -17,7 +17,7 @@ that names them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from typing import Any, Final
@@ -92,6 +92,10 @@ class SessionRepository:
         entries = (self._store.get(key) for key in self._store.keys(_ACTIVE))
         found = [_decode_active(orjson.loads(entry.value)) for entry in entries if entry]
         return sorted(found, key=lambda active: active.generation)
+
+    def watch_active(self, look: Callable[[ApplicationId], None]) -> Callable[[], None]:
+        """Calls `look` with each application of which something else is active than before; call the result to stop."""
+        return self._store.watch(_ACTIVE, lambda key, _: look(ApplicationId.from_key(key.removeprefix(_ACTIVE))))
 
     def set_active(self, active: Active, revision: int) -> int:
         """Replaces what is active if nobody else did. Returns the new revision.

@@ -1,8 +1,8 @@
-"""The services of an application. The config server gets them from those who run them, by a callable."""
+"""The services of an application, as the processes that run them report them (`convergence`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from paperwasp.base.records import dataclass
@@ -27,6 +27,5 @@ class ServiceAddress:
         return f"{self.host}:{self.port}"
 
 
-ServicesOf = Callable[[ApplicationId], Sequence[ServiceAddress]]
 Restart = Callable[[ApplicationId, str | None, str | None, str | None], None]
 """(application, host, cluster, type of the cluster; None: any) restarts what all of these name."""

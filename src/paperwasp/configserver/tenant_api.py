@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paperwasp.configserver.addresses import TENANT, TENANTS
+from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deadline import Deadline
 from paperwasp.configserver.deployments import ACTIVATE_SECONDS
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import RunningApplications
-from paperwasp.configserver.services import ServicesOf
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import NotFound
 from paperwasp.http.messages import Request, Response, json_response
@@ -27,12 +27,12 @@ class TenantApi:
         sessions: SessionRepository,
         applications: RunningApplications,
         workers: Workers,
-        services_of: ServicesOf,
+        convergence: Convergence,
     ) -> None:
         self._sessions = sessions
         self._applications = applications
         self._workers = workers
-        self._services_of = services_of
+        self._convergence = convergence
 
     def bind(self, router: Router) -> None:
         for path in (TENANTS, TENANTS + "/"):
@@ -64,7 +64,7 @@ class TenantApi:
     async def host(self, request: Request, names: Mapping[str, str]) -> Response:
         """The application that runs on a host: of several, which share this process, the first by name."""
         for application in sorted(self._applications.running):
-            if any(service.host == names["host"] for service in self._services_of(application)):
+            if any(service.host == names["host"] for service in self._convergence.services(application)):
                 found = {"tenant": application.tenant, "application": application.application}
                 zone = {"environment": "prod", "region": "default", "instance": application.instance}
                 return json_response(200, {**found, **zone})

@@ -27,6 +27,8 @@ DEPLOY_TIMEOUT_SECONDS: Final = 24 * 3600.0
 DEPLOY_ANSWER_SECONDS: Final = 0.5
 """How much longer the answer waits for a step whose time is over to report the reason itself."""
 CONVERGENCE_POLL_SECONDS: Final = 0.05
+CONFIG_RESYNC_SECONDS: Final = 5.0
+"""How often whoever follows the config store looks at all that it follows, whether it was told of a change or not."""
 MODELS_BUILT: Final = 4
 """Packages that are checked and built into applications at a time; other deployments wait, within their time."""
 MODELS_KEPT: Final = 8

@@ -1,8 +1,9 @@
 """The service, put together: which roles there are, how they find each other, in which order they start and stop.
 
-    lock the data directory → bind both ports → config store → config server restores what was active
-        (for each application: its content clusters, its containers) → listen → ready
-    stop taking deployments → containers finish what is in flight → content nodes (apply, checkpoint) → unlock
+    lock the data directory → bind both ports → config store → follow it: serve what is active
+        (for each application: its content clusters, its containers) → config server → listen → ready
+    stop taking deployments → containers finish what is in flight → follow no more → content nodes (apply, checkpoint)
+        → unlock
 
 Ports are bound first, so that a taken one is known before anything is touched, and listen last: who can connect
 is served.
@@ -29,7 +30,7 @@ from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
-from paperwasp.configserver import Activation, ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
+from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.configserver.guard import DeployGuard
 from paperwasp.container.gate.rules import Accounts
 from paperwasp.container.metrics import kind_of
@@ -47,6 +48,7 @@ from paperwasp.server.roles.backup_files import open_served
 from paperwasp.server.roles.containers import Containers
 from paperwasp.server.roles.content_clusters import ContentClusters
 from paperwasp.server.roles.data_directory import DataDirectory
+from paperwasp.server.roles.follower import Follower
 from paperwasp.server.roles.listener import NoServer, Server
 from paperwasp.server.roles.ports import PortRecord
 
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
+_PROCESS: Final = "local"
+"""The name of this process in the config store, which no other one has."""
 _ANY_HOST: Final = (None, "0.0.0.0", "::", "")
 
 
@@ -92,8 +96,6 @@ class ServerProcess:
 
     def __init__(self, settings: Settings) -> None:
         """Locks, binds, recovers; may take a while. Errors: DataLocked, PortTaken, Corruption, …"""
-        self.after_next_activation: Callable[[], None] | None = None
-        """Called once, when an application has been activated."""
         self._otlp_endpoint = settings.otlp_endpoint
         self._telemetry: Telemetry | None = None
         with ExitStack() as closing:
@@ -112,18 +114,19 @@ class ServerProcess:
             self.config = ConfigServer(
                 store,
                 partial(_model_of, settings=settings),
-                self._activate,
-                check=self.applications.check,
                 reindex_chunk=partial(_reindex, messenger),
                 scratch=data.path,
             )
+            self._follower = Follower(
+                _PROCESS, self.config.sessions, self.config.models, self.config.convergence, self.applications
+            )
+            closing.callback(self._follower.close)
             closing.callback(self.config.close)
             log = ServiceLog(data.logs, _shown(settings.host))
             closing.callback(log.close)
             guard = DeployGuard(accounts.keys, accounts.refusals) if settings.authenticates_deployments else None
             self._config_app = ConfigServerApp(
                 self.config,
-                services_of=self.applications.services,
                 restart=self.applications.restart,
                 logs=log,
                 open_files=partial(open_served, data, store, content),
@@ -136,6 +139,7 @@ class ServerProcess:
                 self.config_server.secure(ReloadedTls(settings.config_tls))
             self.containers.configure_ports(PortRecord(store), {self.config_server.port: "the config server"})
             closing.enter_context(_logging_to(log))
+            self._follower.start()
             self.config.restore()
             data.mark_opened()
             self._closing = closing.pop_all()
@@ -158,12 +162,6 @@ class ServerProcess:
             raise error
         return prepared.session.id
 
-    def _activate(self, activation: Activation) -> None:
-        self.applications.activate(activation)
-        after, self.after_next_activation = self.after_next_activation, None
-        if after is not None:
-            after()
-
     def start(self) -> None:
         """Listens on all ports. When it returns, they accept connections. Call it in the event loop."""
         if self._otlp_endpoint is not None:
@@ -171,6 +169,7 @@ class ServerProcess:
         self.config_server.start()
         self.containers.start()
         self.config.start()
+        self._follower.look_from_time_to_time()
 
     def _start_telemetry(self, endpoint: str) -> None:
         """Sends traces and metrics from now on. In the event loop."""
@@ -308,7 +307,7 @@ async def serve_until_signal(
             loop.add_signal_handler(number, on_signal)
         _settle_heap()
         if not service.config.applications.running:  # the code for applications is loaded with the first of them
-            service.after_next_activation = _settle_heap
+            service.applications.after_next_change = _settle_heap
         service.start()
         ready(service)
         await stop.wait()

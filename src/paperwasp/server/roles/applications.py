@@ -17,7 +17,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.base.records import dataclass
 from paperwasp.configserver import Activation, ApplicationId, ServiceAddress
 from paperwasp.errors import NotFound
-from paperwasp.server.roles.containers import Containers
+from paperwasp.server.roles.containers import ContainerChange, Containers
 from paperwasp.server.roles.content_clusters import ContentClusters
 from paperwasp.server.roles.ports import container_of
 
@@ -25,8 +25,16 @@ _LOG: Final = logging.getLogger("paperwasp.service")
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A generation of an application that is prepared beside the one that is served."""
+
+    activation: Activation
+    containers: ContainerChange
+
+
 class Applications:
-    """Makes real what the config server decides. One change at a time for an application; any threads."""
+    """Makes real what is active. One change at a time for an application; any threads."""
 
     def __init__(self, content: ContentClusters, containers: Containers, host: str) -> None:
         self._content = content
@@ -34,24 +42,40 @@ class Applications:
         self._host = host
         self._hosts: Final = (host, *_LOCAL, socket.gethostname())
         self._models: dict[str, ApplicationModel] = {}
+        self.after_next_change: Callable[[], None] | None = None
+        """Called once, when an application has changed."""
 
     def check(self, application: ApplicationId, model: ApplicationModel) -> None:
         """Errors: Conflict, PortTaken where the application could not have the ports that it asks for."""
         self._containers.check(str(application), model)
 
-    def activate(self, activation: Activation) -> None:
-        """The application is what clients meet when it returns. When it raises, the one before is still."""
+    def prepare(self, activation: Activation) -> Change:
+        """Has all that the generation needs beside what is served: ports, and content that takes what is new.
+
+        Errors: Conflict, PortTaken, those of the content clusters; then all is as before.
+        """
         name, model = str(activation.application), activation.model
-        change = self._containers.prepare(name, model)
+        containers = self._containers.prepare(name, model)
         try:
             self._content.extend(name, activation.generation, model.content_clusters)
-            try:
-                self._containers.commit(change, activation.generation, activation.application.application, model)
-            except BaseException:
-                self._content.revert(name)
-                raise
         except BaseException:
-            self._containers.abandon(change)
+            self._containers.abandon(containers)
+            raise
+        return Change(activation, containers)
+
+    def abandon(self, change: Change) -> None:
+        """Gives up what was prepared; all is as before."""
+        self._content.revert(str(change.activation.application))
+        self._containers.abandon(change.containers)
+
+    def commit(self, change: Change) -> None:
+        """What was prepared is what clients meet when it returns. When it raises, what was before still is."""
+        activation = change.activation
+        name, model = str(activation.application), activation.model
+        try:
+            self._containers.commit(change.containers, activation.generation, activation.application.application, model)
+        except BaseException:
+            self.abandon(change)
             raise
         self._content.settle(name, activation.generation, model.content_clusters)
         if activation.is_deletion:
@@ -59,6 +83,9 @@ class Applications:
         else:
             self._models[name] = model
         _LOG.info("Application %s serves generation %d", name, activation.generation)
+        after, self.after_next_change = self.after_next_change, None
+        if after is not None:
+            after()
 
     def clear(self, application: ApplicationId) -> None:
         """Forgets all documents of the application, as if none had ever been fed. Errors: NotFound; those of opening a

@@ -1,8 +1,9 @@
 """The containers of all applications, each with a port of its own, and how they change so that no request fails.
 
-A change is prepared, then committed or abandoned. To prepare is to bind the ports that are new, so that one that is
-taken is known before anything has changed. To commit is to listen on them and to swap, in each container that stays,
-one reference. A container that goes lets its requests end.
+A change is prepared, then committed or abandoned. To prepare is to bind the ports that are new and to listen on them,
+so that one that is taken is known before anything has changed; until the change is committed, they answer that no
+application is there. To commit is to swap, in each container, one reference. A container that goes lets its requests
+end.
 
 The port of the command line, the front, is bound from the beginning. While no container has it, an empty one answers
 there that no application is active, or on which ports containers listen.
@@ -125,13 +126,14 @@ class Containers:
         with self._lock:
             try:
                 change = self._prepare(application, model, opened)
+                self._start_opened(change)
                 if self._record:
                     ports = {cluster: listener.port for cluster, listener in change.listeners.items()}
                     self._record.put(application, ports, self.front_port)
             except BaseException:
                 self._reclaim(application)
                 for listener in opened.values():
-                    listener.server.close()
+                    self._close(listener)
                 raise
         return change
 
@@ -196,10 +198,9 @@ class Containers:
             self._close(listener)
 
     def commit(self, change: ContainerChange, generation: int, name: str, model: ApplicationModel) -> None:
-        """Serves the application by all its containers. Errors: PortTaken; then the change is to be abandoned."""
+        """Serves the application by all its containers."""
         with self._lock:
             apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
-            self._start_opened(change)
             changed = [found for key, found in change.listeners.items() if found.secure(change.tls.get(key))]
             for container in model.containers:
                 app = apps[container.id]

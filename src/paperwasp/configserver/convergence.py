@@ -1,0 +1,221 @@
+"""How the config server and the processes that serve agree on a generation, through the config store.
+
+    active/<tenant>/<application>/<instance>                which generation is to be served         (`repository`)
+    proposals/<tenant>/<application>/<instance>             a session that every process shall check, or prepare
+    processes/<process>                                     a process that serves: it is waited for
+    reports/<process>/<tenant>/<application>/<instance>     how far that process is
+
+An activation has two steps, so that what fails fails before anything has changed for clients:
+
+    propose   every process prepares the generation beside the one that it serves, and reports that, or why it cannot
+    choose    the `active` key is set, once all have prepared; every process swaps, and reports what it serves
+
+The choice alone is durable. The rest is announced: it is true only while those processes run that say it, and a crash
+before the choice leaves nothing to be taken back. Whoever is told of a change reads what the store holds now, so that
+it does no harm to be told late, twice or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Final, Literal
+
+import orjson
+
+from paperwasp import limits
+from paperwasp.base.records import dataclass
+from paperwasp.cluster.config_store import ConfigStore
+from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.services import ServiceAddress
+from paperwasp.configserver.sessions import Active, Session
+from paperwasp.errors import LockFailure, PaperwaspError, error_of, name_of
+
+_PROPOSALS: Final = "proposals/"
+_PROCESSES: Final = "processes/"
+_REPORTS: Final = "reports/"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A session that all processes shall look at. `check`: whether they could serve it now, with nothing changed."""
+
+    number: str
+    """Tells it from all other proposals."""
+    step: Literal["check", "prepare"]
+    application: ApplicationId
+    generation: int
+    session_id: int | None
+    """None: the application is to be deleted."""
+    previous_generation: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How far a process is with an application."""
+
+    serves: int = 0
+    """The generation that clients meet; 0: none."""
+    services: tuple[ServiceAddress, ...] = ()
+    answers: str = ""
+    """The number of the last proposal that was checked, prepared or refused."""
+    failed: int = 0
+    """The generation that is active and could not be served; 0: none."""
+    error: tuple[str, str] | None = None
+    """Name and message of the error with which the proposal was refused, or that generation failed."""
+
+    def raise_error(self) -> None:
+        """Errors: the one that is reported."""
+        if self.error is not None:
+            raise error_of(*self.error)
+
+
+def described(error: PaperwaspError) -> tuple[str, str]:
+    """The error as a report has it."""
+    return name_of(error), error.message
+
+
+class Convergence:
+    """Proposals, and how far the processes are. Any thread."""
+
+    def __init__(self, store: ConfigStore) -> None:
+        self._store = store
+        self._changed = threading.Condition()
+        for prefix in (_PROCESSES, _REPORTS):
+            store.watch(prefix, lambda *_: self.look_again())
+
+    # By the config server
+
+    def check(self, session: Session, deadline: Deadline) -> None:
+        """Errors: what a process raises that could not serve the session now; DeployTimeout. Changes nothing."""
+        try:
+            self._propose(Proposal(_number(), "check", session.application, session.id, session.id), deadline)
+        finally:
+            self.withdraw(session.application)
+
+    def prepare(self, chosen: Active) -> None:
+        """Has all processes prepare what is about to be chosen, until that is withdrawn. Errors: what a process raises
+        that cannot."""
+        number, previous = _number(), chosen.previous_generation
+        self._propose(Proposal(number, "prepare", chosen.application, chosen.generation, chosen.session_id, previous))
+
+    def _propose(self, proposal: Proposal, deadline: Deadline | None = None) -> None:
+        """Returns when all processes have checked or prepared it; then it stands until it is withdrawn.
+
+        Errors: that of the first process which cannot; DeployTimeout; LockFailure where another proposal has taken its
+        place.
+        """
+        key, value = _PROPOSALS + proposal.application.key, orjson.dumps(asdict(proposal))
+        self._store.announce(key, value)
+
+        def answer() -> bool:
+            if self._store.announced(key).get(key) != value:
+                raise LockFailure(f"Application {proposal.application} is being processed by another request")
+            if deadline is not None:
+                deadline.check()
+            answers = [report for report in self._reports(proposal.application) if report.answers == proposal.number]
+            for report in answers:
+                report.raise_error()
+            return len(answers) == len(self._processes())
+
+        self._wait(answer, deadline)
+
+    def withdraw(self, application: ApplicationId) -> None:
+        """Nothing is proposed for the application: what was prepared and not chosen is given up."""
+        self._store.announce(_PROPOSALS + application.key, None)
+
+    def wait_until_served(self, application: ApplicationId, generation: int) -> None:
+        """Returns when all processes serve that generation, or a later one. Errors: that of the first which cannot."""
+
+        def serve() -> bool:
+            reports = list(self._reports(application))
+            for report in reports:
+                if report.failed == generation:
+                    report.raise_error()
+            return sum(report.serves >= generation for report in reports) == len(self._processes())
+
+        self._wait(serve)
+
+    def _wait(self, is_reached: Callable[[], bool], deadline: Deadline | None = None) -> None:
+        with self._changed:
+            while not is_reached():
+                seconds = limits.CONFIG_RESYNC_SECONDS
+                self._changed.wait(seconds if deadline is None else min(seconds, deadline.remaining_seconds))
+
+    def look_again(self) -> None:
+        """Has those that wait read the reports again."""
+        with self._changed:
+            self._changed.notify_all()
+
+    # By anybody
+
+    def generations(self, application: ApplicationId) -> list[int]:
+        """The generation that each process serves; 0 for one that serves none of the application."""
+        return [report.serves for report in self._reports(application)]
+
+    def services(self, application: ApplicationId) -> list[ServiceAddress]:
+        """The services of the application in all processes."""
+        return [service for report in self._reports(application) for service in report.services]
+
+    def _processes(self) -> list[str]:
+        return [key.removeprefix(_PROCESSES) for key in self._store.announced(_PROCESSES)]
+
+    def _reports(self, application: ApplicationId) -> Iterator[Report]:
+        """Those of the processes that serve; an empty one of a process that has said nothing yet."""
+        for process in self._processes():
+            key = _report_key(process, application)
+            value = self._store.announced(key).get(key)
+            yield _decode_report(value) if value is not None else Report()
+
+    # By a process that serves
+
+    def join(self, process: str) -> None:
+        """Config servers wait for the process from now on."""
+        self._store.announce(_PROCESSES + process, b"")
+
+    def leave(self, process: str) -> None:
+        """Nobody waits for the process any more."""
+        self._store.announce(_PROCESSES + process, None)
+        for key in self._store.announced(f"{_REPORTS}{process}/"):
+            self._store.announce(key, None)
+
+    def proposal(self, application: ApplicationId) -> Proposal | None:
+        """What is proposed for the application."""
+        key = _PROPOSALS + application.key
+        value = self._store.announced(key).get(key)
+        return _decode_proposal(value) if value is not None else None
+
+    def proposed(self) -> list[ApplicationId]:
+        """The applications for which something is proposed."""
+        return [ApplicationId.from_key(key.removeprefix(_PROPOSALS)) for key in self._store.announced(_PROPOSALS)]
+
+    def watch_proposals(self, look: Callable[[ApplicationId], None]) -> Callable[[], None]:
+        """Calls `look` with each application whose proposal changes; call the result to stop."""
+        return self._store.watch(_PROPOSALS, lambda key, _: look(ApplicationId.from_key(key.removeprefix(_PROPOSALS))))
+
+    def report(self, process: str, application: ApplicationId, report: Report | None) -> None:
+        """Says how far the process is; None: nothing is left of the application in it."""
+        value = None if report is None else orjson.dumps(asdict(report))
+        self._store.announce(_report_key(process, application), value)
+
+
+def _number() -> str:
+    return os.urandom(8).hex()
+
+
+def _report_key(process: str, application: ApplicationId) -> str:
+    return f"{_REPORTS}{process}/{application.key}"
+
+
+def _decode_proposal(value: bytes) -> Proposal:
+    found = orjson.loads(value)
+    return Proposal(**{**found, "application": ApplicationId(**found["application"])})
+
+
+def _decode_report(value: bytes) -> Report:
+    found = orjson.loads(value)
+    services = tuple(ServiceAddress(**service) for service in found["services"])
+    return Report(**{**found, "services": services, "error": found["error"] and tuple(found["error"])})

@@ -1,0 +1,218 @@
+"""Has this process serve what the config store says is active: watches it, changes what runs, reports how far it is.
+
+Nobody calls a process to activate something. It is told that a key has changed, and then reads what the store holds
+now: the active generation of the application, and what is proposed for it (`configserver.convergence`). So to be told
+late, twice or not at all does no harm, and a start is nothing but a change from no generation to the active one.
+Generations only rise: one that is not newer than what is served is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from paperwasp import limits
+from paperwasp.application.model import empty_model
+from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.records import dataclass
+from paperwasp.base.yielding import yielding_to_requests
+from paperwasp.configserver import Activation, ApplicationId
+from paperwasp.configserver.convergence import Convergence, Proposal, Report, described
+from paperwasp.configserver.models import Models
+from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.sessions import Active
+from paperwasp.errors import Conflict, InvalidInput, NoSpace, PaperwaspError, failure
+from paperwasp.server.roles.applications import Applications, Change
+
+_LOG: Final = logging.getLogger("paperwasp.service")
+
+
+@dataclass(slots=True)
+class _Followed:
+    """What this process has made of an application."""
+
+    report: Report = Report()
+    prepared: Change | None = None
+    is_deleted: bool = False
+
+
+class Follower:
+    """Follows the config store for one process. One change at a time of an application; any threads."""
+
+    def __init__(
+        self,
+        process: str,
+        sessions: SessionRepository,
+        models: Models,
+        convergence: Convergence,
+        applications: Applications,
+    ) -> None:
+        """`process`: the name by which it is known in the store."""
+        self._process = process
+        self._sessions = sessions
+        self._models = models
+        self._convergence = convergence
+        self._applications = applications
+        self._threads = DaemonThreads(limits.TENANT_DEPLOYMENTS * limits.TENANTS, "follower")
+        self._lock = threading.Lock()
+        self._followed: dict[ApplicationId, _Followed] = {}
+        self._busy: set[ApplicationId] = set()
+        self._told: set[ApplicationId] = set()
+        """Those of the busy ones of which something has changed since they were looked at."""
+        self._stops: list[Callable[[], None]] = []
+        self._closed = threading.Event()
+
+    def start(self) -> None:
+        """Serves all that is active, oldest generation first, and follows from then on. Call once.
+
+        An application whose package or ports are in its way is left out, which is reported.
+        Errors: Corruption where the store has lost what is active; whatever else serving one raises, since damaged data
+        and full disks are for a person to mend first.
+        """
+        self._sessions.check_complete()
+        for active in self._sessions.all_active():
+            followed = self._followed.setdefault(active.application, _Followed())
+            try:
+                self._serve(active, followed)
+            except (InvalidInput, Conflict) as error:
+                if active.session_id is None:
+                    raise
+                _LOG.error("Application %s could not be restored: %s", active.application, error.message)
+                self._fail(active, followed, error)
+        self._convergence.join(self._process)
+        self._stops += [self._sessions.watch_active(self.look), self._convergence.watch_proposals(self.look)]
+        self.look_at_all()
+
+    def look_from_time_to_time(self) -> None:
+        """Has all applications be looked at now and then, until this is closed: a store elsewhere may lose to tell."""
+
+        def look() -> None:
+            while not self._closed.wait(limits.CONFIG_RESYNC_SECONDS):
+                self.look_at_all()
+
+        threading.Thread(target=look, name="follower", daemon=True).start()
+
+    def close(self) -> None:
+        """Follows no more, once the changes under way are made."""
+        for stop in self._stops:
+            stop()
+        with self._lock:
+            self._closed.set()
+        self._threads.shutdown()
+        self._convergence.leave(self._process)
+
+    # Being told
+
+    def look_at_all(self) -> None:
+        """Looks at all applications soon."""
+        active = [active.application for active in self._sessions.all_active()]
+        for application in {*active, *self._convergence.proposed(), *list(self._followed)}:
+            self.look(application)
+
+    def look(self, application: ApplicationId) -> None:
+        """Looks at the application soon, on a thread; never waits."""
+        with self._lock:
+            if self._closed.is_set():
+                return
+            if application in self._busy:
+                self._told.add(application)
+                return
+            self._busy.add(application)
+            self._threads.submit(self._follow, application)
+
+    def _follow(self, application: ApplicationId) -> None:
+        is_told = True
+        while is_told:
+            try:
+                with yielding_to_requests():
+                    self._look(application)
+            except Exception:
+                _LOG.exception("What the config store says of application %s could not be followed", application)
+            with self._lock:
+                is_told = application in self._told
+                self._told.discard(application)
+                if not is_told:
+                    self._busy.discard(application)
+
+    # Changing what runs
+
+    def _look(self, application: ApplicationId) -> None:
+        followed = self._followed.setdefault(application, _Followed())
+        active, _ = self._sessions.active(application)
+        if active is not None and active.generation > max(followed.report.serves, followed.report.failed):
+            try:
+                self._serve(active, followed)
+            except Exception as error:
+                self._fail(active, followed, self._shown(error, active.generation, application))
+        proposal = self._convergence.proposal(application)
+        if followed.prepared is not None and (proposal is None or proposal.number != followed.report.answers):
+            self._abandon(followed)
+        if proposal is not None and proposal.number != followed.report.answers:
+            self._answer(proposal, followed)
+        if active is None and proposal is None and followed.is_deleted:
+            del self._followed[application]
+            self._convergence.report(self._process, application, None)
+
+    def _serve(self, active: Active, followed: _Followed) -> None:
+        """Serves what is active; what was prepared for it, if anything. Errors: those of preparing; then what was
+        served before still is."""
+        change = followed.prepared
+        if change is None or change.activation.generation != active.generation:
+            self._abandon(followed)
+            change = self._applications.prepare(
+                self._activation(active.application, active.generation, active.session_id, active.previous_generation)
+            )
+        followed.prepared = None
+        self._applications.commit(change)
+        followed.is_deleted = active.session_id is None
+        services = tuple(self._applications.services(active.application))
+        report = replace(followed.report, serves=active.generation, services=services, failed=0, error=None)
+        self._report(active.application, followed, report)
+
+    def _answer(self, proposal: Proposal, followed: _Followed) -> None:
+        """Checks or prepares what is proposed, and reports how that went."""
+        error: PaperwaspError | None = None
+        try:
+            activation = self._activation(
+                proposal.application, proposal.generation, proposal.session_id, proposal.previous_generation
+            )
+            if proposal.step == "check":
+                self._applications.check(proposal.application, activation.model)
+            elif proposal.generation > followed.report.serves:
+                followed.prepared = self._applications.prepare(activation)
+        except Exception as found:
+            error = self._shown(found, proposal.generation, proposal.application)
+        answer = None if error is None else described(error)
+        self._report(proposal.application, followed, replace(followed.report, answers=proposal.number, error=answer))
+
+    def _abandon(self, followed: _Followed) -> None:
+        change, followed.prepared = followed.prepared, None
+        if change is not None:
+            self._applications.abandon(change)
+
+    def _activation(
+        self, application: ApplicationId, generation: int, session_id: int | None, previous: int
+    ) -> Activation:
+        """Errors: NotFound, Corruption, InvalidPackage."""
+        if session_id is None:
+            return Activation(generation, application, empty_model(), is_deletion=True)
+        session = self._sessions.get(application.tenant, session_id)
+        return Activation(generation, application, self._models.of_session(session, application), previous)
+
+    def _fail(self, active: Active, followed: _Followed, error: PaperwaspError) -> None:
+        report = replace(followed.report, failed=active.generation, error=described(error))
+        self._report(active.application, followed, report)
+
+    def _report(self, application: ApplicationId, followed: _Followed, report: Report) -> None:
+        followed.report = report
+        self._convergence.report(self._process, application, report)
+
+    def _shown(self, error: Exception, generation: int, application: ApplicationId) -> PaperwaspError:
+        """The error as it is reported; one that nobody has foreseen is logged here, where it came from."""
+        if isinstance(error, PaperwaspError) and not isinstance(error, NoSpace):
+            return error
+        _LOG.error("Activating generation %d of %s failed", generation, application, exc_info=error)
+        return failure(error, f"Activating generation {generation} failed: ")

@@ -1,0 +1,228 @@
+"""Processes that follow a config store which tells late, twice or not at all, and refuses changes by conflicts."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections import defaultdict, deque
+from pathlib import Path
+
+import pytest
+
+from paperwasp.application.model import ApplicationModel
+from paperwasp.base.env import SYSTEM
+from paperwasp.cluster.config_store import Entry, FileConfigStore
+from paperwasp.cluster.disk import Disk
+from paperwasp.configserver import Activation, ApplicationId, ConfigServer
+from paperwasp.configserver.convergence import Convergence
+from paperwasp.configserver.models import Models, Packages
+from paperwasp.configserver.repository import SessionRepository
+from paperwasp.errors import Conflict, LogDamage, NotFound, PaperwaspError, error_of, name_of
+from paperwasp.http.listening import PortTaken
+from paperwasp.server.roles.applications import Change
+from paperwasp.server.roles.containers import ContainerChange
+from paperwasp.server.roles.follower import Follower
+from tests.chance import SEED
+from tests.configserver.deploy_fixtures import PACKAGES, Service, build, config_server, deploy, follow
+
+DEFAULT = ApplicationId()
+OTHER = ApplicationId("default", "other", "inst")
+PROCESSES = ("one", "two", "three")
+NO_SYNC = Disk(fsync=lambda descriptor: None)
+
+
+class UnreliableStore(FileConfigStore):
+    """A config store that tells only when it is asked to, in any order, and that finds conflicts now and then."""
+
+    def __init__(self, path: Path, chance: random.Random) -> None:
+        super().__init__(path, NO_SYNC)
+        self._chance = chance
+        self._untold: deque[tuple[str, Entry | None]] = deque()
+        self.is_reliable = False
+
+    def _tell_one(self, key: str, entry: Entry | None) -> None:
+        self._untold.append((key, entry))
+
+    def tell(self) -> bool:
+        """Tells of a change, loses it, or tells of it and keeps it to be told once more. False: there was none."""
+        if not self._untold:
+            return False
+        self._untold.rotate(self._chance.randrange(len(self._untold)))
+        told = self._untold.popleft()
+        fate = "told" if self.is_reliable else self._chance.choice(("told", "told", "lost", "kept"))
+        if fate == "kept":
+            self._untold.append(told)
+        if fate != "lost":
+            super()._tell_one(*told)
+        return True
+
+    def compare_and_set(self, key: str, value: bytes, expected_revision: int) -> int:
+        if not self.is_reliable and self._chance.random() < 0.1:
+            raise Conflict(f"'{key}' was changed by another")
+        return super().compare_and_set(key, value, expected_revision)
+
+
+class Process(Service):
+    """A process that may not be able to prepare a generation. It knows what it has served, and what it has prepared."""
+
+    def __init__(self, chance: random.Random) -> None:
+        super().__init__()
+        self._chance = chance
+        self.served: dict[ApplicationId, list[int]] = defaultdict(list)
+        self.prepared: list[Change] = []
+
+    def check(self, application: ApplicationId, model: ApplicationModel) -> None:
+        self._fail_now_and_then()
+
+    def prepare(self, activation: Activation) -> Change:
+        self._fail_now_and_then()
+        change = Change(activation, ContainerChange("", {}, {}, (), {}))
+        self.prepared.append(change)
+        return change
+
+    def _fail_now_and_then(self) -> None:
+        if self._chance.random() < 0.1:
+            raise PortTaken("the port is taken")
+
+    def commit(self, change: Change) -> None:
+        self.prepared.remove(change)
+        self.served[change.activation.application].append(change.activation.generation)
+
+    def abandon(self, change: Change) -> None:
+        self.prepared.remove(change)
+
+
+def process_of(store: FileConfigStore, name: str, service: Service) -> tuple[Follower, Convergence]:
+    """A process with nothing in common with others but the store."""
+    sessions, convergence = SessionRepository(store), Convergence(store)
+    return Follower(name, sessions, Models(build, Packages(sessions), SYSTEM), convergence, service), convergence
+
+
+class Deployer(threading.Thread):
+    """Deploys and deletes, and compares what processes serve with what it was answered."""
+
+    def __init__(self, server: ConfigServer, processes: list[Process], chance: random.Random) -> None:
+        super().__init__(daemon=True)
+        self._server = server
+        self._processes = processes
+        self._chance = chance
+        self.defects: list[object] = []
+        self.done = 0
+
+    def run(self) -> None:
+        for _ in range(40):
+            application = self._chance.choice((DEFAULT, OTHER))
+            before = self._server.sessions.active(application)[0]
+            try:
+                if self._chance.random() < 0.2:
+                    self._server.deployments.delete_application(application)
+                else:
+                    package = self._chance.choice(("music", "artist-added"))
+                    generation = deploy(self._server, package, application, ignore_validation_errors=True)
+                    served = [process.served[application][-1] for process in self._processes]
+                    if set(served) != {generation}:
+                        self.defects.append((generation, served))
+                self.done += 1
+            except (PaperwaspError, AssertionError):
+                if self._server.sessions.active(application)[0] != before:
+                    self.defects.append(f"a deployment that failed has changed what is active of {application}")
+            except BaseException as defect:
+                self.defects.append(defect)
+
+
+def test_every_process_converges_and_none_goes_back(tmp_path: Path) -> None:
+    print(f"seed {SEED}")  # noqa: T201
+    chance = random.Random(SEED)
+    store = UnreliableStore(tmp_path, chance)
+    server = ConfigServer(store, build)
+    services = [Process(random.Random(chance.random())) for _ in PROCESSES]
+    followed = [process_of(store, name, service) for name, service in zip(PROCESSES, services, strict=True)]
+    for follower, _ in followed:
+        follower.start()
+    deployer = Deployer(server, services, random.Random(chance.random()))
+    deployer.start()
+
+    def look_at_all() -> None:
+        for follower, _ in followed:
+            follower.look_at_all()
+        server.convergence.look_again()
+
+    while deployer.is_alive():
+        if not store.tell():
+            look_at_all()
+            os.sched_yield()
+    assert deployer.defects == []
+    assert deployer.done > 0
+    store.is_reliable = True
+    while store.tell():
+        pass
+    look_at_all()
+    for follower, _ in followed:
+        follower.close()
+    assert server.convergence.generations(DEFAULT) == []
+    for application in (DEFAULT, OTHER):
+        active, _ = server.sessions.active(application)
+        for service in services:
+            served = service.served[application]
+            assert served == sorted(set(served))
+            assert active is None or served[-1] == active.generation
+            assert service.prepared == []
+
+
+def test_one_process_that_cannot_keeps_all_from_changing(tmp_path: Path) -> None:
+    first, second = Service(), Service()
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    server = config_server(store, first)
+    process_of(store, "second", second)[0].start()
+    deploy(server, "music")
+    second.error = PortTaken("port 8080 is taken")
+    _, error = server.deployments.prepare_and_activate(PACKAGES["artist-added"])
+    assert (type(error), str(error)) == (Conflict, "port 8080 is taken")
+    second.error = None
+    generation = deploy(server, "artist-added")
+    served = [[each.generation for each in service.activations] for service in (first, second)]
+    assert served == [[1, generation]] * 2
+    assert server.convergence.generations(DEFAULT) == [generation, generation]
+    assert [service.generation for service in server.convergence.services(DEFAULT)] == [generation, generation]
+
+
+def test_a_process_that_comes_later_serves_what_is_active(tmp_path: Path) -> None:
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    server, late = config_server(store), Service()
+    generation = deploy(server, "music")
+    follower, _ = process_of(store, "late", late)
+    follower.start()
+    assert [each.generation for each in late.activations] == [generation]
+    assert server.convergence.generations(DEFAULT) == [generation, generation]
+    follower.close()
+    assert server.convergence.generations(DEFAULT) == [generation]
+    assert deploy(server, "artist-added") == generation + 1
+    assert len(late.activations) == 1
+
+
+def test_a_generation_that_is_active_and_cannot_be_changed_to_is_the_answer(tmp_path: Path) -> None:
+    class Broken(Service):
+        def commit(self, change: Change) -> None:
+            raise Conflict("the swap failed")
+
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    server = ConfigServer(store, build)
+    broken = follow(server, Broken())
+    _, error = server.deployments.prepare_and_activate(PACKAGES["music"])
+    assert isinstance(error, Conflict) and error.message == "the swap failed"
+    assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (0, 1)
+    broken.close()
+    restarted = config_server(store)
+    restarted.restore()
+    assert restarted.applications.current_generation(DEFAULT) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "name"), [(NotFound("x"), "NotFound"), (LogDamage("x"), "LogDamage"), (PortTaken("x"), "Conflict")]
+)
+def test_an_error_is_told_by_the_name_of_its_class(error: PaperwaspError, name: str) -> None:
+    assert name_of(error) == name
+    again = error_of(name, error.message)
+    assert (type(again).__name__, again.message) == (name, "x")
+    assert type(error_of("Position", "x")).__name__ == type(error_of("none", "x")).__name__ == "InternalError"
