@@ -42,6 +42,14 @@ class MemoryLog:
     def close(self) -> None: ...
 
 
+class FirstRecords(MemoryLog):
+    """The first records of a log: what a reader has been given so far."""
+
+    def __init__(self, records: list[LogRecord]) -> None:
+        super().__init__()
+        self.records = records
+
+
 class FakeLog(MemoryLog):
     """Gives the records of a log by chance: mixed between partitions, some again, each partition up to somewhere."""
 

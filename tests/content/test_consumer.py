@@ -20,7 +20,7 @@ from paperwasp.content.digest import digest
 from paperwasp.content.layout import EMPTY
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.producer import Producer
-from paperwasp.content.records import Entry, EntryKind, LoggedBatch, markers_of
+from paperwasp.content.records import Entry, EntryKind, LoggedBatch, Reindex, markers_of
 from paperwasp.content.replay import Replay, marks_after, replay
 from paperwasp.document.operations import Operation, Outcome, Refusal
 from paperwasp.errors import Corruption, NoSpace
@@ -28,7 +28,7 @@ from paperwasp.schema.model import Field
 from paperwasp.storage.documents.document_store import DocumentStore
 from paperwasp.storage.index.text_index import TextIndex
 from tests.chance import SEED
-from tests.content.fake_log import FakeLog, MemoryLog
+from tests.content.fake_log import FakeLog, FirstRecords, MemoryLog
 from tests.content.nodes import (
     BOOK,
     MUSIC_FIELDS,
@@ -244,6 +244,27 @@ def test_what_no_replica_can_do_is_refused_by_all(tmp_path: Path) -> None:
             outcomes = apply_entries(state, [refused, entry(EntryKind.UPDATE, b'{"year":{"assign":1}}')])
             assert outcomes == [Outcome(False, Refusal.UNFIT), Outcome(True)], refused
             assert digest(state) == before, refused
+
+
+def test_reindexing_counts_whatever_is_applied_with_it(tmp_path: Path) -> None:
+    """Together with the put that it was made of, as a replay applies them, or after it."""
+    log = MemoryLog()
+    producer = Producer(log, EMPTY, 0)
+    producer.configure(Configuration(1, SCHEMAS))
+    stamped = log_all(producer, [put("a", year=1), put("b", year=1)]).entries
+    times = {entry.id: entry.timestamp_us for entry in stamped}
+    made = [
+        Reindex(doc_id("a"), {"genre": "made"}, times[doc_id("a").text]),
+        Reindex(doc_id("b"), {"genre": "made"}, times[doc_id("b").text] - 1),
+    ]
+    entries, _ = producer.encode([(operation, lambda _: None, 0) for operation in made])
+    producer.append(entries)
+    with states(tmp_path, 2) as (together, apart):
+        outcomes = replay(log, together, 2).outcomes
+        assert {outcome.refusal for outcome in outcomes} == {None, Refusal.NOT_MET}
+        for number in range(len(log.records) + 1):
+            replay(FirstRecords(log.records[:number]), apart)
+        assert digest(apart) == digest(together)
 
 
 @pytest.mark.parametrize("error", [ValueError("half way"), NoSpace("no room")])

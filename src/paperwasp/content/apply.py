@@ -292,12 +292,15 @@ class _Batch:
         self._is_changing = False
 
     def _reindex(self, place: int, entry: Entry) -> None:
-        """Puts a document again as it is, also its time, if it is there and was not put just now. What indexing makes
-        of it is replaced, unless the document was changed since that was made."""
+        """Puts a document again as it is, also its time, if it is there. What indexing makes of it is replaced, unless
+        the document was changed since that was made."""
         state = self._state
         if entry.gid in self._gids_of_run():
-            self._outcomes[place] = _REFUSED[Refusal.NOT_MET] if entry.body else _EXISTED
-        elif (lid := self._lids[entry.gid]) != NO_LID:
+            if not entry.body:  # it is put under this layout
+                self._outcomes[place] = _EXISTED
+                return
+            self._finish_run()
+        if (lid := self._lids[entry.gid]) != NO_LID:
             codec, timestamp_us = state.codecs[entry.document_type], int(state.timestamps.array[lid])
             stored = self._read_stored(entry, lid)
             body, form = state.fields_of(stored), stored.form

@@ -18,6 +18,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.documents import type_of_id
+from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.document.ids import partition_of
 from paperwasp.errors import Corruption
@@ -53,9 +54,8 @@ def digest(state: NodeState, removals_from_us: int = 0) -> StateDigest:
             hashes[partition_of(gid)].update(gid + orjson.dumps([document.id, *described], option=_SORTED) + b"\n")
     if documents != state.live_count:
         raise Corruption(f"{documents} documents in the store, {state.live_count} in rows")
-    layout = blake2b(digest_size=_DIGEST_BYTES)
-    for name, kind in sorted(state.layout.types.items()):
-        layout.update(f"{name} {kind.number} {state.live_counts.get(name, 0)} {kind}\n".encode())
+    types = Layout(0, state.layout.types).to_bytes()  # the generation may go on without the log
+    layout = blake2b(types + orjson.dumps(state.live_counts, option=_SORTED), digest_size=_DIGEST_BYTES)
     return StateDigest(layout.hexdigest(), tuple(state.applied), tuple(found.hexdigest() for found in hashes))
 
 
@@ -67,12 +67,12 @@ def _described(state: NodeState, gid: bytes, document: StoredDocument) -> list[A
         raise Corruption(f"the document with gid {gid.hex()} has lid {found}, and in the store {lid}")
     is_of_earlier_layout = lid < state.conform_below.get(name, 0)
     columns = {field: column.get(lid) for (of_type, field), column in state.columns.items() if of_type == name}
-    shown = {field: value for field, value in columns.items() if "." not in field}
+    whole = {field: value for field, value in columns.items() if "." not in field and value is not None}
     return [
         int(state.timestamps.array[lid]),
         int(document.form),
         is_of_earlier_layout,
         orjson.loads(state.stored_fields_of(document)),
-        orjson.loads(state.codecs[name].encode({field: value for field, value in shown.items() if value is not None})),
-        {field: repr(value) for field, value in columns.items() if field not in shown},
+        orjson.loads(state.codecs[name].encode(whole)),
+        {field: repr(value) for field, value in columns.items() if "." in field},
     ]
