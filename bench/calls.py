@@ -23,7 +23,7 @@ import orjson
 
 from bench.layers import NothingMeasured
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running

@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from bench.service import APPLICATION
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
 from paperwasp.application.model import ContentCluster
+from paperwasp.application.package import load_package
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.application.bindings import read_binding, strictest_first
+from paperwasp.application.services_model import read_binding, strictest_first
 
 GLOBS = st.text(alphabet="ab/*", max_size=8)
 PATHS = st.text(alphabet="ab/", max_size=12)

@@ -6,9 +6,8 @@ from datetime import date
 
 import pytest
 
-from paperwasp.application.changes.descriptions import describe_actions, describe_refusals
 from paperwasp.application.changes.find import find_changes
-from paperwasp.application.changes.found import Changes, Refusal
+from paperwasp.application.changes.found import Changes, Refusal, describe_actions, describe_refusals
 from paperwasp.application.changes.overrides import Allow, ValidationOverrides
 from paperwasp.application.services_model import ContentDocument, Node
 from paperwasp.document.types import INT

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from paperwasp.application.build import build_model
-from paperwasp.application.changes.descriptions import describe_actions
 from paperwasp.application.changes.find import find_changes
+from paperwasp.application.changes.found import describe_actions
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 

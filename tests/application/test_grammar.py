@@ -6,11 +6,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
-from paperwasp.application.grammar import Rule, Use, read_grammar
-from paperwasp.application.grammar_check import GrammarCheck
-from paperwasp.application.tables import RULES
-from paperwasp.application.values import VALUES, integer, number, size_bytes, value_named
+from paperwasp.application.grammar import (
+    VALUES,
+    GrammarCheck,
+    Rule,
+    Use,
+    integer,
+    number,
+    read_grammar,
+    size_bytes,
+    value_named,
+)
 from paperwasp.application.xml import parse_xml
 
 TABLE = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.application.ignore import parse_ignored
+from paperwasp.application.package import parse_ignored
 from paperwasp.errors import LanguageError
 
 

@@ -12,10 +12,9 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.package import ApplicationPackage
-from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.application.package import ApplicationPackage, load_package
+from paperwasp.application.preprocess import DeployProperties
 from paperwasp.errors import Finding, InvalidPackage, LanguageError, Position, UnreadablePackage
 from paperwasp.schema import Schema
 

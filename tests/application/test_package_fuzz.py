@@ -21,13 +21,12 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.application.changes.overrides import parse_overrides
+from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
-from paperwasp.application.hosts import Hosts, parse_hosts
 from paperwasp.application.package import read_package
-from paperwasp.application.package_files import check_files
-from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.application.package_files import Hosts, check_files, parse_hosts
+from paperwasp.application.preprocess import DeployProperties
 from paperwasp.application.services import parse_services
-from paperwasp.application.tables import RULES
 from paperwasp.errors import PaperwaspError
 from tests.chance import SEED
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from paperwasp.application.elements import RULES
 from paperwasp.application.grammar import Rule, Use
-from paperwasp.application.services_components import EXTENSION_TAGS
-from paperwasp.application.tables import RULES
+from paperwasp.application.services_container import EXTENSION_TAGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "services.md"
 VESPA = Path(__file__).parent / "vespa_services.txt"

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.hosts import Hosts, parse_hosts
-from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.application.package_files import Hosts, parse_hosts
+from paperwasp.application.preprocess import DeployProperties
 from paperwasp.application.services import parse_services
 from paperwasp.application.services_model import Container, Content
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from paperwasp import limits
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.cli import app
 from paperwasp.client.check import check_application
 from paperwasp.client.terminal import describe, excerpts

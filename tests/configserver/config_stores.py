@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from paperwasp.cluster.config_store import ConfigStore, Entry, Watcher
 from paperwasp.errors import Conflict
-from paperwasp.operations.backup.source import SourceFile
+from paperwasp.operations.backup.files import SourceFile
 
 
 class Crash(BaseException):

@@ -19,7 +19,7 @@ from paperwasp.application.build import SchemaCheck, build_model
 from paperwasp.application.findings import Findings
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
-from paperwasp.application.preprocessing.includes import with_includes
+from paperwasp.application.preprocess import with_includes
 from paperwasp.application.xml import parse_xml
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer

@@ -20,8 +20,8 @@ from pathlib import Path
 import orjson
 
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import load_package
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.http.messages import Request, Response

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.application.query_profiles.declarations import declared_at
-from paperwasp.application.query_profiles.native import native_types
+from paperwasp.application.query_profiles.field_types import native_types
+from paperwasp.application.query_profiles.reading import declared_at
 from paperwasp.base.env import Environment
 from paperwasp.container.search.handler import SearchConfig, SearchHandler
 from paperwasp.container.search.parameter_table import PARAMETERS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.application.model_evaluation.model_language import read_model
+from paperwasp.application.model_evaluation.models import read_model
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Declarations
 from paperwasp.schema.files import PackageFiles

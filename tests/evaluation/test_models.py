@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 from paperwasp.application.build import build_model
-from paperwasp.application.model_evaluation.function import NoSuchThing, Values
+from paperwasp.application.model_evaluation.functions import NoSuchThing, Values
 from paperwasp.application.model_evaluation.models import EvaluatedModel, kind_of, read_models
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.document.tensor.literal import parse_tensor

@@ -13,7 +13,7 @@ import meaning_demo
 import minilm
 from minilm import read_safetensors, write_model
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.components.embedders.registry import embedders_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.indexing.context import Context

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from index_pydoc import Root, documents, installation_roots
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.search.features import check_profiles
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "pydoc"

@@ -15,7 +15,7 @@ import pytest
 import minilm
 import paperwasp
 from paperwasp.application.build import build_model
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.search.features import check_profiles
 from tests.children import ROOT
 from tools.collections.collection import Collection, Document, write

@@ -1,6 +1,6 @@
 """Application packages: from an archive or a folder to a checked model of the application.
 
-    directory · package   the files of an application, however they came
+    package               the files of an application, however they came
     build                 the files read and checked: `build_model`
     model                 the records that this makes
     changes               what leads from one model to the next

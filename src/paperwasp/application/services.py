@@ -9,16 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
-from paperwasp.application.grammar_check import GrammarCheck
-from paperwasp.application.hosts import LOCALHOST, Hosts
-from paperwasp.application.preprocessing import DeployProperties, preprocess
+from paperwasp.application.grammar import GrammarCheck, boolean
+from paperwasp.application.package_files import LOCALHOST, Hosts
+from paperwasp.application.preprocess import DeployProperties, preprocess
 from paperwasp.application.services_config import JuniperConfig
 from paperwasp.application.services_container import read_container
 from paperwasp.application.services_content import processing_chains, read_content
 from paperwasp.application.services_model import Container, Content, HttpServer, Services
-from paperwasp.application.tables import RULES
-from paperwasp.application.values import boolean
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
 from paperwasp.text.parsing.nearest import did_you_mean

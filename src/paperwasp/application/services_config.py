@@ -18,10 +18,9 @@ from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
-from paperwasp.application.services_access import ACCESS_CONFIG
-from paperwasp.application.tables import RULES
-from paperwasp.application.values import QUERY_MEMORY, VALUES, boolean, is_query_memory, size_bytes
+from paperwasp.application.grammar import QUERY_MEMORY, VALUES, boolean, is_query_memory, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding
@@ -32,6 +31,7 @@ _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
 _OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"
 EXPRESSIONS: Final = "paperwasp.search.ranking-expressions"
 _ENABLED: Final = "enabled"
+ACCESS_CONFIG: Final = "paperwasp.access"
 MEMORY: Final = "paperwasp.search.query-memory"
 _SIZE: Final = "size"
 _SEARCHERS: Final = "container.qr-searchers"

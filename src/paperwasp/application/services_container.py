@@ -1,24 +1,389 @@
-"""A `container` of services.xml as a value."""
+"""A `container` of services.xml as a value: its components, filters, and who may talk to it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, cast, get_args
 
 from paperwasp.application.findings import Findings
-from paperwasp.application.hosts import Hosts
-from paperwasp.application.services_access import read_access, read_tls
-from paperwasp.application.services_components import read_components
+from paperwasp.application.grammar import VALUES, boolean, integer, size_bytes
+from paperwasp.application.package_files import Hosts
 from paperwasp.application.services_config import (
+    ACCESS_CONFIG,
     allows_expressions,
     highlight_tags,
+    note_unused,
     query_memory_bytes,
     snowball_english,
 )
-from paperwasp.application.services_filtering import read_filtering
-from paperwasp.application.services_model import AccessLogSettings, Container, EvaluatedNetwork, HttpServer, Node
-from paperwasp.application.values import boolean, integer, size_bytes
+from paperwasp.application.services_model import (
+    Access,
+    AccessLogSettings,
+    Binding,
+    Client,
+    ClientAuthentication,
+    Container,
+    EvaluatedNetwork,
+    FilterChain,
+    Filtering,
+    HttpServer,
+    NamedFile,
+    Node,
+    ServerTls,
+    read_binding,
+)
 from paperwasp.application.xml import Element
+from paperwasp.components.cors import ANSWERS
+from paperwasp.components.registry import is_executed
 from paperwasp.errors import Position
+from paperwasp.schema.components import Component
+from paperwasp.text.parsing.nearest import did_you_mean
+
+# Reads who may talk to a container: the `ssl` of its servers, its `clients`, and whether these are needed.
+#
+# The last is a configuration of our own, since Vespa leaves that to its cloud:
+#
+#     <config name="paperwasp.access"><required>true</required></config>
+
+
+PERMISSIONS: Final = ("read", "write")
+_REQUIRED: Final = "required"
+_CERTIFICATE: Final = "certificate-file"
+_PRIVATE_KEY: Final = "private-key-file"
+
+
+def read_tls(server: Element) -> ServerTls | None:
+    """The TLS of a `server`; None: it has none, or one that the grammar has found incomplete."""
+    ssl = server.first("ssl")
+    if ssl is None:
+        return None
+    certificate, private_key = _file(ssl, _CERTIFICATE), _file(ssl, _PRIVATE_KEY)
+    if certificate is None or private_key is None:
+        return None
+    authentication = ssl.first("client-authentication")
+    word = "" if authentication is None else authentication.text  # one that is none, the grammar reports
+    return ServerTls(
+        certificate,
+        private_key,
+        _file(ssl, "ca-certificates-file"),
+        cast(ClientAuthentication, word if word in get_args(ClientAuthentication) else ""),
+        _words(ssl, "cipher-suites"),
+        _words(ssl, "protocols"),
+        ssl.position,
+    )
+
+
+def _file(element: Element, tag: str) -> NamedFile | None:
+    found = element.first(tag)
+    return None if found is None else NamedFile(found.text, found.position)
+
+
+def _words(element: Element, tag: str) -> tuple[str, ...]:
+    found = element.first(tag)
+    return tuple(word for part in found.text.split(",") if (word := part.strip())) if found is not None else ()
+
+
+def read_access(container: Element, findings: Findings) -> Access:
+    """Who may ask a container. Reports what is wrong with it, but not files that are not there."""
+    clients = container.first("clients")
+    declared = None if clients is None else tuple(_client(each, findings) for each in clients.all("client"))
+    seen: set[str] = set()
+    for client in declared or ():
+        if client.id in seen:
+            findings.error(f"client id '{client.id}' is used more than once", client.position)
+        seen.add(client.id)
+    position = container.position if clients is None else clients.position
+    return Access(_required(container, findings), declared, position)
+
+
+def _client(element: Element, findings: Findings) -> Client:
+    found = Client(
+        element.attributes.get("id", ""),
+        _permissions(element, findings),
+        tuple(NamedFile(each.attributes.get("file", ""), each.position) for each in element.all("certificate")),
+        tuple(each.attributes.get("id", "") for each in element.all("token")),
+        element.position,
+    )
+    if not found.certificates and not found.tokens:
+        findings.error(f"client '{found.id}' has neither a 'certificate' nor a 'token'", element.position)
+    return found
+
+
+def _permissions(element: Element, findings: Findings) -> frozenset[str]:
+    words = [word.strip() for word in element.attributes.get("permissions", "").split(",")]
+    for word in words:
+        if word not in PERMISSIONS:
+            message = f"client '{element.attributes.get('id', '')}' has an unknown permission '{word[:100]}'"
+            findings.error(f"{message}; there are 'read', 'write' and 'read,write'", element.position)
+    return frozenset(words)
+
+
+def _required(container: Element, findings: Findings) -> bool | None:
+    found = None
+    for config in container.all("config"):
+        if config.attributes.get("name") != ACCESS_CONFIG:
+            continue
+        for child in config.children:
+            if child.tag != _REQUIRED:
+                message = f"{ACCESS_CONFIG} has no '{child.tag}'{did_you_mean(child.tag, (_REQUIRED,))}"
+                findings.error(message, child.position)
+            elif not VALUES["boolean"].accepts(child.text):
+                message = f"value of '{_REQUIRED}' is invalid; must be {VALUES['boolean'].description}"
+                findings.error(f"{message}, not '{child.text[:100]}'", child.position)
+            else:
+                found = boolean(child.text)
+    return found
+
+
+# Reads the `filtering` of a container's `http`: chains of request filters, and which requests go through them.
+#
+# Vespa: https://docs.vespa.ai/en/reference/applications/services/http.html#filtering
+
+
+_REQUEST_CHAIN: Final = "request-chain"
+_RESPONSE_CHAIN: Final = "response-chain"
+_CHAINS: Final = (_REQUEST_CHAIN, _RESPONSE_CHAIN)
+
+
+def read_filtering(http: Element | None, findings: Findings) -> Filtering | None:
+    """The filtering of `http`; None: there is none. Reports what is wrong with it, and what has no effect yet."""
+    filtering = http.first("filtering") if http is not None else None
+    if filtering is None:
+        return None
+    strict = filtering.attributes.get("strict-mode")
+    requests, answers = (_read_chains(filtering, kind, findings) for kind in (_REQUEST_CHAIN, _RESPONSE_CHAIN))
+    _note_answers(filtering, answers, findings)
+    _check_defaults(http, _REQUEST_CHAIN, requests, findings)
+    _check_defaults(http, _RESPONSE_CHAIN, answers, findings)
+    _check_access_control(filtering, findings)
+    return Filtering(bool(requests or answers) if strict is None else boolean(strict), requests, answers)
+
+
+def _read_chains(filtering: Element, kind: str, findings: Findings) -> tuple[FilterChain, ...]:
+    elements = {_id(each): each for each in filtering.all(kind)}
+    filters = _Chains(kind, elements, findings)
+    for each in elements.values():
+        _note_order(each, findings)
+    return tuple(
+        FilterChain(name, tuple(_bindings(each, findings)), filters.filters(name), each.position)
+        for name, each in elements.items()
+    )
+
+
+def _note_answers(filtering: Element, chains: Iterable[FilterChain], findings: Findings) -> None:
+    """Of the filters of answers, Vespa's for other origins is executed."""
+    tags = ("filter", *_CHAINS)
+    elements = [each for tag in tags for each in (filtering.all(tag) if tag == "filter" else _members(filtering, tag))]
+    executed = {_id(each) for each in elements if each.attributes.get("class", _id(each)).partition(":")[0] == ANSWERS}
+    for chain in chains:
+        for name in chain.filters:
+            if name not in executed:
+                message = f"filter '{name}' of response-chain '{chain.id}' is not executed yet"
+                findings.warning(f"{message}: of filters of answers, {ANSWERS} is", chain.position)
+
+
+def _members(filtering: Element, kind: str) -> Iterator[Element]:
+    for chain in filtering.all(kind):
+        yield from chain.all("filter")
+
+
+def _check_access_control(filtering: Element, findings: Findings) -> None:
+    """Outside Vespa Cloud the element demands a domain, and makes chains without filters."""
+    control = filtering.first("access-control")
+    if control is None:
+        return
+    if not control.attributes.get("domain"):
+        findings.error("No Athenz domain provided for 'access-control'", control.position)
+        return
+    advice = "it is for Vespa Cloud. 'clients', or a filter of a request-chain, says who may ask a container"
+    findings.warning(f"access-control lets everybody ask: {advice}", control.position)
+
+
+def referred_filters(container: Element) -> set[str]:
+    """The ids of the filters that stand beside the chains, which refer to them."""
+    http = container.first("http")
+    filtering = http.first("filtering") if http is not None else None
+    return {_id(each) for each in filtering.all("filter")} if filtering is not None else set()
+
+
+def _id(element: Element) -> str:
+    attributes = element.attributes
+    return attributes.get("id") or attributes.get("ident") or attributes.get("idref", "")
+
+
+def _bindings(chain: Element, findings: Findings) -> Iterator[Binding]:
+    for element in chain.all("binding"):
+        try:
+            yield read_binding(element.text)
+        except ValueError as error:
+            findings.error(str(error), element.position)
+
+
+class _Chains:
+    """The filters of each chain, found once, whoever inherits them."""
+
+    def __init__(self, kind: str, elements: Mapping[str, Element], findings: Findings) -> None:
+        self._kind = kind
+        self._elements = elements
+        self._findings = findings
+        self._found: dict[str, tuple[str, ...] | None] = {}
+        """None: they are being looked for."""
+
+    def filters(self, name: str) -> tuple[str, ...]:
+        """Their ids, each once: those that the chain inherits and does not exclude, then its own."""
+        if name in self._found:
+            found = self._found[name]
+            if found is None:
+                self._findings.error(f"{self._kind} '{name}' inherits itself", self._elements[name].position)
+            return found or ()
+        self._found[name] = None
+        chain = self._elements[name]
+        ids = dict.fromkeys(each for parent in _inherited(chain) for each in self._of(parent, chain))
+        for excluded in _excluded(chain):
+            ids.pop(excluded, None)
+        found = tuple(dict.fromkeys((*ids, *(_id(each) for each in chain.all("filter")))))
+        self._found[name] = found
+        return found
+
+    def _of(self, parent: str, chain: Element) -> tuple[str, ...]:
+        if parent in self._elements:
+            return self.filters(parent)
+        hint = did_you_mean(parent, self._elements)
+        message = f"{self._kind} '{_id(chain)}' inherits '{parent}', which is not there{hint}"
+        self._findings.error(message, chain.position)
+        return ()
+
+
+def _inherited(chain: Element) -> list[str]:
+    element = chain.first("inherits")
+    further = [each.text or _id(each) for each in element.all("chain")] if element is not None else []
+    return [*chain.attributes.get("inherits", "").split(), *further]
+
+
+def _excluded(chain: Element) -> list[str]:
+    element = chain.first("inherits")
+    further = [each.text or _id(each) for each in element.all("exclude")] if element is not None else []
+    return [*chain.attributes.get("excludes", "").split(), *further]
+
+
+def _note_order(chain: Element, findings: Findings) -> None:
+    ordered = [each for each in chain.all("filter") if _is_ordered(each)]
+    if ordered or chain.first("phase") is not None:
+        message = f"the order of {chain.tag} '{_id(chain)}' by phases, 'before' and 'after' is not executed yet"
+        findings.warning(f"{message}: its filters run as they stand", chain.position)
+
+
+def _is_ordered(element: Element) -> bool:
+    names = ("before", "after")
+    return any(name in element.attributes or element.first(name) is not None for name in names)
+
+
+def _check_defaults(http: Element | None, kind: str, chains: Sequence[FilterChain], findings: Findings) -> None:
+    names = [chain.id for chain in chains]
+    for server in http.all("server") if http is not None else ():
+        name = server.attributes.get(f"default-{kind}")
+        if name is not None and name not in names:
+            findings.error(f"there is no {kind} '{name}'{did_you_mean(name, names)}", server.position)
+
+
+_JAVA_TAGS: Final = frozenset(
+    {
+        "component", "handler", "server", "searcher", "documentprocessor", "processor", "renderer", "filter",
+        "target-selector",
+    }
+)  # fmt: skip
+_PENDING_TAGS: Final = frozenset({"federation", "provider"})
+EXTENSION_TAGS: Final = _JAVA_TAGS | _PENDING_TAGS
+"""Elements of which the class or type says what is made of them."""
+_VESPA_CLASSES: Final = ("com.yahoo.", "ai.vespa.")
+_VESPA_BUNDLES: Final = frozenset(
+    {
+        "", "container-core", "container-disc", "container-messagebus", "container-search-and-docproc", "docproc",
+        "container-search", "jdisc-security-filters", "linguistics", "linguistics-components", "lucene-linguistics",
+        "model-evaluation", "model-integration", "opennlp-linguistics", "vespaclient-container-plugin",
+    }
+)  # fmt: skip
+
+
+def read_components(container: Element, findings: Findings) -> tuple[Component, ...]:
+    """Reads everything in a container that is a component; reports those that are not executed or cannot work."""
+    found: list[Component] = []
+    referred = referred_filters(container)
+    for element in _extensions(container):
+        if _refers(element, referred):
+            continue
+        component = _component(element)
+        if element.tag in _PENDING_TAGS:
+            findings.warning(f"{_describe(component)} is not executed yet", element.position)
+        elif not is_executed(component):
+            _tell(component, findings)
+            for config in element.all("config") if not component.type else ():
+                note_unused(config, element, findings)
+        found.append(component)
+    return tuple(found)
+
+
+def _extensions(container: Element) -> Iterator[Element]:
+    waiting = [(child, container.tag) for child in reversed(container.children)]
+    while waiting:
+        element, parent = waiting.pop()
+        is_reference = "idref" in element.attributes
+        if element.tag in EXTENSION_TAGS and parent != "http" and not is_reference:
+            yield element
+        if element.tag != "config":
+            waiting.extend((child, element.tag) for child in reversed(element.children))
+
+
+def _refers(element: Element, filters: Collection[str]) -> bool:
+    """Whether a `filter` of a chain is one that stands beside the chains; there it has a class, or the chain's own."""
+    attributes = element.attributes
+    is_bare = element.tag == "filter" and "class" not in attributes and "bundle" not in attributes
+    return is_bare and not element.children and attributes.get("id") in filters
+
+
+def _component(element: Element) -> Component:
+    attributes = element.attributes
+    return Component(
+        kind=element.tag,
+        id=attributes.get("id", attributes.get("ident", "")),
+        type=attributes.get("type", ""),
+        class_name=attributes.get("class", ""),
+        bundle=attributes.get("bundle", ""),
+        settings=dict(_settings(element, "")),
+        position=element.position,
+    )
+
+
+def _settings(element: Element, path: str) -> Iterator[tuple[str, str]]:
+    seen: Counter[str] = Counter()
+    for child in element.children:
+        seen[child.tag] += 1
+        count = f"#{seen[child.tag]}" if seen[child.tag] > 1 else ""
+        below = f"{path}{child.tag}{count}"
+        if child.text or not (child.attributes or child.children):
+            yield below, child.text
+        for name, text in child.attributes.items():
+            yield f"{below}@{name}", text
+        yield from _settings(child, f"{below}/")
+
+
+def _tell(component: Component, findings: Findings) -> None:
+    if component.type:
+        findings.warning(f"{_describe(component)} of type '{component.type}' is not executed yet", component.position)
+        return
+    class_name = (component.class_name or component.id).partition(":")[0]
+    bundle = component.bundle.partition(":")[0]
+    if class_name.startswith(_VESPA_CLASSES) and bundle in _VESPA_BUNDLES:
+        findings.warning(f"{_describe(component)}, which is Vespa's, is not executed yet", component.position)
+    else:
+        message = f"{_describe(component)} cannot work here: there is no Java to run the class '{class_name}'"
+        findings.error(message + (f" of bundle '{bundle}'" if bundle else ""), component.position)
+
+
+def _describe(component: Component) -> str:
+    return f"{component.kind} '{component.id}'"
+
 
 _DEFAULT_BINDINGS: Final = {
     "search": ("/search/*", "/*"),
@@ -104,11 +469,6 @@ def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
             server.attributes.get("default-response-chain", ""),
         )
     return tuple(found.values())
-
-
-def _id(element: Element) -> str:
-    attributes = element.attributes
-    return attributes.get("id") or attributes.get("ident") or attributes.get("idref", "")
 
 
 def _nodes(element: Element, hosts: Hosts) -> tuple[Node, ...]:

@@ -8,13 +8,12 @@ from types import MappingProxyType
 from typing import Final, cast
 
 from paperwasp import limits
+from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
-from paperwasp.application.grammar import Rule, Use
-from paperwasp.application.hosts import Hosts
+from paperwasp.application.grammar import Rule, Use, boolean, integer, size_bytes
+from paperwasp.application.package_files import Hosts
 from paperwasp.application.services_config import JuniperConfig
 from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
-from paperwasp.application.tables import RULES
-from paperwasp.application.values import boolean, integer, size_bytes
 from paperwasp.application.xml import Element
 from paperwasp.base.records import dataclass
 from paperwasp.document.selection import check_cluster_selection, parse_selection

@@ -141,7 +141,7 @@ def shown_places(application: Path | None) -> Iterator[None]:
     except InvalidPackage as error:
         if application is None:
             raise
-        from paperwasp.application.directory import load_package
+        from paperwasp.application.package import load_package
         from paperwasp.client.terminal import excerpts
 
         lines = excerpts(error.message, load_package(application).files)

@@ -184,7 +184,7 @@ def _query_memory_bytes(text: str | None) -> int:
     """Errors: BadParameter."""
     if text is None:
         return limits.QUERY_MEMORY_BYTES
-    from paperwasp.application.values import QUERY_MEMORY, is_query_memory, size_bytes
+    from paperwasp.application.grammar import QUERY_MEMORY, is_query_memory, size_bytes
 
     found = size_bytes(text)
     if found is None or not is_query_memory(found):

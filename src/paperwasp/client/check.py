@@ -16,12 +16,10 @@ from rich.text import Text
 
 from paperwasp import limits
 from paperwasp.application.build import build_model
-from paperwasp.application.changes.descriptions import describe_actions, describe_refusals
 from paperwasp.application.changes.find import find_changes
-from paperwasp.application.changes.found import Changes
-from paperwasp.application.directory import load_package
+from paperwasp.application.changes.found import Changes, describe_actions, describe_refusals
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.package import ApplicationPackage
+from paperwasp.application.package import ApplicationPackage, load_package
 from paperwasp.base.records import dataclass
 from paperwasp.client.terminal import ERROR_STYLE, LEVELS, counted, describe
 from paperwasp.core.steps import WorkOutOfTime, bounded_work

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.client.connection import ANYBODY, Access, Connection, Unreachable
 from paperwasp.client.terminal import LEVELS, excerpts
 from paperwasp.errors import InvalidPackage

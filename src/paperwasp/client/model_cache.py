@@ -22,12 +22,10 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from paperwasp import limits
-from paperwasp.application.directory import load_package
 from paperwasp.application.findings import Findings
-from paperwasp.application.hosts import HOSTS_FILE, Hosts, parse_hosts
-from paperwasp.application.package import ApplicationPackage
-from paperwasp.application.package_files import looked_at
-from paperwasp.application.preprocessing import DeployProperties
+from paperwasp.application.package import ApplicationPackage, load_package
+from paperwasp.application.package_files import HOSTS_FILE, Hosts, looked_at, parse_hosts
+from paperwasp.application.preprocess import DeployProperties
 from paperwasp.application.services import parse_services
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from paperwasp.application.changes.descriptions import describe_actions
+from paperwasp.application.changes.found import describe_actions
 from paperwasp.base.env import Environment
 from paperwasp.configserver.actions import NO_ACTIONS, actions_as_json
 from paperwasp.configserver.addresses import (

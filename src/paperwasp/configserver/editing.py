@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import PurePosixPath
 
 from paperwasp import limits
-from paperwasp.application.archive import safe_path
-from paperwasp.application.package import ApplicationPackage
+from paperwasp.application.package import ApplicationPackage, safe_path
 from paperwasp.base.file_contents import FileContents, OnDisk, held_contents, total_bytes
 from paperwasp.errors import InvalidInput, NotFound, TooLarge
 

@@ -79,8 +79,8 @@ class Preparation:
 
     def checked_changes(self, session: Session, model: ApplicationModel) -> Changes:
         """The changes from the active application. Errors: InvalidPackage for one that no override allows."""
-        from paperwasp.application.changes.descriptions import describe_refusals
         from paperwasp.application.changes.find import find_changes
+        from paperwasp.application.changes.found import describe_refusals
 
         before = self._active_model(session)
         if before is None or before is model:

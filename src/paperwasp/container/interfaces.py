@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from paperwasp.application.evaluated_models import NO_MODELS, evaluated_models
+from paperwasp.application.model_evaluation.models import NO_MODELS, evaluated_models
 from paperwasp.application.significance import significance_models
 from paperwasp.base.env import Environment
 from paperwasp.cluster.messenger import Messenger

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Protocol, runtime_checkable
 
-from paperwasp.application.directory import load_package
+from paperwasp.application.package import load_package
 from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidInput
 

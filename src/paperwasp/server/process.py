@@ -149,7 +149,7 @@ class ServerProcess:
 
         Errors: what is wrong with it.
         """
-        from paperwasp.application.directory import load_package
+        from paperwasp.application.package import load_package
 
         return self.deploy_archive(load_package(application).to_zip())
 
@@ -235,7 +235,7 @@ def _shown(host: str | None) -> str:
 
 def _model_of(package: ApplicationPackage, application: ApplicationId, *, settings: Settings) -> ApplicationModel:
     from paperwasp.application.build import build_model
-    from paperwasp.application.preprocessing import DeployProperties
+    from paperwasp.application.preprocess import DeployProperties
     from paperwasp.server.roles.schema_check import check_schema
 
     properties = DeployProperties(instance=application.instance)

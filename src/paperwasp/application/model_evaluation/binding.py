@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.application.model_evaluation.function import Function, NoSuchThing, NotEvaluated, Values
+from paperwasp.application.model_evaluation.functions import Function, NoSuchThing, NotEvaluated, Values
 from paperwasp.base.patterns import compile_later
 from paperwasp.document.tensor.json_format import tensor_of
 from paperwasp.document.tensor.literal import parse_tensor

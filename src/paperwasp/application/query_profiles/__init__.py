@@ -8,10 +8,10 @@ Vespa: https://docs.vespa.ai/en/querying/query-profiles.html
 from paperwasp.application.query_profiles.profiles import (
     FOLDER,
     NO_QUERY_PROFILES,
+    REFERENCE,
     QueryProfiles,
+    ResolvedProfile,
     parse_query_profiles,
 )
-from paperwasp.application.query_profiles.request import REFERENCE
-from paperwasp.application.query_profiles.resolved import ResolvedProfile
 
 __all__ = ["FOLDER", "NO_QUERY_PROFILES", "REFERENCE", "QueryProfiles", "ResolvedProfile", "parse_query_profiles"]

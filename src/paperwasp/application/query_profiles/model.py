@@ -8,12 +8,151 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
+from typing import Final, Generic, TypeVar
 
 from paperwasp.application.query_profiles.field_types import ProfileType
-from paperwasp.application.query_profiles.ids import ComponentId
-from paperwasp.application.query_profiles.substitution import Template
+from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
+
+# Ids of query profiles and types: a name and a version, and how a reference finds the one it means.
+#
+#     MyProfile · MyProfile:1.2.3 · MyProfile:1.2.3.beta
+#
+# A reference that leaves the version, or its end, open means the newest one that begins so.
+# Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#versioning
+
+
+NAME: Final = compile_later(r"[$a-zA-Z_/][-$a-zA-Z0-9_/()]*")
+"""The name of a profile, of a type, or of one part of a field's name."""
+_VERSION: Final = compile_later(r"(\d{1,9})(?:\.(\d{1,9})(?:\.(\d{1,9})(?:\.([a-zA-Z0-9_-]+))?)?)?")
+
+Version = tuple[int, int, int, str]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentId:
+    """A name and a version; `given` says how much of the version was written."""
+
+    name: str
+    version: Version = (0, 0, 0, "")
+    given: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> ComponentId:
+        """Errors: ValueError that says what is wrong."""
+        name, colon, version = text.partition(":")
+        if NAME.fullmatch(name) is None:
+            raise ValueError(f"Illegal name '{name}'")
+        if not colon:
+            return cls(name)
+        match = _VERSION.fullmatch(version)
+        if match is None:
+            raise ValueError(f"Illegal version '{version}' in '{text}'; one looks like 1, 1.2, 1.2.3 or 1.2.3.name")
+        major, minor, micro, qualifier = match.groups()
+        given = sum(part is not None for part in match.groups())
+        return cls(name, (int(major), int(minor or 0), int(micro or 0), qualifier or ""), given)
+
+    def admits(self, version: Version) -> bool:
+        """Whether this, as a reference, can mean something of that version."""
+        return version[: self.given] == self.version[: self.given]
+
+    def __str__(self) -> str:
+        if self.version == (0, 0, 0, ""):
+            return self.name
+        *numbers, qualifier = self.version
+        return f"{self.name}:{'.'.join(map(str, numbers))}{f'.{qualifier}' if qualifier else ''}"
+
+
+class Registry(Generic[T]):
+    """Things by id."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, dict[Version, T]] = {}
+
+    def add(self, id_: ComponentId, thing: T) -> bool:
+        """False, and nothing is changed, where the id is taken."""
+        versions = self._by_name.get(id_.name, {})
+        if id_.version in versions:
+            return False
+        self._by_name[id_.name] = dict(sorted((versions | {id_.version: thing}).items()))
+        return True
+
+    def find(self, reference: str) -> T | None:
+        """The newest thing that the reference can mean."""
+        versions = self._by_name.get(reference)
+        if versions is not None:
+            return next(reversed(versions.values()))
+        if ":" not in reference:
+            return None
+        try:
+            id_ = ComponentId.parse(reference)
+        except ValueError:
+            return None
+        versions = self._by_name.get(id_.name, {})
+        return next((thing for version, thing in reversed(versions.items()) if id_.admits(version)), None)
+
+    def __iter__(self) -> Iterator[T]:
+        return (thing for versions in self._by_name.values() for thing in versions.values())
+
+    @property
+    def names(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+
+# Texts with `%{name}` in them, which stands for the value of another property, and `%{.name}`, of one beside it.
+#
+# Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#value-substitution
+
+
+_OPENING: Final = "%{"
+_HOLE: Final = compile_later(r"%\{([^}]*)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """The place of a value in a text. `is_local`: the value beside this one in the profile, whatever a request says."""
+
+    name: str
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A text with holes."""
+
+    text: str
+    parts: tuple[str | Hole, ...]
+
+    @property
+    def local_names(self) -> tuple[str, ...]:
+        return tuple(part.name for part in self.parts if isinstance(part, Hole) and part.is_local)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def parse_value(text: str) -> str | Template:
+    """The text itself where there is nothing to substitute. Errors: ValueError for a substitution without an end."""
+    if _OPENING not in text:
+        return text
+    parts: list[str | Hole] = []
+    end = 0
+    for match in _HOLE.finditer(text):
+        _check_closed(text[end : match.start()] + match[1])
+        parts.append(text[end : match.start()])
+        name = match[1]
+        parts.append(Hole(name.removeprefix("."), name.startswith(".")))
+        end = match.end()
+    _check_closed(text[end:])
+    parts.append(text[end:])
+    return Template(text, tuple(part for part in parts if part))
+
+
+def _check_closed(text: str) -> None:
+    if _OPENING in text:
+        raise ValueError(f"Unterminated value substitution '{text[text.index(_OPENING) :]}'")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.application.model_evaluation.function import Function
+from paperwasp.application.model_evaluation.functions import Function
 from paperwasp.application.model_evaluation.models import EvaluatedModel, Models
 from paperwasp.container.evaluation.rendering import is_literal
 from paperwasp.container.evaluation.runs import EvaluationRuns

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from paperwasp.application.model_evaluation.function import NotEvaluated
+from paperwasp.application.model_evaluation.functions import NotEvaluated
 from paperwasp.document.tensor.json_output import FORMS, tensor_json
 from paperwasp.document.tensor.types import NUMBER
 from paperwasp.document.tensor.value import Tensor, quoted

@@ -16,7 +16,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.application.model_evaluation.binding import bound_values
-from paperwasp.application.model_evaluation.function import Function, Values
+from paperwasp.application.model_evaluation.functions import Function, Values
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.records import dataclass
 from paperwasp.container.evaluation.rendering import PARAMETER, check_form, rendered

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
-from paperwasp.application.bindings import strictest_first
+from paperwasp.application.services_model import strictest_first
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.components import ChangedHead, FilterAnswer, RequestHead
 from paperwasp.components.cors import ANSWERS, PREFLIGHT, Cors, cors_class

@@ -19,9 +19,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from paperwasp import limits
-from paperwasp.application.client_rules import client_rules
+from paperwasp.application.client_rules import client_rules, tls_settings
 from paperwasp.application.model import ApplicationModel
-from paperwasp.application.server_tls import tls_settings
 from paperwasp.base.records import dataclass
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.absence import no_application
