@@ -42,6 +42,7 @@ HERE: Final = (
     "reference/changes.md",
     "reference/deploy-api.md",
     "reference/document-v1.md",
+    "reference/differences.md",
     "reference/documents.md",
     "reference/grouping.md",
     "reference/http.md",

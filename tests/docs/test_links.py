@@ -35,3 +35,10 @@ def test_every_page_is_in_the_index() -> None:
     linked = {target for target in links(DOCS / "README.md") if "#" not in target}
     pages = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")} - {"README.md"}
     assert pages - linked == set()
+
+
+def test_one_page_leads_to_all_differences() -> None:
+    pages = (DOCS / "reference").glob("*.md")
+    places = {f"{page.name}#{name}" for page in pages for name in anchors(page) if name.startswith("differences-from-")}
+    whole = {target for target in places if target.startswith("differences.md#")}
+    assert places - whole - set(links(DOCS / "reference" / "differences.md")) == set()
