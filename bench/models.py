@@ -17,7 +17,7 @@ from bench.report import Report
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema.files import PackageFiles
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import Match, Query, Rank
 
 MOST_FOREST_RATIO: Final = 1.0

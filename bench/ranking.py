@@ -20,9 +20,8 @@ from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema import parse_schemas
 from paperwasp.search.features.compile import compile_profiles
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import OrItem, TrueItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Match, Query, Rank
 from paperwasp.search.search import search

@@ -18,8 +18,8 @@ from bench.ranking_node import node_of
 from bench.report import Report, Row
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
+from paperwasp.search.operators.boolean import OrItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Match, Order, Query, Rank, Show

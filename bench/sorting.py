@@ -15,7 +15,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import Match, Order, Query, Rank, SortKey
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

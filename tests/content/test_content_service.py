@@ -24,7 +24,7 @@ from paperwasp.content.messages import (
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.schema.model import RankProfile
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.served import ServedSchemas
 from paperwasp.server.roles.content_service import ContentService
 from tests.content.nodes import SCHEMAS, TestNode, doc_id, put, remove, started, update

@@ -38,7 +38,7 @@ from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
 from paperwasp.schema.pending import is_indexed_now, is_matched_now
 from paperwasp.search.bind import space_of
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.item import Item, plan
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.word import WordItem

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from paperwasp.core import _core
 from paperwasp.query.yql.simple import parse_simple
+from paperwasp.search.operators.boolean import OrItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.word import TOKEN, WordItem
 

@@ -10,27 +10,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from paperwasp.search.operators.alternatives import WordAlternativesItem
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import FalseItem, TrueItem
-from paperwasp.search.operators.dot_product import DotProductItem
-from paperwasp.search.operators.equiv import EquivItem
-from paperwasp.search.operators.fuzzy import FuzzyItem
+from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, RankItem, TrueItem
+from paperwasp.search.operators.equiv import EquivItem, WordAlternativesItem
 from paperwasp.search.operators.in_operator import InItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.patterns import (
+    FuzzyItem,
+    PrefixItem,
+    RegexItem,
+    SubstringItem,
+    SuffixItem,
+    TextRangeItem,
+)
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
-from paperwasp.search.operators.regex_operator import RegexItem
 from paperwasp.search.operators.same_element import SameElementItem
-from paperwasp.search.operators.text_range import TextRangeItem
 from paperwasp.search.operators.weak_and import WeakAndItem
-from paperwasp.search.operators.weighted_set import WeightedSetItem
+from paperwasp.search.operators.weighted import DotProductItem, WeightedSetItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from tests.search.naive_search import Document, Domain, Structs, Text
 
 

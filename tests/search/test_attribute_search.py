@@ -30,19 +30,21 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.search.operators import FieldMatch, Operator, SearchSpace
-from paperwasp.search.operators.dot_product import DotProductItem
-from paperwasp.search.operators.fuzzy import FuzzyItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
 from paperwasp.search.operators.in_operator import InItem
 from paperwasp.search.operators.item import Item, plan
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
+from paperwasp.search.operators.patterns import (
+    FuzzyItem,
+    PrefixItem,
+    RegexItem,
+    SubstringItem,
+    SuffixItem,
+    TextRangeItem,
+)
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.regex_operator import RegexItem
-from paperwasp.search.operators.text_range import TextRangeItem
-from paperwasp.search.operators.wand import WandItem
-from paperwasp.search.operators.weighted_set import WeightedSetItem
+from paperwasp.search.operators.weighted import DotProductItem, WandItem, WeightedSetItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from tests.content.nodes import TestNode, started
 from tests.oracles.nearest_hits import nearest_hits
 from tests.search.naive_matching import string_matches

@@ -26,14 +26,10 @@ from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.schema import parse_schemas
 from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators import term
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import FalseItem, TrueItem
+from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit, SearchResponse, SortKey

@@ -29,15 +29,11 @@ from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
 from paperwasp.search.diversity import Diversifier
 from paperwasp.search.features.block import Block
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.patterns import RegexItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
-from paperwasp.search.operators.regex_operator import RegexItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import (
     DiversityOverride,

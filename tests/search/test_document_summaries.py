@@ -24,16 +24,12 @@ from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
 from paperwasp.search import summary
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit

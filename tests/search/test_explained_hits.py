@@ -18,7 +18,7 @@ from paperwasp.ranking.tensor_run import batch
 from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
 from paperwasp.search.features.block import Block
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -29,7 +29,7 @@ from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.requests import layout_of
 from paperwasp.search.match import match
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey, Streaming

@@ -18,11 +18,8 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem

@@ -10,10 +10,9 @@ from paperwasp.core import _core
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, OrItem
 from paperwasp.search.operators.item import Item, plan
 from paperwasp.search.operators.labeled import LabeledItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.word import WordItem
 from tests.content.nodes import doc_id, started
 

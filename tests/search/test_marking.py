@@ -19,11 +19,10 @@ from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
 from paperwasp.search import summary
 from paperwasp.search.highlighting import Highlighter
 from paperwasp.search.marking import Marking, Style
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import OrItem, TrueItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
-from paperwasp.search.operators.shown_words import QueryPart, QueryWord
+from paperwasp.search.operators.text import QueryPart, QueryWord
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -21,19 +21,16 @@ from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import space_of
 from paperwasp.search.matched_elements import matched_elements
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.in_operator import InItem
 from paperwasp.search.operators.item import Item, plan
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.patterns import PrefixItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, doc_id, start

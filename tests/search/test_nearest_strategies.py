@@ -28,9 +28,16 @@ from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.search.operators import Operator
 from paperwasp.search.operators.item import plan
-from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
-from paperwasp.search.operators.nearest_strategy import EXACT, EXACT_FALLBACK, TOP_K, TOP_K_WITH_FILTER, choose
-from paperwasp.search.operators.tuning import NeighborTuning
+from paperwasp.search.operators.nearest_neighbor import (
+    EXACT,
+    EXACT_FALLBACK,
+    TOP_K,
+    TOP_K_WITH_FILTER,
+    NearestNeighborItem,
+    NearestNeighborMatch,
+    choose,
+)
+from paperwasp.search.operators.operator import NeighborTuning
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

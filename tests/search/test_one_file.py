@@ -25,17 +25,15 @@ from paperwasp.schema.model import Field, Schema
 from paperwasp.search.bind import space_of
 from paperwasp.search.highlighting import query_parts
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.arguments import ArgumentReader
+from paperwasp.search.operators.boolean import AndItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.near import NearItem
+from paperwasp.search.operators.notation import ARGUMENTS, LEAVES, ArgumentReader, annotated, call, leaf, string
 from paperwasp.search.operators.operator import Operator, SearchSpace
-from paperwasp.search.operators.printing import annotated, call, string
-from paperwasp.search.operators.registry import ARGUMENTS, LEAVES, leaf
 from paperwasp.search.operators.same_element import SameElementItem
-from paperwasp.search.operators.shown_words import Target, Way
+from paperwasp.search.operators.text import Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
@@ -202,26 +200,24 @@ SOURCES: Final = Path(__file__).parent.parent.parent / "src" / "paperwasp"
 MOST_FILES: Final = 2
 """Of an item: its own, and where parameters of requests or another language ask for it."""
 MADE_ELSEWHERE: Final = {
-    "AndItem": 15,
+    "AndItem": 14,
     "EquivItem": 3,
-    "FalseItem": 12,
+    "FalseItem": 8,
     "NearItem": 4,
     "NearestNeighborItem": 4,
     "NotItem": 9,
     "OrItem": 9,
-    "PatternItem": 5,
     "PhraseItem": 7,
     "PrefixItem": 3,
     "RangeItem": 6,
     "RankItem": 8,
-    "SameElementItem": 5,
+    "SameElementItem": 4,
     "SubstringItem": 3,
     "SuffixItem": 3,
-    "TermItem": 28,
-    "TokensItem": 4,
-    "TrueItem": 9,
+    "TermItem": 24,
+    "TrueItem": 8,
     "WeakAndItem": 8,
-    "WordItem": 23,
+    "WordItem": 19,
 }
 """The words of all query languages, and bases of operators: items that others make, and how many files name them."""
 

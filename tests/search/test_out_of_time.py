@@ -15,11 +15,10 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.schema import parse_schemas
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, OrItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search

@@ -16,7 +16,7 @@ from paperwasp.content.view import View
 from paperwasp.http.messages import Response
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import Query
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

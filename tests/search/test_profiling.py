@@ -15,8 +15,7 @@ from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema import parse_schemas
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.word import WordItem

@@ -21,10 +21,8 @@ from paperwasp.http.messages import Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search import first_phase, page, pruning, search
 from paperwasp.search.features import native_query
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.storage.index import segments

@@ -28,7 +28,7 @@ from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search import blocks, scored_blocks
 from paperwasp.search.helpers import Helpers
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.ranked import NO_SCORES
 from paperwasp.search.scoring import scores_in_time

@@ -20,7 +20,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema import parse_schemas
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.query import RankingOverride, SearchAfter, SearchResponse, SortKey, Streaming

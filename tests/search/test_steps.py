@@ -20,12 +20,11 @@ from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
 from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.cost import is_plain
-from paperwasp.search.operators.alternatives import WordAlternativesItem
-from paperwasp.search.operators.constants import TrueItem
-from paperwasp.search.operators.fuzzy import FuzzyItem
+from paperwasp.search.operators.boolean import OrItem, TrueItem
+from paperwasp.search.operators.equiv import WordAlternativesItem
 from paperwasp.search.operators.item import CHARACTERS_OF_LOOKUP, Item
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.patterns import FuzzyItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming

@@ -28,15 +28,12 @@ from paperwasp.search import served as served_schemas
 from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level
 from paperwasp.search.grouping.result_tree import values_of
 from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.patterns import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.search.query import SearchAfter, SearchResponse, SortKey, Streaming
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -27,20 +27,14 @@ from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators import TermOperator
-from paperwasp.search.operators.alternatives import WordAlternativesItem
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
-from paperwasp.search.operators.equiv import EquivItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
+from paperwasp.search.operators.equiv import EquivItem, WordAlternativesItem
 from paperwasp.search.operators.item import Item, plan
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
-from paperwasp.search.operators.phrase import PhraseItem
-from paperwasp.search.operators.regex_operator import RegexItem
+from paperwasp.search.operators.patterns import PrefixItem, RegexItem
+from paperwasp.search.operators.phrase import PhraseItem, UriItem
 from paperwasp.search.operators.same_element import SameElementItem
-from paperwasp.search.operators.uri import UriItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.storage.index.tokenizing import ELEMENT_GAP

@@ -12,7 +12,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import Timeout
 from paperwasp.schema import parse_schemas
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import SearchResponse
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

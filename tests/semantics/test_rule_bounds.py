@@ -15,12 +15,9 @@ from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.query.rules import Rewriting, RuleBases, load_rules, rewrite
 from paperwasp.query.rules.tree import described, item_of, leaves_of, root_of
 from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 

@@ -22,7 +22,7 @@ from paperwasp.query.yql import (
 )
 from paperwasp.query.yql.indexes import Indexes
 from paperwasp.query.yql.select_json import _OPERATORS
-from paperwasp.search.operators.registry import CONDITIONS, LEAVES
+from paperwasp.search.operators.notation import CONDITIONS, LEAVES
 
 NAMES = st.sampled_from(
     [

@@ -16,32 +16,22 @@ from paperwasp.query.yql.indexes import Indexes, Reading
 from paperwasp.query.yql.query_type import QUERY_TYPES
 from paperwasp.query.yql.statement import parse_template
 from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.operators.alternatives import WordAlternativesItem
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import FalseItem, TrueItem
-from paperwasp.search.operators.dot_product import DotProductItem
-from paperwasp.search.operators.equiv import EquivItem
-from paperwasp.search.operators.fuzzy import FuzzyItem
+from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, RankItem, TrueItem
+from paperwasp.search.operators.equiv import EquivItem, WordAlternativesItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
 from paperwasp.search.operators.in_operator import InItem
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.labeled import LabeledItem
 from paperwasp.search.operators.near import NearItem
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
-from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.patterns import FuzzyItem, PrefixItem, RegexItem, SubstringItem, SuffixItem
+from paperwasp.search.operators.phrase import PhraseItem, UriItem
 from paperwasp.search.operators.predicate import PredicateItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
-from paperwasp.search.operators.regex_operator import RegexItem
 from paperwasp.search.operators.same_element import SameElementItem
-from paperwasp.search.operators.uri import UriItem
-from paperwasp.search.operators.wand import WandItem
 from paperwasp.search.operators.weak_and import WeakAndItem
-from paperwasp.search.operators.weighted_set import WeightedSetItem
+from paperwasp.search.operators.weighted import DotProductItem, WandItem, WeightedSetItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 
 SELECT = "select * from sources * where "
 INDEXES = Indexes(

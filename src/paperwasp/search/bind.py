@@ -21,7 +21,7 @@ from paperwasp.search.match_phase import limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning
 from paperwasp.search.observe import observer_of
 from paperwasp.search.operators import Operator, SearchSpace
-from paperwasp.search.operators.constants import FalseOperator
+from paperwasp.search.operators.boolean import FalseOperator
 from paperwasp.search.operators.item import plan
 from paperwasp.search.operators.operator import ViewCache, no_clock
 from paperwasp.search.order import RELEVANCE, Level, levels_of

@@ -32,8 +32,8 @@ from paperwasp.ranking.tensor_node import TensorNode
 from paperwasp.ranking.tensor_run import batch, column
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.parts import Part
+from paperwasp.search.operators.boolean import NotItem
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.operators.not_operator import NotItem
 from paperwasp.search.query import HitExplanation, Query
 from paperwasp.search.ranked import RankedHits
 from paperwasp.search.scoring import halves

@@ -24,7 +24,7 @@ from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.gram_marks import GRAM_TAGS, text_of_grams
 from paperwasp.search.operators import SearchSpace
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.operators.shown_words import QueryPart, QueryWord, Target, Way
+from paperwasp.search.operators.text import QueryPart, QueryWord, Target, Way
 from paperwasp.search.teaser import Occurrence, Span, annotated, marked, teaser
 from paperwasp.text.linguistics import TextProfile, document_language, index_terms, normalized
 from paperwasp.text.linguistics.grams import gram_spans

@@ -22,7 +22,7 @@ from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.highlighting import Highlighter, names_of, query_parts
 from paperwasp.search.operators import SearchSpace
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.shown_words import QueryPart, QueryWord
+from paperwasp.search.operators.text import QueryPart, QueryWord
 from paperwasp.search.query import Show
 from paperwasp.text.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
 from paperwasp.text.linguistics.detection import FOREIGN

@@ -20,7 +20,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import MatchPhase, RankProfile
 from paperwasp.search.diversity import Diversifier, diversifier_of
 from paperwasp.search.operators import SearchSpace
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import Item, plan
 from paperwasp.search.operators.range_operator import RangeItem

@@ -19,8 +19,8 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.search.operators import FieldMatch, Operator, TermOperator
+from paperwasp.search.operators.boolean import NotOperator
 from paperwasp.search.operators.field_match import Lids, Occurrences
-from paperwasp.search.operators.not_operator import NotOperator
 from paperwasp.search.operators.same_element import SameElementOperator
 from paperwasp.search.ranked import RankedHits
 

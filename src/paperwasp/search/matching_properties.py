@@ -1,4 +1,4 @@
-"""The rank properties by which a query says how words and vectors are matched: see `operators.tuning`."""
+"""The rank properties by which a query says how words and vectors are matched: see `operators.operator`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ FILTER_THRESHOLD: Final = "vespa.matching.filter_threshold"
 STOPWORD_LIMIT: Final = "vespa.matching.weakand.stop_word_drop_limit"
 ADJUST_TARGET: Final = "vespa.matching.weakand.stop_word_adjust_limit"
 ALLOW_DROP_ALL: Final = "vespa.matching.weakand.allow_drop_all"
-"""What a query says of words that are in many documents, as rank properties: see `operators.tuning`."""
+"""What a query says of words that are in many documents, as rank properties: see `operators.operator`."""
 APPROXIMATE_THRESHOLD: Final = "vespa.matching.global_filter.lower_limit"
 POST_FILTER_THRESHOLD: Final = "vespa.matching.global_filter.upper_limit"
 FILTER_FIRST_THRESHOLD: Final = "vespa.matching.nns.filter_first_upper_limit"

@@ -15,7 +15,7 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import RankProfile
 from paperwasp.search import matching_properties as matching
-from paperwasp.search.operators.tuning import NO_TUNING, NeighborTuning, Tuning
+from paperwasp.search.operators.operator import NO_TUNING, NeighborTuning, Tuning
 
 _DIGITS: Final = 9
 _SHARE: Final = compile_later(r"(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")

@@ -21,10 +21,8 @@ from paperwasp.search.bind import indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.grouping.columns import plain_column
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
-from paperwasp.search.operators.grams import ALL
-from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.operator import SearchSpace
-from paperwasp.search.operators.tuning import Tuning
+from paperwasp.search.operators.item import ALL_GRAMS, Item
+from paperwasp.search.operators.operator import SearchSpace, Tuning
 from paperwasp.search.operators.weak_and import DEFAULT_TARGET_HITS
 from paperwasp.search.operators.word import fields_of
 from paperwasp.search.page import PageStep, row_step
@@ -146,7 +144,7 @@ def _is_plain(query: Query, template: TextTemplate) -> bool:
     ranks_elsewhere = rank.global_hits and rank.global_page is None
     shows_more = ranks_elsewhere or groups_more or order.after
     notes_more = observe.trace_level or observe.explain_level or observe.profiling
-    matches_more = query.match.streaming or query.match.gram_match != ALL
+    matches_more = query.match.streaming or query.match.gram_match != ALL_GRAMS
     return not (asks_for_more or shows_more or notes_more or matches_more)
 
 

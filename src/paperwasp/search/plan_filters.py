@@ -17,7 +17,7 @@ from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.setting import QuerySetting
-from paperwasp.search.operators.constants import FalseOperator
+from paperwasp.search.operators.boolean import FalseOperator
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch
 from paperwasp.search.operators.item import plan
 from paperwasp.search.operators.operator import Accepted, SearchSpace, TermOperator, ViewCache

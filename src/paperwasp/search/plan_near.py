@@ -19,8 +19,7 @@ from paperwasp.search.bound import BoundQuery
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import plan
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem, NearestNeighborMatch
-from paperwasp.search.operators.operator import NearSearch, SearchSpace
-from paperwasp.search.operators.tuning import NO_TUNING, Tuning
+from paperwasp.search.operators.operator import NO_TUNING, NearSearch, SearchSpace, Tuning
 from paperwasp.search.text_query import TextTemplate
 
 

@@ -17,7 +17,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.search.features.bm25 import idf_of
 from paperwasp.search.features.query_terms import significance_of
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.operators.and_operator import AndOperator
+from paperwasp.search.operators.boolean import AndOperator
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import plan
 from paperwasp.search.operators.operator import SearchSpace, TermOperator, ViewCache

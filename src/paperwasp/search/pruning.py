@@ -27,13 +27,10 @@ from paperwasp.ranking import CompiledProfile
 from paperwasp.search.features.bm25 import idf_of
 from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.operators import FieldMatch, IndexMatch, Operator, TermOperator
-from paperwasp.search.operators.and_operator import AndOperator
-from paperwasp.search.operators.composed import unwrapped
+from paperwasp.search.operators.boolean import AndOperator, NotOperator, OrOperator
+from paperwasp.search.operators.composed import MaskedMatch, terms_where_matched, unwrapped
 from paperwasp.search.operators.field_match import Bitmap
-from paperwasp.search.operators.masked import MaskedMatch, terms_where_matched
-from paperwasp.search.operators.not_operator import NotOperator
 from paperwasp.search.operators.operator import SearchSpace
-from paperwasp.search.operators.or_operator import OrOperator
 from paperwasp.search.operators.term import FoundMatch
 from paperwasp.search.operators.weak_and import WeakAndOperator
 

@@ -131,7 +131,7 @@ class Match:
     language: str = ""
     """Of the query's text, where no annotation says another: an RFC 5646 tag; empty: not known."""
     gram_match: str = "all"
-    """How the grams of a text belong together: a composite of `operators.grams`."""
+    """How the grams of a text belong together: a composite of `operators.item`."""
     match_phase: MatchPhaseOverride = MatchPhaseOverride()
     streaming: Streaming | None = None
 

@@ -12,7 +12,7 @@ from paperwasp.schema.model import RankProfile
 from paperwasp.search.features.compile import ServedProfile
 from paperwasp.search.known_features import reused_features
 from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning
-from paperwasp.search.operators.tuning import Tuning
+from paperwasp.search.operators.operator import Tuning
 from paperwasp.search.query import RankingOverride
 from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.streaming_search import ranked_in_one_phase

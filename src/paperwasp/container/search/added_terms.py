@@ -17,12 +17,11 @@ from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.yql.indexes import Indexes
 from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.language.parameter_lists import Tokens, weighted_tokens
-from paperwasp.search.operators.dot_product import DotProductItem
+from paperwasp.search.operators.boolean import OrItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.predicate import PredicateItem
-from paperwasp.search.operators.wand import WandItem
 from paperwasp.search.operators.weak_and import WeakAndItem
+from paperwasp.search.operators.weighted import DotProductItem, WandItem
 from paperwasp.search.operators.word import WordItem
 
 _KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,\s][^:,]*|)):\s*""")

@@ -8,8 +8,8 @@ Vespa: LiteralBoostSearcher, which does the same.
 from __future__ import annotations
 
 from paperwasp.query.yql.indexes import Indexes
+from paperwasp.search.operators.boolean import RankItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.word import WordItem
 
 

@@ -42,7 +42,7 @@ from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.schema.teaser_settings import Tags
 from paperwasp.search.features.kept_profiles import ENTRY_BYTES
-from paperwasp.search.operators.constants import FalseItem
+from paperwasp.search.operators.boolean import FalseItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
 from paperwasp.text.parsing.nearest import did_you_mean

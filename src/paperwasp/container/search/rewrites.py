@@ -26,10 +26,8 @@ from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.query.yql import parse_recall
 from paperwasp.query.yql.indexes import Indexes
 from paperwasp.schema.model import Schema
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem, is_one_token
 from paperwasp.text.linguistics.languages import CJK, language_of

@@ -18,14 +18,12 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.query.yql.lifting import template_of, value_of
 from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, OrItem, RankItem
 from paperwasp.search.operators.in_operator import InItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query

@@ -26,7 +26,7 @@ from paperwasp.query.rules.rules import (
 )
 from paperwasp.query.rules.tree import DEFAULT_INDEX, Branch, Leaf, Node, Unseen, described, leaves_of
 from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.range_operator import RangeItem
 
 

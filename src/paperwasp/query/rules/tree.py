@@ -14,14 +14,10 @@ from typing import Final
 import regex
 
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Annotated, Item, TermItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 

@@ -18,13 +18,10 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError
 from paperwasp.query.yql.simple_terms import Reader
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
-from paperwasp.search.operators.rank_operator import RankItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.text.parsing.tokens import position_of

@@ -20,18 +20,13 @@ from paperwasp.search.language.lexicon import (
     parse_number,
 )
 from paperwasp.search.language.scope import NO_SCOPE, Scope, Value
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.arguments import ArgumentReader
-from paperwasp.search.operators.constants import FalseItem, TrueItem
+from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
+from paperwasp.search.operators.notation import COMPARISONS, CONDITIONS, LEAVES, ArgumentReader
+from paperwasp.search.operators.patterns import text_range, word_of
 from paperwasp.search.operators.range_operator import RangeItem
-from paperwasp.search.operators.registry import COMPARISONS, CONDITIONS, LEAVES
 from paperwasp.search.operators.same_element import SameElementItem, element_number
-from paperwasp.search.operators.text_range import text_range
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import word_of
 from paperwasp.text.parsing.tokens import Token
 
 Compared = Number | NumberRange | str

@@ -12,10 +12,8 @@ from paperwasp.query.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.query.yql.marks import marked
 from paperwasp.query.yql.simple import parse_simple, read_excluded, read_included
 from paperwasp.query.yql.simple_terms import Reader
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, RankItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.rank_operator import RankItem
 
 
 @dataclass(frozen=True, slots=True)

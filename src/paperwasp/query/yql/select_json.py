@@ -27,7 +27,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
 from paperwasp.query.yql.conditions import ConditionParser
 from paperwasp.query.yql.statement import YqlQuery, check_connectivity
-from paperwasp.search.operators.registry import ARGUMENTS, CONDITIONS, LEAVES, Argument, Arguments
+from paperwasp.search.operators.notation import ARGUMENTS, CONDITIONS, LEAVES, Argument, Arguments
 from paperwasp.text.parsing.text_memory import TextMemory
 from paperwasp.text.parsing.tokens import Token, TokenStream
 

@@ -19,12 +19,9 @@ from paperwasp.query.yql.marks import marked
 from paperwasp.query.yql.query_type import QueryType, type_of
 from paperwasp.query.yql.simple_groups import Part, built, read_side_by_side
 from paperwasp.query.yql.simple_terms import DEFAULT_INDEX, Reader, too_many_items
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import TOKEN, WordItem, is_number

@@ -13,13 +13,9 @@ from dataclasses import field
 
 from paperwasp.base.records import dataclass
 from paperwasp.query.yql.simple_terms import Reader
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Item
-from paperwasp.search.operators.not_operator import NotItem
-from paperwasp.search.operators.or_operator import OrItem
 from paperwasp.search.operators.phrase import PhraseItem
-from paperwasp.search.operators.rank_operator import RankItem
 
 
 @dataclass(slots=True, eq=False)

@@ -20,14 +20,13 @@ from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
 from paperwasp.query.yql.indexes import Indexes, Reading
 from paperwasp.query.yql.whole_words import terminated, whole_word
-from paperwasp.search.operators.and_operator import AndItem
+from paperwasp.search.operators.boolean import AndItem
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.operators.phrase import PhraseItem
+from paperwasp.search.operators.patterns import PrefixItem, SubstringItem, SuffixItem
+from paperwasp.search.operators.phrase import PhraseItem, UriItem
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem
-from paperwasp.search.operators.uri import UriItem
 from paperwasp.search.operators.word import IN_PIECES, TOKEN, WordItem, is_one_token
-from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 
 DEFAULT_INDEX: Final = "default"
 """The index of words without one, in a request that names none for them."""

@@ -15,10 +15,8 @@ from paperwasp.errors import IllegalQuery, Position
 from paperwasp.query.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.arguments import ArgumentReader
 from paperwasp.search.operators.item import Composite, Item
-from paperwasp.search.operators.printing import annotated, call, string
-from paperwasp.search.operators.registry import Argument, condition, leaf
+from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, leaf, string
 
 NOT_PARSED: Final = ("raw", "segment")
 """The grammars of texts that are one word."""

@@ -23,10 +23,9 @@ from paperwasp.query.yql.simple_terms import too_many_items
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.query.yql.user_items import NOT_PARSED, Grammar, NonEmptyItem, UserQueryItem, UserTextItem
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.operators.constants import TrueItem
+from paperwasp.search.operators.boolean import NotItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
-from paperwasp.search.operators.not_operator import NotItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem

@@ -11,8 +11,8 @@ from typing import Final
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.patterns import PrefixItem, SubstringItem, SuffixItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.operators.word_parts import PrefixItem, SubstringItem, SuffixItem
 
 _RUN: Final = compile_later(r"\S+")
 _STARS: Final = "*\uff0a"

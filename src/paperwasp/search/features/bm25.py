@@ -23,8 +23,8 @@ from paperwasp.search.features.family import Compute, Floats, RankSetup, TensorC
 from paperwasp.search.features.parts import Part, PartsOf, explains
 from paperwasp.search.features.query_terms import RankTerm
 from paperwasp.search.features.term_places import is_flat, words_and_occurrences
+from paperwasp.search.operators.composed import MaskedMatch, Whole
 from paperwasp.search.operators.field_match import Lids
-from paperwasp.search.operators.masked import MaskedMatch, Whole
 from paperwasp.search.operators.term import IndexMatch
 from paperwasp.storage.index.snapshot import IndexSnapshot
 

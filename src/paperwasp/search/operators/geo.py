@@ -18,12 +18,10 @@ from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.language.degrees import DEGREES, read_degrees
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.arguments import ArgumentReader
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.operators.printing import annotated, call
-from paperwasp.search.operators.registry import Argument, condition
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
 from paperwasp.storage.attributes import ColumnView

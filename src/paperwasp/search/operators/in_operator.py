@@ -17,14 +17,12 @@ from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.language.lexicon import number_value, parse_number, string_value
 from paperwasp.search.language.parameter_lists import string_values
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.arguments import ArgumentReader
+from paperwasp.search.operators.boolean import FalseItem
 from paperwasp.search.operators.composed import TokensMatch
-from paperwasp.search.operators.constants import FalseItem
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.notation import ArgumentReader, annotated, comparison, literal
 from paperwasp.search.operators.operator import Operator, SearchSpace
-from paperwasp.search.operators.printing import annotated, literal
-from paperwasp.search.operators.registry import comparison
 from paperwasp.search.operators.term import AttributeMatch
 from paperwasp.search.operators.text import tokens_match
 from paperwasp.search.operators.word import fields_of, term_operator

@@ -5,7 +5,7 @@ as `sddocname`. Text in an item is as the user wrote it: which tokens and stems 
 is decided by planning.
 
 All that the service does with an item is a method here, with the answer of most items; an item's class overrides what
-is different, in the file that has its reading (`operators.registry`) and its execution as well:
+is different, in the file that has its reading (`operators.notation`) and its execution as well:
 
     reading       a function registered by its name in YQL, for YQL and JSON alike
     printing      `contained` or `to_yql`
@@ -30,7 +30,7 @@ from paperwasp.schema.model import Field, Schema
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.operator import Operator, SearchSpace
-from paperwasp.search.operators.shown_words import QueryPart, Target, Way
+from paperwasp.search.operators.text import QueryPart, Target, Way
 
 CHARACTERS_OF_LOOKUP: Final = 100
 """A text of more counts as several words that are looked up."""
@@ -295,3 +295,20 @@ def plan(item: Item, space: SearchSpace) -> Operator:
     if space.streamed and isinstance(item, TermItem) and "{" in item.index:
         item = _entry_terms[0](item)
     return item.plan(space)
+
+
+# gram.match: how the grams of a text of a query belong together, in a field that matches gram.
+#
+# `all`, which is the default, is an and of them; others make the composite of that name. Within a phrase, grams follow
+# each other whatever it says.
+# Vespa: https://docs.vespa.ai/en/querying/text-matching.html#n-gram-match
+
+
+ALL_GRAMS: Final = "all"
+GRAM_COMPOSITES: Final[dict[str, Callable[[tuple[TermItem, ...]], Item]]] = {}
+"""`gram.match` → makes an item of the grams; the files of these items fill it."""
+
+
+def grams_together(grams: tuple[TermItem, ...], space: SearchSpace) -> Operator:
+    """The grams of a word in one field, as the query says."""
+    return plan(GRAM_COMPOSITES[space.gram_match](grams), space)

@@ -17,14 +17,11 @@ from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.and_operator import AndItem
-from paperwasp.search.operators.arguments import ArgumentReader
-from paperwasp.search.operators.constants import FalseItem, has_false
+from paperwasp.search.operators.boolean import AndItem, FalseItem, has_false
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.search.operators.item import Composite, Item, plan
+from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.operators.printing import call, string
-from paperwasp.search.operators.registry import Argument, condition
 from paperwasp.search.operators.term import bits_of
 
 

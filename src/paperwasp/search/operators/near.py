@@ -25,18 +25,15 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.arguments import ArgumentReader
+from paperwasp.search.operators.boolean import FalseItem, has_false
 from paperwasp.search.operators.composed import UnionMatch, blocks_of, documents_with_all
-from paperwasp.search.operators.constants import FalseItem, has_false
 from paperwasp.search.operators.equiv import index_of
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.search.operators.grams import COMPOSITES
-from paperwasp.search.operators.item import Annotated, Composite, Item
+from paperwasp.search.operators.item import GRAM_COMPOSITES, Annotated, Composite, Item
+from paperwasp.search.operators.notation import ArgumentReader, annotated, argument, call, leaf
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.operators.printing import annotated, argument, call
-from paperwasp.search.operators.registry import leaf
-from paperwasp.search.operators.shown_words import QueryPart, Target
 from paperwasp.search.operators.term import PositionalMatch
+from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import fields_of, term_operator
 
 DISTANCE: Final = 2
@@ -237,8 +234,8 @@ class NearItem(Composite):
             yield from child.shown(target)
 
 
-COMPOSITES["near"] = NearItem
-COMPOSITES["onear"] = lambda grams: NearItem(grams, ordered=True)
+GRAM_COMPOSITES["near"] = NearItem
+GRAM_COMPOSITES["onear"] = lambda grams: NearItem(grams, ordered=True)
 
 
 def _near_in(item: NearItem, field: Field, space: SearchSpace) -> NearMatch | None:

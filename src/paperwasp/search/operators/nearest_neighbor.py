@@ -1,6 +1,6 @@
 """nearestNeighbor: the documents whose vectors are nearest to one of the query.
 
-Where the field has a graph it is searched for `targetHits` documents, as `operators.nearest_strategy` chooses; however
+Where the field has a graph it is searched for `targetHits` documents, as `choose` says; however
 few these are, it is explored as for a hundred (Vespa explores for `targetHits`, and misses more of the nearest).
 Without a graph, with `approximate: false`, and where the rest of the query leaves few documents, all of these are
 compared in the order of their lids. Each that is no farther than the last of the nearest `targetHits` before it is a
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -27,14 +28,11 @@ from paperwasp.errors import IllegalQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.language.lexicon import dotted_name
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.arguments import ArgumentReader
 from paperwasp.search.operators.best import BestMatch, BestOperator
 from paperwasp.search.operators.field_match import Bitmap, Lids, Occurrences
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.operators.nearest_strategy import ANNOTATIONS, EXACT, Strategy, choose, tuned
-from paperwasp.search.operators.operator import Operator, SearchSpace
-from paperwasp.search.operators.printing import annotated, call
-from paperwasp.search.operators.registry import Argument, condition
+from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition
+from paperwasp.search.operators.operator import NeighborTuning, Operator, SearchSpace
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
 from paperwasp.storage.attributes.distances import Distances, Found, GraphSearch, KernelGraph
@@ -379,3 +377,69 @@ def _target_hits(scope: Scope) -> int:
         return of_node or 0
     least = scope.count("minTargetHits")
     return max(total, _MIN_TARGET_HITS if least is None else least)
+
+
+# How nearestNeighbor finds documents: by comparing all vectors, or by a graph with or without a filter.
+#
+# The filter is what the rest of the query leaves, and its hit ratio, the share that this is of all documents, decides.
+#
+# Vespa: nearest_neighbor_blueprint.cpp (`set_global_filter`), https://docs.vespa.ai/en/querying/approximate-nn-
+# hnsw.html Differs: the ratio is always counted; in Vespa an estimate of it decides first whether it is counted at
+# all.
+
+
+EXACT: Final = "exact"
+EXACT_FALLBACK: Final = "exact fallback"
+"""The graph is left alone, because the filter leaves few documents."""
+TOP_K: Final = "index top k"
+TOP_K_WITH_FILTER: Final = "index top k using filter"
+
+ANNOTATIONS: Final = {
+    "hnsw.approximateThreshold": "approximate_threshold",
+    "hnsw.explorationSlack": "exploration_slack",
+    "hnsw.filterFirstExploration": "filter_first_exploration",
+    "hnsw.filterFirstThreshold": "filter_first_threshold",
+    "hnsw.postFilterThreshold": "post_filter_threshold",
+    "hnsw.targetHitsMaxAdjustmentFactor": "target_hits_max_adjustment_factor",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """What was chosen, and why."""
+
+    algorithm: str
+    target_hits: int
+    """More than the query asks for, where hits are left out afterwards."""
+    hit_ratio: float | None = None
+    """Of the filter; None: nothing is filtered."""
+    filter_hits: int = 0
+    """How many documents the filter leaves."""
+    filter_first: bool = False
+
+    @property
+    def uses_graph(self) -> bool:
+        return self.algorithm in (TOP_K, TOP_K_WITH_FILTER)
+
+    @property
+    def uses_filter(self) -> bool:
+        """Whether the graph is searched with the filter."""
+        return self.algorithm == TOP_K_WITH_FILTER
+
+
+def tuned(tuning: NeighborTuning, annotations: tuple[tuple[str, float], ...]) -> NeighborTuning:
+    """Return the settings of the rank profile or the query with what annotations of an item say instead."""
+    return replace(tuning, **{ANNOTATIONS[name]: value for name, value in annotations}) if annotations else tuning
+
+
+def choose(target_hits: int, tuning: NeighborTuning, allowed: int, documents: int) -> Strategy:
+    """Choose how to search a graph, or not to, where the rest of the query leaves `allowed` of the documents."""
+    if allowed >= documents:
+        return Strategy(TOP_K, target_hits)
+    ratio = allowed / documents
+    if ratio < tuning.approximate_threshold:
+        return Strategy(EXACT_FALLBACK, target_hits, ratio, allowed)
+    if ratio > tuning.post_filter_threshold:
+        adjusted = min(target_hits / ratio, target_hits * tuning.target_hits_max_adjustment_factor)
+        return Strategy(TOP_K, max(1, int(adjusted)), ratio, allowed)
+    return Strategy(TOP_K_WITH_FILTER, target_hits, ratio, allowed, ratio < tuning.filter_first_threshold)

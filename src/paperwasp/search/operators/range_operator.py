@@ -14,16 +14,13 @@ from paperwasp.document.float_text import double_text
 from paperwasp.schema.model import Field
 from paperwasp.search.language.lexicon import NUMBERS, number_value
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.arguments import ArgumentReader
-from paperwasp.search.operators.attribute_terms import range_match, word_match
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, bounds, call, condition
 from paperwasp.search.operators.operator import Operator, SearchSpace
-from paperwasp.search.operators.printing import annotated, bounds, call
-from paperwasp.search.operators.registry import Argument, condition
-from paperwasp.search.operators.term import IndexMatch
+from paperwasp.search.operators.patterns import text_range
+from paperwasp.search.operators.term import IndexMatch, range_match, word_match
 from paperwasp.search.operators.text import NOWHERE, sequence
-from paperwasp.search.operators.text_range import text_range
 from paperwasp.search.operators.word import fields_of, seen_match, term_operator
 from paperwasp.storage.attributes.number_term import NumberTerm
 

@@ -11,6 +11,7 @@ Differs: `not`, `rank` and every kind of term may be used on fields of all types
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, reduce
@@ -27,17 +28,15 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.search.language.scope import Scope, Value
-from paperwasp.search.operators.and_operator import AndItem, AndOperator
-from paperwasp.search.operators.arguments import ArgumentReader
+from paperwasp.search.operators.boolean import AndItem, AndOperator, FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.search.operators.composed import element_keys
-from paperwasp.search.operators.constants import FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
-from paperwasp.search.operators.item import Item, plan
+from paperwasp.search.operators.item import Item, TermItem, entry_term, plan
+from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, leaf
 from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operator, SearchSpace, TermOperator
-from paperwasp.search.operators.printing import annotated, call
-from paperwasp.search.operators.registry import Argument, leaf
-from paperwasp.search.operators.shown_words import QueryPart, Target
 from paperwasp.search.operators.term import PositionalMatch, counts_of
+from paperwasp.search.operators.text import QueryPart, Target
+from paperwasp.search.operators.word import WordItem
 from paperwasp.text.parsing.tokens import TokenStream
 
 _BLOCK_LIDS: Final = 65_536
@@ -340,3 +339,22 @@ def element_number(value: Value, tokens: TokenStream) -> int:
     if type(value) is not int or not 0 <= value < 2**31:
         tokens.fail(f"the number of an element must be an integer from 0 to {2**31 - 1}, not {value!r}")
     return value
+
+
+# Indexes that name one entry of a map by its key: `roles{ann}.name`, `notes{"a b"}`. Only streaming search has them.
+#
+# Vespa: FieldSearchSpecMap::stripNonFields in streamingvisitors
+
+
+_ENTRY: Final = re.compile(r'([^{}]+)\{(?:([a-zA-Z0-9]+)|"([^"]*)")\}((?:\.[^{}]+)?)')
+
+
+@entry_term
+def within_entry(item: TermItem) -> Item:
+    """The item, whose index has a brace, as a term of the entry that it names; as it is, where it names none."""
+    found = _ENTRY.fullmatch(item.index)
+    if found is None:
+        return item
+    field, plain, quoted, path = found.groups()
+    key = quoted if plain is None else plain
+    return SameElementItem(field, (WordItem("key", key), replace(item, index=f"value{path}")))

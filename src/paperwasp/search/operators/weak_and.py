@@ -25,19 +25,13 @@ import numpy as np
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.search.language.scope import Scope
-from paperwasp.search.operators.and_operator import AndOperator
-from paperwasp.search.operators.arguments import ArgumentReader
-from paperwasp.search.operators.composed import unwrapped
+from paperwasp.search.operators.boolean import AndOperator, any_of
+from paperwasp.search.operators.composed import terms_where_matched, unwrapped
 from paperwasp.search.operators.field_match import Bitmap
-from paperwasp.search.operators.grams import COMPOSITES
-from paperwasp.search.operators.item import Composite, Item, plan
-from paperwasp.search.operators.masked import terms_where_matched
-from paperwasp.search.operators.operator import NOT_COUNTED, Operator, SearchSpace, TermOperator
-from paperwasp.search.operators.or_operator import any_of
-from paperwasp.search.operators.printing import call
-from paperwasp.search.operators.registry import Argument, condition
+from paperwasp.search.operators.item import GRAM_COMPOSITES, Composite, Item, plan
+from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition
+from paperwasp.search.operators.operator import NOT_COUNTED, Operator, SearchSpace, TermOperator, Tuning
 from paperwasp.search.operators.term import IndexMatch
-from paperwasp.search.operators.tuning import Tuning
 
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000
@@ -192,7 +186,7 @@ class WeakAndItem(Composite):
         return WeakAndOperator(space, operators, scores, target_hits if skips else space.limit + 1, least)
 
 
-COMPOSITES["weakAnd"] = WeakAndItem
+GRAM_COMPOSITES["weakAnd"] = WeakAndItem
 
 
 @condition("weakAnd", Argument.CONDITION)

@@ -18,20 +18,14 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
-from paperwasp.search.operators.and_operator import AndOperator
-from paperwasp.search.operators.attribute_terms import word_match
+from paperwasp.search.operators.boolean import AndOperator, FalseOperator, OrOperator, TrueOperator
 from paperwasp.search.operators.composed import UnionMatch, WithoutPositions
-from paperwasp.search.operators.constants import FalseOperator, TrueOperator
 from paperwasp.search.operators.field_match import FieldMatch
-from paperwasp.search.operators.grams import ALL, grams_together
-from paperwasp.search.operators.item import CHARACTERS_OF_LOOKUP, OneText, TermItem
-from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
-from paperwasp.search.operators.or_operator import OrOperator
-from paperwasp.search.operators.printing import annotated, string
-from paperwasp.search.operators.shown_words import Target, Way
-from paperwasp.search.operators.term import IndexMatch
-from paperwasp.search.operators.text import token_match, tokens_in, tokens_match
-from paperwasp.search.operators.tuning import NO_TUNING
+from paperwasp.search.operators.item import ALL_GRAMS, CHARACTERS_OF_LOOKUP, OneText, TermItem, grams_together
+from paperwasp.search.operators.notation import annotated, string
+from paperwasp.search.operators.operator import NO_TUNING, Operator, SearchSpace, TermOperator
+from paperwasp.search.operators.term import IndexMatch, word_match
+from paperwasp.search.operators.text import Target, Way, token_match, tokens_in, tokens_match
 from paperwasp.text.linguistics.query import QueryToken
 
 DOCUMENT_TYPE: Final = "sddocname"
@@ -117,7 +111,7 @@ def _plan_word(item: WordItem, space: SearchSpace) -> Operator:
         if space.has_index(field):
             tokens = tokens_in(item.word, item.annotations, field, space)
             is_grams = len(tokens) > 1 and bool(text_profile(field).gram_size)
-            if is_grams and space.gram_match != ALL:
+            if is_grams and space.gram_match != ALL_GRAMS:
                 apart.append(grams_together(_grams(item, tokens, field), space))
             elif is_grams or (len(tokens) > 1 and item.annotations.and_segmenting):
                 split.setdefault(len(tokens), []).append((field, tokens))
