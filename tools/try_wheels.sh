@@ -9,10 +9,11 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tried=
 
-# Half a minute: records, kernels by what stands on them, languages, and services with
-# queries and older data. They need none of the tools for development but these.
+# Half a minute: records, private parts of asyncio, kernels by what stands on them, languages, and services with queries
+# and older data. They need none of the tools for development but these.
 tools="pytest pytest-timeout hypothesis httpx[http2]"
-quick="tests/test_records.py tests/document tests/index tests/linguistics tests/selection
+quick="tests/test_records.py tests/test_asyncio_internals.py tests/http/test_eager.py tests/document tests/index
+    tests/linguistics tests/selection
     tests/store tests/yql/test_yql_scripts.py tests/service/test_query_scripts.py
     tests/upgrade/test_older_data.py tests/core/test_object_memory.py"
 

@@ -18,10 +18,10 @@ import selectors
 import threading
 import time
 import weakref
-from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, TypeVar, TypeVarTuple
 
+from paperwasp.base.asyncio_internals import running_loop, set_running_loop
 from paperwasp.errors import Conflict
 from paperwasp.http.eager import run_eagerly
 from paperwasp.http.messages import Answer, Response, StreamedResponse
@@ -131,13 +131,13 @@ class LentLoop:
             turn.waiting -= 1
             if self._is_closed or (self._is_ending and not at_end):
                 raise Closed("The service has ended")
-            outer = _get_running_loop()
+            outer = running_loop()
             try:
                 loop.has_more = False
-                _set_running_loop(loop)
+                set_running_loop(loop)
                 return work(loop)
             finally:
-                _set_running_loop(outer)
+                set_running_loop(outer)
                 if loop.has_more and not self._is_closed:
                     loop.call_soon_threadsafe(_do_nothing)
 

@@ -28,6 +28,7 @@ from time import monotonic
 from typing import Any, Final, Protocol, TypeVar, cast
 
 from paperwasp import limits
+from paperwasp.base.asyncio_internals import socket_transport, untie
 from paperwasp.core import _core
 from paperwasp.http.exchange import PortContext
 from paperwasp.http.messages import ClientCertificate
@@ -39,7 +40,6 @@ _HTTP2_METHOD: Final = b"PRI "
 """Nobody else has a method of that name (RFC 9113, 11.6): what goes on otherwise is a broken preface."""
 _LOG: Final = logging.getLogger("paperwasp.http")
 _RESET: Final = struct.pack("ii", 1, 0)
-_OWN_METHOD: Final = "_read_ready_cb"
 _Came = TypeVar("_Came")
 _NOT_SENT_LOW_WATER: Final[int | None] = getattr(socket, "TCP_NOTSENT_LOWAT", None)
 
@@ -174,7 +174,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
         plain: socket.socket | None = transport.get_extra_info("socket")
-        self._under = getattr(getattr(transport, "_ssl_protocol", None), "_transport", transport)
+        self._under = socket_transport(transport)
         self.transport.set_write_buffer_limits(high=limits.HTTP_WRITE_BUFFER_BYTES)
         _bound_unsent(plain)
         tls: ssl.SSLObject | None = transport.get_extra_info("ssl_object")
@@ -234,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.line is not None:
             self.line.lose()
         self._watcher.remove(self)
-        _untie(self._under)
+        untie(self._under)
         self.transport = self._under = None
         self.line = None
 
@@ -400,14 +400,6 @@ class Connection(asyncio.BufferedProtocol):
     def _speak(self, is_http2: bool) -> Line:
         self.line = self._watcher.make_line(self, is_http2)
         return self.line
-
-
-def _untie(transport: object) -> None:
-    """Takes from a transport that is closed the method of its own that asyncio leaves in it: with that it would stay,
-    and its socket and buffers with it, until a collection of garbage finds them, which may be after thousands of
-    connections."""
-    if _OWN_METHOD in getattr(transport, "__dict__", ()):
-        vars(transport)[_OWN_METHOD] = None
 
 
 def _bound_unsent(plain: socket.socket | None) -> None:

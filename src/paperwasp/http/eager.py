@@ -7,9 +7,10 @@ loop; `run_eagerly` costs 0.4. Python 3.12 has eager tasks of its own, which mak
 from __future__ import annotations
 
 import asyncio
-from asyncio.tasks import _enter_task, _leave_task
 from collections.abc import Coroutine, Generator
 from typing import Any, Final, cast
+
+from paperwasp.base.asyncio_internals import enter_task, leave_task
 
 Work = Coroutine[Any, Any, None]
 
@@ -43,14 +44,14 @@ def run_eagerly(loop: asyncio.AbstractEventLoop, work: Work) -> asyncio.Task[Non
     """
     turn = _spare.pop() if _spare else _Turn()
     current = cast("asyncio.Task[None]", turn)
-    _enter_task(loop, current)
+    enter_task(loop, current)
     try:
         waited = work.send(None)
     except StopIteration:
         _spare.append(turn)
         return None
     finally:
-        _leave_task(loop, current)
+        leave_task(loop, current)
     turn.task = loop.create_task(_Rest(waited, work))
     return turn.task
 

@@ -23,13 +23,13 @@ from functools import partial
 from typing import Final, NamedTuple, Protocol, cast
 
 from paperwasp import limits
+from paperwasp.base.asyncio_internals import has_more_to_do
 from paperwasp.base.env import threads_for_cores
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.compression import compress, gzipped, takes_gzip
 from paperwasp.http.exchange import PortContext
 from paperwasp.http.http1 import Reader, first_lines
-from paperwasp.http.loop_work import has_more_to_do
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.observing import Peer, Spoken
 from paperwasp.http.pending import Begun

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
+from paperwasp.base.asyncio_internals import running_loop
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.known_requests import KnownRequest, OwnValues
 from paperwasp.container.search.merge import GRACE_SECONDS
@@ -94,7 +95,7 @@ class TextReply:
         self._pending: PendingAnswer | None = None
 
     def __call__(self, found: object) -> None:
-        if asyncio._get_running_loop() is self._loop:
+        if running_loop() is self._loop:
             self._receive(found)
         else:
             self._loop.call_soon_threadsafe(self._receive, found)

@@ -34,9 +34,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from paperwasp import limits
+from paperwasp.base.asyncio_internals import has_more_to_do, running_loop
 from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.core import _core
-from paperwasp.http.loop_work import has_more_to_do
 from paperwasp.search.plans import PlannedRoute, ReadyRun
 from paperwasp.search.text_query import TextAnswer
 
@@ -69,7 +69,7 @@ class PlanRuns:
     def start(self, ready: ReadyRun, reply: Reply) -> None:
         """Has a plan run, and calls the reply with its answer, now or later; with None where it is to be answered the
         general way."""
-        loop = asyncio._get_running_loop()
+        loop = running_loop()
         is_long = ready.run.expected_ns > limits.INLINE_QUERY_NS
         if loop is not None and (is_long or self._waits(loop)) and self._submit(ready, reply, loop):
             return
