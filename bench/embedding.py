@@ -26,8 +26,7 @@ from paperwasp.components.embedders.registry import embedders_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.indexing.components import Embedder
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 
 sys.path.append(str(Path(__file__).parent.parent / "examples" / "pydoc"))
 

@@ -10,8 +10,7 @@ from paperwasp.application.changes.found import Changes
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.document.types import STRING, DataType, DocumentType
-from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, Schema
-from paperwasp.schema.summary_model import DocumentSummary, SummaryField
+from paperwasp.schema.model import AttributeSettings, DocumentSummary, Field, IndexSettings, Schema, SummaryField
 
 INDEX = IndexSettings()
 ATTRIBUTE = AttributeSettings()

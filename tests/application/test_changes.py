@@ -33,8 +33,8 @@ from paperwasp.schema.model import (
     MatchSettings,
     RankProfile,
     SubField,
+    SummaryField,
 )
-from paperwasp.schema.summary_model import SummaryField
 from tests.application.change_models import ATTRIBUTE, INDEX, application, field, lines, with_fields
 
 VECTOR = tensor_field(TensorType.parse("tensor<float>(x[2])"))

@@ -16,8 +16,7 @@ from paperwasp.components.python_components import PythonChunker, PythonEmbedder
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 
 LENGTHS = """
 import numpy as np

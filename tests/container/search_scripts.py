@@ -33,6 +33,7 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.query.rules import NO_RULES, RuleBases, load_rules
 from paperwasp.schema.model import (
     AttributeSettings,
+    DocumentSummary,
     Field,
     FieldSet,
     IndexSettings,
@@ -41,8 +42,8 @@ from paperwasp.schema.model import (
     Schema,
     Sorting,
     SubField,
+    SummaryField,
 )
-from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.search.query import Hit, Query, SearchResponse
 from tests.search.queries import NAMES, query_of
 

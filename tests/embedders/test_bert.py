@@ -16,8 +16,7 @@ from paperwasp.components.embedders.word_pieces import WordPieces
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.tiny_models import END, START, VOCABULARY, assert_near, tiny_bert, tokens_of, twin
 
 VOCAB = "\n".join(VOCABULARY).encode()

@@ -16,7 +16,7 @@ from paperwasp.components.embedders.settings import Settings
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InvalidInput, NotFound, Overload, Unavailable
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 
 TYPES = (openai, voyage, mistral, tei)

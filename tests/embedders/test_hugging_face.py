@@ -20,8 +20,7 @@ from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding, Position
 from paperwasp.indexing.context import Context
 from paperwasp.ranking.onnx.session import OnnxSession, SessionSettings
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.tiny_models import MASK, PLACES, assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
 from tests.ranking.onnx_models import model
 

@@ -13,8 +13,7 @@ from paperwasp.components.embedders.registry import check_components, embedders_
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.test_hugging_face import sums
 from tests.embedders.tiny_models import VOCABULARY, tiny_tokenizer, tokens_of
 from tests.ranking.onnx_models import model

@@ -7,8 +7,7 @@ import pytest
 from paperwasp.components.embedders.registry import check_components, embedders_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.tiny_models import VOCABULARY, tiny_tokenizer, tokens_of
 
 WITHOUT = tiny_tokenizer(post_processor=None)

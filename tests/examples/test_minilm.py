@@ -17,8 +17,7 @@ from paperwasp.application.package import load_package
 from paperwasp.components.embedders.registry import embedders_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from paperwasp.search.features import check_profiles
 
 WEIGHTS = minilm.wheel_folder()

@@ -34,8 +34,7 @@ from paperwasp.document.types import (
 from paperwasp.errors import InvalidInput, Overload, Unavailable
 from paperwasp.indexing.components import Generator
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 
 CLASS = "ai.vespa.llm.generation.LanguageModelFieldGenerator"

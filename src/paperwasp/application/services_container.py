@@ -37,7 +37,7 @@ from paperwasp.application.xml import Element
 from paperwasp.components.cors import ANSWERS
 from paperwasp.components.registry import is_executed
 from paperwasp.errors import Position
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 from paperwasp.text.parsing.nearest import did_you_mean
 
 # Reads who may talk to a container: the `ssl` of its servers, its `clients`, and whether these are needed.

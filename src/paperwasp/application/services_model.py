@@ -15,7 +15,7 @@ from paperwasp import limits
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, HI_TAGS, Tags, Teasers
 
 # Who may talk to a container, as services.xml says it: the TLS of its servers, and its clients. Immutable.

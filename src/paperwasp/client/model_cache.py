@@ -34,7 +34,7 @@ from paperwasp.client.terminal import byte_bar
 from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, PATH, cache_folder, cache_path, reference_of
 from paperwasp.errors import InvalidInput, InvalidPackage, NotFound, PaperwaspError
 from paperwasp.limits.remote import MODEL_TIMEOUT_SECONDS
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 # The ids by which Vespa Cloud's packages name models, and the public address of each model.
 #

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final
 
 from paperwasp.components import FilterAnswer, RequestHead
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 _PACKAGE: Final = "com.yahoo.jdisc.http.filter.security.cors."
 PREFLIGHT: Final = _PACKAGE + "CorsPreflightRequestFilter"

@@ -13,8 +13,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.components import Setup
 from paperwasp.components.python_components import PythonChunker, PythonEmbedder, PythonGenerator
 from paperwasp.components.python_modules import FOLDER, Modules, NoClass, place_of
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 
 BUNDLE: Final = "python"
 FLAG: Final = "--allow-python-components"

@@ -16,8 +16,7 @@ from paperwasp.components.generators import registry as generators
 from paperwasp.components.loading import FLAG, is_python, load
 from paperwasp.errors import Finding
 from paperwasp.indexing.components import BUILT_IN, Components
-from paperwasp.schema.components import Component
-from paperwasp.schema.files import PackageFiles
+from paperwasp.schema.files import Component, PackageFiles
 from paperwasp.schema.model import Schema
 
 

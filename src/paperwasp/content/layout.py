@@ -38,9 +38,8 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, OtherVersion
-from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import AttributeSettings, Field, Schema
-from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now
+from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now, language_statements
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.storage.attributes import LONGEST_ROW, Column, create_column, unset_check

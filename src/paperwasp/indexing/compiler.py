@@ -14,9 +14,8 @@ from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
 from paperwasp.schema.indexing import move_position
 from paperwasp.schema.indexing_language import KEYWORDS
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
-from paperwasp.schema.languages import in_order_of_execution, sets_language
 from paperwasp.schema.model import Field, IndexingScript, Schema
-from paperwasp.schema.pending import is_filled_now
+from paperwasp.schema.pending import in_order_of_execution, is_filled_now, sets_language
 
 _FAMILIES = (control, converters, embedding, numbers, outputs, sources, tensors, text)
 """Imported, they have registered their expressions."""

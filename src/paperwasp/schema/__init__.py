@@ -1,9 +1,8 @@
 """The schema language: its syntax (`syntax`), and its meaning as `Schema` (`parse_schemas`)."""
 
-from paperwasp.schema.model import Field, Function, RankProfile, Schema
-from paperwasp.schema.problems import InvalidSchemas
+from paperwasp.schema.model import DocumentSummary, Field, Function, RankProfile, Schema
 from paperwasp.schema.resolve import SchemaSet, parse_schemas
-from paperwasp.schema.summary_model import DocumentSummary
+from paperwasp.schema.tree import InvalidSchemas
 
 __all__ = [
     "DocumentSummary",

@@ -46,8 +46,7 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import Position
-from paperwasp.schema.problems import Problems, nearest
-from paperwasp.schema.tree import Node
+from paperwasp.schema.tree import Node, Problems, nearest
 
 _GENERIC: Final = compile_later(r"(\w+)<(.*)>", re.DOTALL)
 _COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")

@@ -9,15 +9,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from paperwasp.base.records import dataclass
 from paperwasp.document.parts import part_of
 from paperwasp.document.types import TensorFieldType
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.model import Field, FieldSet, Match, MatchSettings
-from paperwasp.schema.problems import Problems, nearest
-from paperwasp.schema.query_commands import query_commands
-from paperwasp.schema.tree import Node
-from paperwasp.schema.values import integer
+from paperwasp.schema.tree import Node, Problems, integer, nearest
 
 _MODES: Final[Mapping[str, Match]] = {
     "text": "text",
@@ -114,3 +112,41 @@ def _mode(field: Field) -> str:
     if field.match in (None, "cased", "uncased"):
         return "text" if field.index else "word"
     return str(field.match)
+
+
+# Reads `query-command`, which sets how the words of a field or fieldset are read in queries.
+#
+# Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#query-command, and com.yahoo.prelude.Index for the
+# commands that it knows.
+
+
+@dataclass(frozen=True, slots=True)
+class QueryCommands:
+    """The settings of all commands of a field or fieldset; None and empty: not set."""
+
+    match: Match | None = None
+    terminator: str = ""
+    gram_size: int | None = None
+    phrase_segmenting: bool | None = None
+
+
+def query_commands(commands: Iterable[str]) -> QueryCommands:
+    """The commands of a field or fieldset. The others are for searchers written in Java."""
+    found = QueryCommands()
+    for command in commands:
+        word, _, argument = command.partition(" ")
+        match word:
+            case "word":
+                found = replace(found, match="word")
+            case "exact":
+                found = replace(found, match="exact", terminator=argument or " ")
+            case "ngram" if argument.isdecimal() and 0 < len(argument) <= 3 and int(argument):
+                found = replace(found, match="gram", gram_size=int(argument))
+            case "phrase-segmenting":
+                found = replace(found, phrase_segmenting=argument.lower() in ("", "true"))
+    return found
+
+
+def is_known(command: str) -> bool:
+    """Whether a command has an effect here."""
+    return query_commands((command,)) != QueryCommands()

@@ -1,17 +1,41 @@
-"""The files of an application package as its schemas have them: constants and models, for whoever compiles a profile.
-
-A schema has them wherever it goes, so that a profile is compiled on a content node from what the deployment saw. They
-are released with the schema: nothing else holds them.
+"""What a package holds beside its schemas: files of constants and models, and the components that services.xml
+declares.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from typing import Any, TypeVar
+from dataclasses import field
+from types import MappingProxyType
+from typing import Any, Final, TypeVar
 
 from paperwasp.base.file_contents import digest_of, size_of
 from paperwasp.base.records import dataclass
+from paperwasp.errors import Position
+
+# Components as services.xml declares them. The indexing scripts of a schema call some of them by their ids.
+
+
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A component, handler, searcher, renderer or embedder: what kind, its id, and the text of what is in it."""
+
+    kind: str
+    """The tag that it is written with."""
+    id: str
+    type: str = ""
+    """The type of built-in components: `hugging-face-embedder`, …"""
+    class_name: str = ""
+    bundle: str = ""
+    settings: Mapping[str, str] = field(default_factory=lambda: _EMPTY)
+    """Path of the child element (`transformer-model`, `transformer-model@path`) → its text or attribute. The second of
+    several is `model#2`."""
+    position: Position | None = None
+
 
 _Made = TypeVar("_Made")
 

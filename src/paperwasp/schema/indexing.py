@@ -14,8 +14,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.indexing_language import parse_script
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, IndexingScript
-from paperwasp.schema.problems import Problems, nearest
-from paperwasp.schema.tree import Node
+from paperwasp.schema.tree import Node, Problems, nearest
 
 _UNCHANGING: Final = frozenset(
     {*OUTPUTS, "passthrough", "echo", "set_var", "set_language", "sleep", "busy_wait", "clear_state", "_", "this"}

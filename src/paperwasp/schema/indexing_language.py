@@ -17,7 +17,7 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
-from paperwasp.schema.problems import nearest
+from paperwasp.schema.tree import nearest
 from paperwasp.text.parsing import Lexicon, TokenStream
 from paperwasp.text.parsing.tokens import END
 

@@ -32,12 +32,10 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import Position
 from paperwasp.schema.data_types import holds_struct, is_single, is_text
-from paperwasp.schema.model import Field
+from paperwasp.schema.fields import summary_of
+from paperwasp.schema.model import DocumentSummary, Field, SummaryField
 from paperwasp.schema.pending import Z_CURVE_SUFFIX
-from paperwasp.schema.problems import Problems, nearest
-from paperwasp.schema.summary_fields import summary_of
-from paperwasp.schema.summary_model import DocumentSummary, SummaryField
-from paperwasp.schema.tree import Node
+from paperwasp.schema.tree import Node, Problems, nearest
 
 DOCUMENT_ID: Final = "documentid"
 """A source that is no field: the id of the document."""

@@ -15,8 +15,7 @@ from typing import Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.schema.model import Field
-from paperwasp.schema.summary_model import SummaryField
+from paperwasp.schema.model import Field, SummaryField
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.search.highlighting import Highlighter, names_of, query_parts

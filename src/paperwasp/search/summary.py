@@ -22,11 +22,10 @@ from paperwasp.document.output import Render, render_of
 from paperwasp.document.tensor.json_output import result_json
 from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
-from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
 from paperwasp.schema.pending import is_filled_now
 from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.summaries import DEFAULT, DOCUMENT_ID
-from paperwasp.schema.summary_model import DocumentSummary, SummaryField
 from paperwasp.search.marking import Marking, Markings
 from paperwasp.search.matched_elements import ElementsOfHits
 from paperwasp.search.operators import SearchSpace

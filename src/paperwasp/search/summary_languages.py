@@ -8,8 +8,8 @@ from typing import Any
 
 from paperwasp import limits
 from paperwasp.content.languages import DocumentLanguages
-from paperwasp.schema.languages import language_statements
 from paperwasp.schema.model import Schema
+from paperwasp.schema.pending import language_statements
 
 TextLanguage = Callable[[Mapping[str, Any]], str]
 """From the fields of the document that are read to the tag of a language; empty: none is set."""

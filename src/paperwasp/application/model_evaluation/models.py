@@ -45,10 +45,9 @@ from paperwasp.ranking.scope import Source, function_source
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Constant
 from paperwasp.schema.model import Function as SchemaFunction
-from paperwasp.schema.problems import InvalidSchemas, Problems
-from paperwasp.schema.resources import profile_constant, profile_input
+from paperwasp.schema.rank_settings import profile_constant, profile_input
 from paperwasp.schema.syntax import parse_profile_text
-from paperwasp.schema.tree import Node
+from paperwasp.schema.tree import InvalidSchemas, Node, Problems
 
 # `.model` files: ranking expressions that are functions of a model.
 #

@@ -35,7 +35,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
 from paperwasp.indexing.context import Context
 from paperwasp.ranking.onnx.session import has_gpu
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 _TYPES = (bert, colbert, hugging_face, mistral, openai, splade, tei, token_numbers, voyage)
 """Imported, they have registered their classes."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, Files, ModelFile, find_model
 from paperwasp.ranking.onnx.session import SessionSettings
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 _INTRAOP_THREADS = 4
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from paperwasp.errors import Finding
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 from paperwasp.text.parsing.nearest import did_you_mean
 
 _CONFIG: Final = "config/"

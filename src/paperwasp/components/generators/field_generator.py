@@ -28,7 +28,7 @@ from paperwasp.document.operations import Value
 from paperwasp.document.types import STRING, DataType, DocumentType
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 _LOG: Final = logging.getLogger("paperwasp.generators")
 _INPUT, _SCHEMA = "{input}", "{jsonSchema}"

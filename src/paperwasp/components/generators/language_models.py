@@ -19,7 +19,7 @@ from paperwasp.components.generators.config import BOOLEAN, INTEGER, NUMBER, TEX
 from paperwasp.components.remote.client import Endpoint, JsonClient
 from paperwasp.components.remote.secrets import find_secret, variable_of
 from paperwasp.errors import Finding, InvalidInput, Unavailable
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 _PATH: Final = "chat/completions"
 _RETRIES: Final = 2

@@ -27,7 +27,7 @@ from paperwasp.document.types import DataType
 from paperwasp.errors import Finding
 from paperwasp.indexing.components import Generator
 from paperwasp.indexing.context import Context
-from paperwasp.schema.components import Component
+from paperwasp.schema.files import Component
 
 _FIELD_GENERATOR: Final = "ai.vespa.llm.generation.LanguageModelFieldGenerator"
 _Key = tuple[str, str, tuple[tuple[str, str], ...]]

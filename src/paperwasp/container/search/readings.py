@@ -10,9 +10,9 @@ from dataclasses import replace
 
 from paperwasp.document.types import STRING, TAG, ArrayType, DataType, WeightedSetType
 from paperwasp.query.yql.indexes import TEXT, Indexes, Reading
-from paperwasp.schema.literals import LITERAL_SUFFIX, has_literal
+from paperwasp.schema.declaration import LITERAL_SUFFIX, has_literal
+from paperwasp.schema.fieldsets import query_commands
 from paperwasp.schema.model import Field, FieldSet, Schema
-from paperwasp.schema.query_commands import query_commands
 
 
 def indexes_of(schemas: Iterable[Schema], more: Iterable[str]) -> Indexes:
