@@ -19,6 +19,7 @@
     ├── ConditionNotMet         a test-and-set condition did not hold        412
     ├── Overload                try again later                              429
     ├── Unavailable             a model elsewhere does not answer: the operator 502
+    ├── UnreadableMessage       another process says what is no message, or of another version: the operator 502
     ├── NoSpace                 the operator must add room                   507
     ├── Timeout                 it took too long                             504
     │   ├── DeployTimeout       … a step of a deployment                     408
@@ -212,6 +213,13 @@ class Overload(PaperwaspError):
 
 class Unavailable(PaperwaspError):
     """A model that runs elsewhere does not answer, or not as it should. The caller may try again."""
+
+    http_status = 502
+    search_code = 10
+
+
+class UnreadableMessage(PaperwaspError):
+    """Another process of the service has sent what is no message, or one of another version."""
 
     http_status = 502
     search_code = 10

@@ -17,13 +17,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 import cbor2
+import msgspec
 import orjson
+from msgspec import structs
 
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.base.env import Environment
+from paperwasp.cluster.messages.documents import StampRequest
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.kept_queries import KeptQueries
-from paperwasp.content.messages import StampRequest
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
@@ -180,7 +182,7 @@ def _many(address: str, message: Query) -> SearchResponse:
         hits.append(one._replace(fields=fields_json))
     if message.order.after is not None:
         hits = [
-            hit for hit in hits if (-hit.relevance, hit.lid) > (-message.order.after.relevance, message.order.after.lid)
+            hit for hit in hits if (-hit.relevance, hit.gid) > (-message.order.after.relevance, message.order.after.gid)
         ]
     return SearchResponse(20, 20, tuple(hits[message.order.offset : message.order.offset + message.order.hits]))
 
@@ -294,9 +296,10 @@ def plainly(value: object) -> str:
         return str(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(plainly, value))}{',' if len(value) == 1 else ''})"
-    if not is_dataclass(value):
+    if not isinstance(value, msgspec.Struct) and not is_dataclass(value):
         return repr(value)
-    told = (f for f in fields(value) if getattr(value, f.name) != f.default)
+    declared = structs.fields(value) if isinstance(value, msgspec.Struct) else fields(value)
+    told = (f for f in declared if getattr(value, f.name) != f.default)
     return f"{type(value).__name__}({', '.join(f'{f.name}={plainly(getattr(value, f.name))}' for f in told)})"
 
 

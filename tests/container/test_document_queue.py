@@ -21,11 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest, GetRequest, GetResponse
 from paperwasp.cluster.messenger import BatchHandler, Handler, Reply, answered_together
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.content.messages import ApplyChanges, ApplyRequest, GetRequest, GetResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal, Remove
 from paperwasp.errors import NoSpace, Overload, Timeout
@@ -98,7 +98,7 @@ class FakeCluster:
 def _names_in(message: Any) -> list[str]:
     """The documents of a message, by the last parts of their ids."""
     if isinstance(message, ApplyChanges):
-        return [DocumentId.parse(change.id).user_specified for change in message.changes]
+        return [DocumentId.parse(str(change.id)).user_specified for change in message.changes]
     return [(message.operation if isinstance(message, ApplyRequest) else message).id.user_specified]
 
 

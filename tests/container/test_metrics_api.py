@@ -18,11 +18,11 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION
+from paperwasp.cluster.messages.documents import StatusResponse
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.state import Running
-from paperwasp.content.messages import StatusResponse
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
 from paperwasp.operations.monitoring.numbers import gauge

@@ -13,8 +13,8 @@ from typing import Any
 
 import orjson
 
+from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.node import ContentNode
 from paperwasp.content.records import Mutate
 from paperwasp.content.reindexing import reindex

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM
+from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.cluster.operation_log import RecordKind
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, Since
@@ -26,7 +27,6 @@ from paperwasp.content.configuration import Configuration
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.digest import StateDigest, digest
 from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.messages import ReindexRequest
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.producer import Producer
 from paperwasp.content.records import AnyOperation, Mutate, decode_entries

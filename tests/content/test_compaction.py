@@ -17,10 +17,10 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.consumer import Consumer
-from paperwasp.content.messages import VisitRequest
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.content.addresses import address_of
-from paperwasp.content.messages import (
+from paperwasp.cluster.messages.documents import (
     ApplyRequest,
     GetRequest,
     ReindexRequest,
     ReindexResponse,
     StatusRequest,
 )
+from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.content.addresses import address_of
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.schema.model import RankProfile

@@ -16,9 +16,9 @@ from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.cluster.messages.documents import VisitRequest, VisitResponse
 from paperwasp.content import garbage_collection
 from paperwasp.content.garbage_collection import Collection, GarbageCollector
-from paperwasp.content.messages import VisitRequest, VisitResponse
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
 from paperwasp.document.types import INT

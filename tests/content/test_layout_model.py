@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.content import compaction
 from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.messages import ReindexRequest
 from paperwasp.content.view import View
 from paperwasp.document.converters import TextOfNumber, converter_of
 from paperwasp.document.output import render_of

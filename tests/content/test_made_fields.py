@@ -10,9 +10,10 @@ from threading import Event
 
 import orjson
 import pytest
+from msgspec import structs
 
 from paperwasp import limits
-from paperwasp.content.messages import ReindexRequest, ReindexResponse
+from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.content.operation_queue import Adder
 from paperwasp.content.records import Reindex
 from paperwasp.content.reindexing import _Answers, next_chunk
@@ -89,7 +90,7 @@ def test_a_chunk_ends_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest
             assert sum(shown(node, name)["lower"] == "Bl" for name in "abcdefgh") == sum(counts)
             if answer.token is None:
                 break
-            request = replace(request, token=answer.token)
+            request = structs.replace(request, token=answer.token)
         assert counts == [3, 3, 2]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.messages import ApplyChanges
+from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.content.records import AnyOperation
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange

@@ -17,10 +17,10 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.cluster.messenger import Reply, answered_together
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.document.queue import DocumentQueue
-from paperwasp.content.messages import ApplyChanges, ApplyRequest
 from paperwasp.content.records import Entry, EntryKind, Logged, entry_of_change, records_of
 from paperwasp.content.resources import FeedGate, ResourceLimits
 from paperwasp.core import _core
@@ -159,7 +159,7 @@ def test_changes_that_come_together_are_one_message_in_the_order_of_all(monkeypa
 
     asyncio.run(run())
     sent = [
-        [change.id[-1] for change in message.changes] if isinstance(message, ApplyChanges) else "remove"
+        [str(change.id)[-1] for change in message.changes] if isinstance(message, ApplyChanges) else "remove"
         for message in messenger.messages
     ]
     assert sent == [["a", "b"], ["c"], "remove", ["d"], ["e"]]

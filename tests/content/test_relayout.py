@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.addresses import address_of
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.messages import ReindexRequest
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType

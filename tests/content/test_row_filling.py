@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.messages import ApplyChanges
+from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.core._core import PlainChange

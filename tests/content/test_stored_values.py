@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paperwasp.content.messages import ReindexRequest
+from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.content.selected import matcher
 from paperwasp.content.view import View
 from paperwasp.document.converters import GeoPosition

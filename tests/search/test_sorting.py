@@ -245,7 +245,7 @@ def test_features_of_the_rank_profile(descending: bool) -> None:
         few = ask(node, *keys, rank_profile="computed", hits=40, offset=100)
         assert [hit.document_id for hit in few.hits] == [hit.document_id for hit in found.hits[100:140]]
         last = found.hits[99]
-        after = SearchAfter(last.relevance, last.sort_keys or (), last.lid)
+        after = SearchAfter(last.relevance, last.sort_keys or (), last.gid)
         behind = ask(node, *keys, rank_profile="computed", hits=40, search_after=after)
         assert [hit.document_id for hit in behind.hits] == [hit.document_id for hit in found.hits[100:140]]
         ranked = ask(node, keys[0], SortKey("[relevance]"), rank_profile="computed", hits=300)

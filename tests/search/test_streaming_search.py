@@ -213,7 +213,7 @@ def test_pages_follow_each_other_over_batches(profile: str, types: tuple[str, ..
         found, after = [], None
         while hits := ask(node, hello, profile, hits=4, search_after=after, **said).hits:
             found += [hit.document_id for hit in hits]
-            after = SearchAfter(hits[-1].relevance, hits[-1].sort_keys or (), hits[-1].lid)
+            after = SearchAfter(hits[-1].relevance, hits[-1].sort_keys or (), hits[-1].gid)
         assert found == whole
         assert len(whole) == (23 if types else 26)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
+from paperwasp.cluster.messages.documents import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.content.messages import HealthRequest, HealthResponse, StatusRequest, StatusResponse
 from paperwasp.errors import PaperwaspError
 from paperwasp.limits.monitoring import CONTENT_METRICS_SECONDS
 from paperwasp.operations.monitoring.numbers import Metric

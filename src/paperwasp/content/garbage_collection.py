@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from threading import Event
 from typing import Final
+
+from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import dataclass
-from paperwasp.content.messages import VisitRequest
+from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.visiting import visit

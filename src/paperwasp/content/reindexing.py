@@ -26,9 +26,9 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.records import dataclass
+from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
-from paperwasp.content.messages import ReindexRequest, ReindexResponse
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.records import Reindex

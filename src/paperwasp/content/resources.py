@@ -25,7 +25,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.content.messages import ApplyChanges
+from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.plain_fields import operation_of

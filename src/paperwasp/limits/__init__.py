@@ -11,6 +11,7 @@ from paperwasp.limits import doctor as doctor
 from paperwasp.limits import embedding as embedding
 from paperwasp.limits import expressions as expressions
 from paperwasp.limits import grouping as grouping
+from paperwasp.limits import messages as messages
 from paperwasp.limits import monitoring as monitoring
 from paperwasp.limits.connections import *
 from paperwasp.limits.content import *

@@ -14,18 +14,42 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.content.view import View
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.order import RELEVANCE, Level, Lids, Scores, ScoresOf
-from paperwasp.search.query import SearchAfter
+from paperwasp.search.query import BEFORE_ALL, SearchAfter
+from paperwasp.storage.documents.document_store import GID_BYTES
 
 Mask = NDArray[np.bool_]
 _FIRST_STREAMED: Final = 1 << 32
 """Above all lids."""
+_BEHIND_ALL: Final = 1 << 128
+"""Above all that stands for a lid."""
 
 
 def streamed_lid(gid: bytes) -> int:
     """What stands for the lid of a document of mode streaming, which has none: these rise as the global ids do."""
     return _FIRST_STREAMED + int.from_bytes(gid, "big")
+
+
+def located(after: SearchAfter, view: View) -> SearchAfter:
+    """Where the page before ended, in a view. The hit's row may be dead; of several, the page begins behind the first,
+    so that nothing is left out."""
+    return replace(after, lid=_place_of(after.gid, view))
+
+
+def _place_of(gid: bytes, view: View) -> int:
+    if len(gid) != GID_BYTES:
+        return -1 if gid <= BEFORE_ALL else _BEHIND_ALL
+    words = view.gids[: view.limit].view(np.uint32)
+    first, second, third = np.frombuffer(gid, np.uint32)
+    rows = np.flatnonzero(words[:, 0] == first)
+    rows = rows[(words[rows, 1] == second) & (words[rows, 2] == third)]
+    if len(rows) == 0:
+        return -1
+    number = view.document_types[rows[0]]
+    streamed = {kind.number for name, kind in view.layout.types.items() if view.modes.get(name) == "streaming"}
+    return streamed_lid(gid) if number in streamed else int(rows[0])
 
 
 def within_batch(after: SearchAfter, gids: Sequence[bytes]) -> SearchAfter:

@@ -8,6 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
+from paperwasp.cluster.messages.queries import DiversityOverride as DiversityOverride
+from paperwasp.cluster.messages.queries import GlobalPage as GlobalPage
+from paperwasp.cluster.messages.queries import MatchPhaseOverride as MatchPhaseOverride
+from paperwasp.cluster.messages.queries import Observe as Observe
+from paperwasp.cluster.messages.queries import Profiling as Profiling
+from paperwasp.cluster.messages.queries import RankingOverride as RankingOverride
+from paperwasp.cluster.messages.queries import SortKey as SortKey
+from paperwasp.cluster.messages.queries import Streaming as Streaming
 from paperwasp.content.records import Mutate
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.explanation import NodeValue
@@ -18,107 +26,28 @@ from paperwasp.search.grouping.request import GroupingRequest
 from paperwasp.search.operators.item import Item
 from paperwasp.search.summary_values import ALL_OBJECTS, Objects
 
-
-@dataclass(frozen=True, slots=True)
-class SortKey:
-    """One key of `order by`. `field` is an attribute, `[relevance]`, `[docid]` or `[source]`; with the function
-    `feature`, one of the rank profile's sort-features.
-
-    What is empty, or None, is as the attribute's `sorting` in the schema says, else Vespa's default.
-    Vespa: https://docs.vespa.ai/en/reference/querying/sorting-language.html
-    """
-
-    field: str
-    descending: bool | None = None
-    function: str = ""
-    """`raw`, `lowercase`, `uca`, `feature`."""
-    locale: str = ""
-    """Of `uca`: en_US."""
-    strength: str = ""
-    """Of `uca`: primary, secondary, tertiary, quaternary, identical; in any case of letters."""
-    missing: str = ""
-    """Where documents without a value stand: `first`, `last`, `as`."""
-    missing_value: str = ""
-    """The text of the value that they stand for, with `as`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Streaming:
-    """Whose documents a query of types with mode streaming is about: those of one group, of one number, or those that
-    a document selection says. One of the three.
-
-    Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
-    """
-
-    group: str = ""
-    userid: int | None = None
-    selection: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class DiversityOverride:
-    """`ranking.matchPhase.diversity.*` of a query. None: as the rank profile says."""
-
-    attribute: str | None = None
-    min_groups: int | None = None
-    cutoff_factor: float | None = None
-    cutoff_strategy: str | None = None
-    """loose or strict."""
-
-
-@dataclass(frozen=True, slots=True)
-class MatchPhaseOverride:
-    """`ranking.matchPhase.*` of a query. None: as the rank profile says. With an attribute, it needs no match-phase in
-    the profile."""
-
-    attribute: str | None = None
-    ascending: bool | None = None
-    max_hits: int | None = None
-    max_filter_coverage: float | None = None
-    diversity: DiversityOverride = DiversityOverride()
-
-
-@dataclass(frozen=True, slots=True)
-class RankingOverride:
-    """What a query says instead of its rank profile. None: as the profile says."""
-
-    keep_rank_count: int | None = None
-    rank_score_drop_limit: float | None = None
-    rerank_count: int | None = None
-    """`ranking.rerankCount`, `ranking.secondPhase.rerankCount`."""
-    second_phase_rank_score_drop_limit: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Profiling:
-    """How deep profiles are, or (below 0) how long: see `search.profiling`. 0: there is none."""
-
-    matching: int = 0
-    first_phase: int = 0
-    second_phase: int = 0
-
-    def __bool__(self) -> bool:
-        return bool(self.matching or self.first_phase or self.second_phase)
-
-
 NO_PROFILING: Final = Profiling()
-BEFORE_ALL: Final = -1
-AFTER_ALL: Final = 1 << 128
-"""Below and above what decides between hits that are equal in all else."""
+BEFORE_ALL: Final = b""
+AFTER_ALL: Final = b"\xff" * 13
+"""Below and above all global ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchAfter:
     """Where the page before ended: only hits behind it are wanted, and `offset` is 0.
 
-    A hit is behind it when its sort keys (without keys: its relevance) come later, or are equal and its lid is above.
+    A hit is behind it when its sort keys (without keys: its relevance) come later, or are equal and it comes later in
+    the order of the node.
     """
 
     relevance: float
     sort_keys: tuple[Any, ...]
     """As in `Hit.sort_keys`; empty: the hits are in the order of their relevance."""
-    lid: int
-    """Of a lid or `paging.streamed_lid`; or `BEFORE_ALL` of them, or `AFTER_ALL`."""
+    gid: bytes
+    """Of the last hit; or `BEFORE_ALL` of those that are equal to it, or `AFTER_ALL`."""
+    lid: int = -1
+    """What stands for its place in the order of a node, which finds it: a lid, or `paging.streamed_lid`; -1 is before
+    all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,15 +63,6 @@ class Match:
     """How the grams of a text belong together: a composite of `operators.item`."""
     match_phase: MatchPhaseOverride = MatchPhaseOverride()
     streaming: Streaming | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class GlobalPage:
-    """The first hits by the global phase, where the node that is asked may rank by it."""
-
-    hits: int
-    rank_score_drop_limit: float | None = None
-    """Hits with a relevance of this or lower are none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,22 +144,6 @@ class Show:
 
 
 @dataclass(frozen=True, slots=True)
-class Observe:
-    """What a query tells about itself."""
-
-    trace_level: int = 0
-    """What the trace tells: nothing at 0; what was searched and how long the phases took from 1; the plan from 6."""
-    explain_level: int = 0
-    """From 1 every trace level above 0 shows the plan, and why hits have their scores; from 2 with the time that each
-    operator took."""
-    profiling: Profiling = NO_PROFILING
-
-    @property
-    def explains_hits(self) -> bool:
-        return self.explain_level > 0 and self.trace_level > 0
-
-
-@dataclass(frozen=True, slots=True)
 class Deadline:
     """When a query must be answered."""
 
@@ -295,7 +199,7 @@ class Hit(NamedTuple):
     attributes: Mapping[str, object] | None = None
     """attribute → its value, None where unset: those that the request prefetches."""
     lid: int = 0
-    """Decides between hits that are equal in all else; of no meaning but in `SearchAfter`."""
+    """Decides, within a node, between hits that are equal in all else; of no meaning elsewhere."""
     global_inputs: tuple[float, ...] | None = None
     """What the global phase needs, in the order of `GlobalPhase.inputs`."""
     explanation: HitExplanation | None = None

@@ -33,7 +33,7 @@ from paperwasp.search.hits import SortKeys, hits_of
 from paperwasp.search.match import match
 from paperwasp.search.order import Level
 from paperwasp.search.page import Page, rendered_hits
-from paperwasp.search.paging import streamed_lid, within_batch
+from paperwasp.search.paging import located, streamed_lid, within_batch
 from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.search.query_clock import QueryClock
 from paperwasp.search.rank import page_of_all, rank, rank_all
@@ -65,6 +65,8 @@ class BoundSearch:
     ) -> None:
         """`small`: what `is_plain` says of the query, where that is known."""
         observe = query.observe
+        if query.order.after is not None:
+            query = replace(query, order=replace(query.order, after=located(query.order.after, view)))
         if small is None:
             small = is_plain(query.match.tree, len(view.schemas))
         self._view = view

@@ -20,8 +20,8 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
+from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
-from paperwasp.content.messages import VisitRequest
 from paperwasp.content.parts import is_one_of_each, set_part_reader, streamed_part_reader
 from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span

@@ -255,7 +255,7 @@ def _reindex(
     messenger: Messenger, application: ApplicationId, cluster_id: str, document_type: str, token: bytes, documents: int
 ) -> ReindexedChunk:
     """Indexes the next documents of a type again. Errors: those of the content cluster; Timeout."""
-    from paperwasp.content.messages import ReindexRequest
+    from paperwasp.cluster.messages.documents import ReindexRequest
 
     request = ReindexRequest(document_type, token, documents)
     address = address_of(str(application), cluster_id)

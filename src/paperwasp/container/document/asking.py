@@ -15,6 +15,7 @@ from functools import partial
 from time import monotonic_ns
 from typing import Any
 
+from paperwasp.cluster.messages.documents import GetResponse
 from paperwasp.container.document.answer import (
     IGNORED_FIELDS,
     IGNORED_OPERATION,
@@ -28,7 +29,6 @@ from paperwasp.container.document.answer import (
 from paperwasp.container.document.operation import Call
 from paperwasp.container.document.plain_changes import ChangesTogether, PlainCall
 from paperwasp.container.document.trace import Found, trace_member
-from paperwasp.content.messages import GetResponse
 from paperwasp.core._core import PlainChange, document_answers
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome

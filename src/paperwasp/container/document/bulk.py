@@ -23,10 +23,12 @@ from functools import partial
 from typing import Final
 
 import orjson
+from msgspec import structs
 
 from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.base.records import dataclass
+from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
 from paperwasp.container.document.routes import Routes
@@ -35,7 +37,6 @@ from paperwasp.container.document.visit_clusters import VisitClusters
 from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, read_bulk
 from paperwasp.container.document.visit_rendering import VisitEnd, end_members
 from paperwasp.container.embedding_threads import EmbeddingThreads
-from paperwasp.content.messages import ApplyRequest, VisitedDocument
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_body
 from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update
@@ -225,7 +226,7 @@ def _read_copy(request: Request, context: BulkContext) -> Bulk:
 
 
 def _without_fields(visit: Visit) -> Visit:
-    return replace(visit, documents=replace(visit.documents, fields=_NO_FIELDS))
+    return replace(visit, documents=structs.replace(visit.documents, fields=_NO_FIELDS))
 
 
 _READERS: Final[Mapping[str, Callable[[Request, BulkContext], Bulk]]] = {

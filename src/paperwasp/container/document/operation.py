@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from paperwasp.base.records import frozen
+from paperwasp.cluster.messages.documents import ApplyRequest, GetRequest
 from paperwasp.container.document.field_sets import read_field_set
 from paperwasp.container.document.request import Options
 from paperwasp.container.document.routes import Route, Routes, Target
-from paperwasp.content.messages import ApplyRequest, GetRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import Body, read_body
 from paperwasp.document.operations import Put, Remove, Update

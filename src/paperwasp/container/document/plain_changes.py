@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import ApplyRequest
 from paperwasp.container.document.operation import Call, route_of_change
 from paperwasp.container.document.request import DOCID, Options, plain_names, read_options
 from paperwasp.container.document.routes import Route, Routes
-from paperwasp.content.messages import ApplyRequest
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.cluster.messages.documents import ApplyRequest, GetResponse
 from paperwasp.container.document.operation import Call
-from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Operation, Outcome, Put, Update
 from paperwasp.errors import PaperwaspError
 

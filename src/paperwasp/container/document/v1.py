@@ -24,6 +24,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.yielding import yielding_if_large
+from paperwasp.cluster.messages.documents import ApplyRequest, GetResponse
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.absence import no_application
 from paperwasp.container.document.answer import (
@@ -44,7 +45,6 @@ from paperwasp.container.document.routes import Routes, Target
 from paperwasp.container.document.turns import Turn, Turns
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.large_requests import is_large, read_in_turn
-from paperwasp.content.messages import ApplyRequest, GetResponse
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response

@@ -18,13 +18,15 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Final
 
+from msgspec import structs
+
 from paperwasp import limits
 from paperwasp.base.env import Environment
+from paperwasp.cluster.messages.documents import VisitedDocument, VisitResponse
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.accept import stream_form
 from paperwasp.container.document.visit_parameters import Visit
 from paperwasp.container.document.visit_rendering import JSON, ObjectRendering, Rendering, VisitEnd, rendering
-from paperwasp.content.messages import VisitedDocument, VisitResponse
 from paperwasp.errors import Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 
@@ -110,7 +112,7 @@ class Visitor:
         return response.documents
 
     async def _ask(self, token: bytes, documents: int = limits.VISIT_DOCUMENTS) -> VisitResponse:
-        request = replace(
+        request = structs.replace(
             self.visit.documents,
             token=token,
             documents=documents,

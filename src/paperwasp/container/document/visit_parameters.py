@@ -13,15 +13,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeVar
 
+from msgspec import structs
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
+from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.container.document.field_sets import read_field_set
 from paperwasp.container.document.request import ROOT, read_trace_level
 from paperwasp.container.document.visit_clusters import VisitCluster, VisitClusters
 from paperwasp.container.document.visit_token import Continuation, fingerprint
 from paperwasp.container.search.values import timeout_ms
-from paperwasp.content.messages import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection import Purpose, check_selection, parse_selection
 from paperwasp.document.tensor.json_output import FORMS
@@ -136,7 +138,7 @@ def read_visit(request: Request, clusters: VisitClusters, now_us: int) -> Visit:
             "Must set 'cluster' parameter to a valid content cluster id when visiting at a root /document/v1/ level"
         )
     visit = _read_common(parameters, place, clusters, now_us, timeout)
-    shown = replace(
+    shown = structs.replace(
         visit.documents,
         fields=read_field_set(
             parameters.text("fieldSet"), visit.cluster.types, visit.cluster.derived, visit.documents.document_types

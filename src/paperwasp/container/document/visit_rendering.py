@@ -19,8 +19,8 @@ from typing import Final, Protocol
 import orjson
 
 from paperwasp.base.records import dataclass
+from paperwasp.cluster.messages.documents import VisitedDocument
 from paperwasp.container.accept import StreamForm
-from paperwasp.content.messages import VisitedDocument
 
 JSON: Final = "application/json; charset=UTF-8"
 Trace = Sequence[str]

@@ -1,7 +1,7 @@
 """Pages that follow each other: each begins behind the last hit of the page before, however deep that is.
 
 A page says where it ended as a token, which the next request gives back. A token is of one query: the order of the hits
-must be the same. It names the last hit by its relevance or sort keys, its cluster and its lid, so that nothing is
+must be the same. It names the last hit by its relevance or sort keys, its cluster and its global id, so that nothing is
 counted off: a node finds the hits behind at the cost of the first page. What is written between two pages may be
 missed or seen twice, as with an offset; all else is seen once.
 """
@@ -21,7 +21,7 @@ from paperwasp.search.query import AFTER_ALL, BEFORE_ALL, Hit, SearchAfter
 from paperwasp.storage.attributes.sort_order import PortableKey
 
 _TOKEN_CHARACTERS: Final = 64 * 1024
-_LID_DIGITS: Final = 32
+_GID_DIGITS: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class After:
     page is the first."""
 
     cluster: int | None = None
-    lid: int = 0
+    gid: bytes = b""
     relevance: float = 0.0
     sort_keys: tuple[Any, ...] = ()
 
@@ -38,15 +38,15 @@ class After:
         """The position for one cluster: of hits equal to the last one, those of earlier clusters have been shown."""
         if self.cluster is None:
             return None
-        lid = self.lid if cluster == self.cluster else AFTER_ALL if cluster < self.cluster else BEFORE_ALL
-        return SearchAfter(self.relevance, self.sort_keys, lid)
+        gid = self.gid if cluster == self.cluster else AFTER_ALL if cluster < self.cluster else BEFORE_ALL
+        return SearchAfter(self.relevance, self.sort_keys, gid)
 
 
 def token_of(cluster: str, hit: Hit) -> str:
     """The token of the page that ends with this hit."""
     relevance = hit.relevance if isfinite(hit.relevance) else str(hit.relevance)
     keys = [[*key[:-1], _as_json(key[-1])] for key in hit.sort_keys or ()]
-    return urlsafe_b64encode(orjson.dumps([cluster, f"{hit.lid:x}", relevance, *keys])).decode().rstrip("=")
+    return urlsafe_b64encode(orjson.dumps([cluster, hit.gid.hex(), relevance, *keys])).decode().rstrip("=")
 
 
 def _as_json(value: object) -> object:
@@ -64,10 +64,10 @@ def read_after(token: str, clusters: Sequence[str], keys: int) -> After:
         if len(token) > _TOKEN_CHARACTERS:
             raise ValueError("it is too long")
         content = orjson.loads(urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        cluster, lid, relevance, *sort_keys = content
-        if not isinstance(lid, str) or len(lid) > _LID_DIGITS or len(sort_keys) != keys:
+        cluster, gid, relevance, *sort_keys = content
+        if not isinstance(gid, str) or len(gid) != _GID_DIGITS or len(sort_keys) != keys:
             raise ValueError("it is of another query")
-        return After(clusters.index(cluster), int(lid, 16), float(relevance), tuple(map(_key, sort_keys)))
+        return After(clusters.index(cluster), bytes.fromhex(gid), float(relevance), tuple(map(_key, sort_keys)))
     except (ValueError, TypeError):
         problem = "must be what the page before ended with"
         raise IllegalQuery(f"Could not set 'searchAfter' to '{token[:100]}': {problem}") from None

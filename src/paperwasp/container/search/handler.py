@@ -22,6 +22,7 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.base.yielding import yielding_to_requests
+from paperwasp.cluster.messages.documents import StampRequest
 from paperwasp.cluster.messenger import Answered
 from paperwasp.container.embedding_threads import EmbeddingThreads
 from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
@@ -45,7 +46,6 @@ from paperwasp.container.search.text_routes import RouteAnswers, find_route
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
-from paperwasp.content.messages import StampRequest
 from paperwasp.core import _core
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at

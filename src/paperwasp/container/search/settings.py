@@ -6,7 +6,7 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 
 from __future__ import annotations
 
-from dataclasses import field, fields
+from dataclasses import field
 from typing import Final
 
 from paperwasp import limits
@@ -115,7 +115,7 @@ class Tracing:
     def profiled(self) -> Profiling:
         if not self.profiling and not self.profile_depth:
             return NO_PROFILING
-        return Profiling(**{each.name: self.profile_depth for each in fields(Profiling)} | self.profiling)
+        return Profiling(**dict.fromkeys(Profiling.__struct_fields__, self.profile_depth) | self.profiling)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Tensors in Vespa's typed binary format: files of constants that end in .tbf.
+"""Tensors in Vespa's typed binary format: in files of constants that end in .tbf, and in messages.
 
     tag · cell type · mapped dimensions · indexed dimensions · number of subspaces · each: its labels, its cells
 
@@ -51,6 +51,44 @@ def read_tensor(content: bytes) -> Tensor:
     if reader.left:
         raise ValueError(f"byte {reader.at}: something follows the tensor")
     return builder.build()
+
+
+def write_tensor(tensor: Tensor) -> bytes:
+    """The content that `read_tensor` makes the tensor of. Errors: ValueError for a label that is no text."""
+    type_ = tensor.type
+    tag = _MAPPED * bool(type_.mapped) | _INDEXED * bool(type_.indexed) | _CELL_TYPE
+    names = [name for name, _ in _CELLS]
+    parts = [_size(tag), _size(names.index(type_.cell_type))]
+    if type_.mapped:
+        parts += [_size(len(type_.mapped)), *(_text(dimension.name) for dimension in type_.mapped)]
+    if type_.indexed:
+        parts.append(_size(len(type_.indexed)))
+        for dimension in type_.indexed:
+            parts += [_text(dimension.name), _size(dimension.size or 0)]
+    if type_.mapped or not type_.indexed:
+        parts.append(_size(len(tensor.labels)))
+    content = _content(tensor)
+    width = len(content) // max(len(tensor.labels), 1)
+    for row, labels in enumerate(tensor.labels):
+        parts += [*map(_text, labels), content[row * width : (row + 1) * width]]
+    return b"".join(parts)
+
+
+def _content(tensor: Tensor) -> bytes:
+    """The cells as they are in the file."""
+    cells = tensor.cells
+    if tensor.type.cell_type == "bfloat16":
+        cells = (cells.view(np.uint32) >> np.uint32(16)).astype(np.uint16)
+    return cells.astype(cells.dtype.newbyteorder(">")).tobytes()
+
+
+def _size(size: int) -> bytes:
+    return bytes([size]) if size < 0x80 else (size | 0x80000000).to_bytes(4)
+
+
+def _text(text: str) -> bytes:
+    content = text.encode()
+    return _size(len(content)) + content
 
 
 def _type(reader: _Reader, tag: int) -> tuple[TensorType, str]:

@@ -18,10 +18,7 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.base.yielding import switching_soon
-from paperwasp.cluster.messenger import Messenger, Reply, answered_together, in_turn
-from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
-from paperwasp.content.addresses import address_of
-from paperwasp.content.messages import (
+from paperwasp.cluster.messages.documents import (
     ApplyChanges,
     ApplyRequest,
     GetRequest,
@@ -37,6 +34,9 @@ from paperwasp.content.messages import (
     VisitRequest,
     VisitResponse,
 )
+from paperwasp.cluster.messenger import Messenger, Reply, answered_together, in_turn
+from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
+from paperwasp.content.addresses import address_of
 from paperwasp.content.node import ContentNode
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.resources import FeedGate
@@ -55,8 +55,8 @@ _OPERATIONS: Final = (ApplyRequest, ApplyChanges)
 
 
 class ContentService:
-    """Serves the messages to one content cluster: those of `content.messages`, and queries. The messenger calls
-    `handle`."""
+    """Serves the messages to one content cluster: those of `cluster.messages.documents`, and queries. The messenger
+    calls `handle`."""
 
     def __init__(
         self, node: ContentNode, pool: WorkerPool, served: ServedSchemas, gate: FeedGate | None = None

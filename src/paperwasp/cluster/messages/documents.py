@@ -1,18 +1,19 @@
-"""The requests of containers to content clusters, and their responses: the values that pass through the messenger.
+"""What containers ask a content cluster about documents, what it is asked about itself, and the answers.
 
-Where a content cluster is served: `content.addresses.address_of`.
+Records that are messages cross as they are; how the others do: `cluster.messages.operations`. Where a content cluster
+is served: `content.addresses.address_of`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from paperwasp.base.records import frozen
+from paperwasp.cluster.messages.message import Message
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
-from paperwasp.operations.monitoring.numbers import Metric
 
 
 @frozen
@@ -25,18 +26,19 @@ class ApplyRequest:
 
 
 class ApplyChanges:
-    """Plain changes that came together, in their order: as many `ApplyRequest`s. Answered once, with a list of what
+    """Plain changes that came together, in their order: as many `ApplyRequest`s. From another process they come as the
+    operations that they are. Answered once, with a list of what
     each is answered with, or with one error for all."""
 
     __slots__ = ("changes", "size_bytes", "sizes_bytes")
 
     def __init__(self) -> None:
-        self.changes: list[PlainChange] = []
+        self.changes: list[PlainChange | Operation] = []
         self.sizes_bytes: list[int] = []
         """Of the body of each."""
         self.size_bytes = 0
 
-    def add(self, changes: Sequence[PlainChange], sizes_bytes: Sequence[int]) -> None:
+    def add(self, changes: Sequence[PlainChange | Operation], sizes_bytes: Sequence[int]) -> None:
         self.changes += changes
         self.sizes_bytes += sizes_bytes
         self.size_bytes += sum(sizes_bytes)
@@ -53,15 +55,13 @@ class GetRequest:
     """One of `tensor.json_output.FORMS`."""
 
 
-@frozen
-class GetResponse:
+class GetResponse(Message, frozen=True):
     """`fields` is the JSON object of the document's fields, as document/v1 shows it; None: no such document."""
 
     fields: bytes | None
 
 
-@frozen
-class VisitRequest:
+class VisitRequest(Message, frozen=True):
     """Asks for the next documents in the order of their global ids: one chunk of a visit. The node keeps nothing.
 
     Errors: InvalidInput, also LanguageError for the selection.
@@ -108,8 +108,7 @@ class VisitedDocument(NamedTuple):
     """When it was changed last, or just before this: it is as it was then. In microseconds since 1970."""
 
 
-@frozen
-class VisitResponse:
+class VisitResponse(Message, frozen=True):
     """`token` is for the next request; None: there are no more. `progress` is from 0 to 1."""
 
     documents: tuple[VisitedDocument, ...]
@@ -117,44 +116,38 @@ class VisitResponse:
     progress: float
 
 
-@frozen
-class StampRequest:
+class StampRequest(Message, frozen=True):
     """Asks for the stamp of the view that a query would search now: an int that no other view has, before or after.
 
     Answered at once. While the stamp is the same, so is what a query finds.
     """
 
 
-@frozen
-class HealthRequest:
+class HealthRequest(Message, frozen=True):
     """Asks whether the cluster takes operations. Answered at once."""
 
 
-@frozen
-class HealthResponse:
+class HealthResponse(Message, frozen=True):
     """Why the cluster takes no operations, since what was logged cannot be applied; None: it takes them."""
 
     fault: str | None
 
 
-@frozen
-class StatusRequest:
+class StatusRequest(Message, frozen=True):
     """Asks how the cluster is doing."""
 
 
-@frozen
-class StatusResponse:
+class StatusResponse(Message, frozen=True):
     """How much there is, and the generation that is served."""
 
     documents: int
     generation: int
     sizes_bytes: Mapping[str, int]
-    metrics: Sequence[Metric] = ()
-    """How full it is, and what it does, by Vespa's names of metrics."""
+    metrics: Sequence[dict[str, Any]] = ()
+    """How full it is, and what it does, by Vespa's names of metrics (`operations.monitoring.numbers.Metric`)."""
 
 
-@frozen
-class ReindexRequest:
+class ReindexRequest(Message, frozen=True):
     """Asks to index the next documents of a type again, under the layout in force. Answered when they are applied.
 
     Errors: Overload (ask again later), InvalidInput.
@@ -167,8 +160,7 @@ class ReindexRequest:
     """The most documents; the node may take fewer."""
 
 
-@frozen
-class ReindexResponse:
+class ReindexResponse(Message, frozen=True):
     """`token` is for the next request; None: there are no more. `progress` is from 0 to 1."""
 
     token: bytes | None
