@@ -31,15 +31,10 @@ def test_every_family_registers_something() -> None:
     assert families == {module.name for module in pkgutil.iter_modules(expressions.__path__)}
 
 
-def _rows() -> list[list[str]]:
-    """The cells of the table of expressions."""
-    page = (
-        (_ROOT / "docs" / "reference" / "grouping.md")
-        .read_text()
-        .partition("\n## Expressions\n")[2]
-        .partition("\n## ")[0]
-    )
-    return [line.strip("|").split(" | ") for line in page.splitlines() if line.startswith("| `")]
+def _rows(page: str) -> list[list[str]]:
+    """The cells of a page's table of expressions."""
+    table = (_ROOT / "docs" / page).read_text().partition("\n## Expressions\n")[2].partition("\n## ")[0]
+    return [line.strip("|").split(" | ") for line in table.splitlines() if line.startswith("| `")]
 
 
 def _names(cell: str) -> set[str]:
@@ -50,8 +45,9 @@ def _names(cell: str) -> set[str]:
 
 @pytest.mark.parametrize("name", sorted(BINDERS.keys() - _NOT_WRITTEN_AS_FUNCTIONS))
 def test_every_function_has_a_row_and_a_script(name: str) -> None:
-    (row,) = [row for row in _rows() if name in _names(row[0])]
-    file, script = (cell.strip(" `") for cell in row[4:])
+    (_,) = [row for row in _rows("reference/grouping.md") if name in _names(row[0])]
+    (row,) = [row for row in _rows("internals/grouping.md") if name in _names(row[0])]
+    file, script = (cell.strip(" `") for cell in row[1:])
     assert BINDERS[name].__module__ == f"paperwasp.search.grouping.expressions.{file.removesuffix('.py')}"
     function, _, unit = name.partition(".") if name.startswith("geo_distance") else (name, "", "")
     text = (_SCRIPTS / f"{script}.txt").read_text()
@@ -60,6 +56,7 @@ def test_every_function_has_a_row_and_a_script(name: str) -> None:
 
 
 def test_every_row_has_its_file_and_its_script() -> None:
-    files = {row[4].strip(" `") for row in _rows()}
+    rows = _rows("internals/grouping.md")
+    files = {row[1].strip(" `") for row in rows}
     assert files == {f"{module.name}.py" for module in pkgutil.iter_modules(expressions.__path__)}
-    assert {row[5].strip(" `") for row in _rows()} == {path.stem.partition(".")[0] for path in _SCRIPTS.glob("*.txt")}
+    assert {row[2].strip(" `") for row in rows} == {path.stem.partition(".")[0] for path in _SCRIPTS.glob("*.txt")}
