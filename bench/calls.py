@@ -31,6 +31,7 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.features import check_profiles
+from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.content_clusters import ContentClusters
 
 NAME: Final = "default.default.default"
@@ -192,7 +193,7 @@ def opened(directory: Path, application: Path, *, counts_calls: bool = True) -> 
         if counts_calls:
             closing.enter_context(counter.installed())
         messenger = EmbeddedMessenger()
-        clusters = ContentClusters(directory, messenger)
+        clusters = ContentClusters(directory, messenger, open_file_log)
         closing.callback(clusters.stop)
         clusters.extend(NAME, 1, model.content_clusters)
         for running in clusters._running.values():

@@ -26,6 +26,7 @@ from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.features.compile import check_profiles
+from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.content_cluster import RunningCluster
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -40,7 +41,7 @@ def running(folder: Path, directory: Path) -> Iterator[tuple[DocumentApi, Embedd
     messenger, model, clusters = EmbeddedMessenger(), model_of(folder), []
     try:
         for cluster in model.content_clusters:
-            clusters.append(RunningCluster(directory / cluster.id, "app", cluster.id, messenger))
+            clusters.append(RunningCluster(directory / cluster.id, "app", cluster.id, messenger, open_file_log))
             clusters[-1].configure(1, cluster)
         api = DocumentApi(messenger, "content/app/{}".format)
         api.configure(model, model.containers[0])

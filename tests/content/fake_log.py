@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from paperwasp import limits
 from paperwasp.cluster.log_format import encode_records
 from paperwasp.cluster.operation_log import START, LogRecord, Mark, NewRecord
+from paperwasp.operations.backup.files import SourceFile
 
 
 class MemoryLog:
@@ -38,6 +39,9 @@ class MemoryLog:
 
     def size_bytes(self) -> int:
         return sum(len(record.payload) for record in self.records)
+
+    def open_files(self) -> list[SourceFile]:
+        return []
 
     def close(self) -> None: ...
 

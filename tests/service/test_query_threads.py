@@ -16,6 +16,7 @@ from paperwasp.application.model import ContentCluster
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base import env
 from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.content_cluster import RunningCluster
 from paperwasp.server.roles.query_threads import query_threads
 
@@ -88,7 +89,7 @@ def cluster(inside: str) -> ContentCluster:
 
 
 def test_a_deployment_changes_the_threads_at_once(tmp_path: Path) -> None:
-    running = RunningCluster(tmp_path / "things", "app", "things", EmbeddedMessenger())
+    running = RunningCluster(tmp_path / "things", "app", "things", EmbeddedMessenger(), open_file_log)
     try:
         found = []
         for inside in ("<search>5</search><persearch>3</persearch>", "<search>2</search>", ""):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock
@@ -92,7 +92,17 @@ class OperationLog(Protocol):
     def size_bytes(self) -> int:
         """How much room the log takes."""
 
+    def open_files(self) -> list[SourceFile]:
+        """What a backup keeps of the log, open, as it is now.
+
+        The thread that appends calls it, when all that it has appended is applied.
+        """
+
     def close(self) -> None: ...
+
+
+OpenLog = Callable[[Path, bool], OperationLog]
+"""Opens the log of a content cluster: (its folder, whether to go on after damage). Errors: Corruption."""
 
 
 @dataclass(slots=True)
@@ -189,10 +199,7 @@ class FileOperationLog:
             return sum(file.path.stat().st_size for file in self._files)
 
     def open_files(self) -> list[SourceFile]:
-        """The files of the log, open, as they are now: a log that is opened on copies of them goes on from here.
-
-        The thread that appends calls it, when all that it has appended is applied.
-        """
+        """The files of the log: one that is opened on copies of them goes on from here."""
         with self._lock:
             last = self._files[-1].path
             files = [open_file(f.path.name, f.path, self._size if f.path == last else None) for f in self._files]

@@ -28,7 +28,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import dataclass
-from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.configserver.guard import DeployGuard
@@ -53,6 +53,7 @@ from paperwasp.server.roles.listener import NoServer, Server
 from paperwasp.server.roles.ports import PortRecord
 
 if TYPE_CHECKING:
+    from paperwasp.cluster.operation_log import OpenLog, OperationLog
     from paperwasp.operations.monitoring.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
@@ -91,25 +92,49 @@ class Settings:
     """Where a collector of OpenTelemetry takes traces and metrics; None: nothing is sent."""
 
 
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """The config store, messenger and operation logs of a process. Nothing else knows which these are."""
+
+    store: ConfigStore
+    messenger: Messenger
+    open_log: OpenLog
+
+
+def embedded_doors(data: DataDirectory) -> Doors:
+    """Files in the data directory, and calls within the process. Errors: Corruption."""
+    return Doors(FileConfigStore(data.config), EmbeddedMessenger(), open_file_log)
+
+
+def open_file_log(directory: Path, repair: bool) -> OperationLog:
+    """The operation log in that folder. Errors: Corruption."""
+    from paperwasp.cluster.operation_log import FileOperationLog
+
+    return FileOperationLog(directory, repair=repair)
+
+
 class ServerProcess:
     """Everything in one process. Make it, `start` it in an event loop, `stop` it."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Locks, binds, recovers; may take a while. Errors: DataLocked, PortTaken, Corruption, …"""
+    def __init__(self, settings: Settings, open_doors: Callable[[DataDirectory], Doors] = embedded_doors) -> None:
+        """Locks, binds, recovers; may take a while. `open_doors` chooses what its data and messages go through.
+
+        Errors: DataLocked, PortTaken, Corruption, …
+        """
         self._otlp_endpoint = settings.otlp_endpoint
         self._telemetry: Telemetry | None = None
         with ExitStack() as closing:
             data = DataDirectory(settings.data_directory)
             closing.callback(data.close)
-            messenger = EmbeddedMessenger()
+            doors = open_doors(data)
+            store, messenger = doors.store, doors.messenger
             accounts = Accounts(KnownKeys(data.keys), Refusals(), SYSTEM, settings.authenticates)
             access_logs = AccessLogs(data.logs / "access", settings.access_log)
             closing.callback(access_logs.close_all)
             self.containers = Containers(messenger, settings.host, settings.port, accounts, access_logs)
             closing.callback(self.containers.close)
-            content = ContentClusters(data.content, messenger, settings.repair)
+            content = ContentClusters(data.content, messenger, doors.open_log, settings.repair)
             closing.callback(content.stop)
-            store = FileConfigStore(data.config)
             self.applications = Applications(content, self.containers, _shown(settings.host))
             self.config = ConfigServer(
                 store,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.content.node_files import open_stopped_cluster
 from paperwasp.errors import Conflict
 from paperwasp.limits.backup import BACKUP_CAPTURE_SECONDS, BACKUP_CAPTURES
@@ -30,7 +30,7 @@ _PROGRESS: Final = "keys/reindexing%"
 """Keys that change by themselves."""
 
 
-def open_served(data: DataDirectory, store: FileConfigStore, content: ContentClusters) -> list[SourceFile]:
+def open_served(data: DataDirectory, store: ConfigStore, content: ContentClusters) -> list[SourceFile]:
     """The files of the service in this process. Errors: Conflict while applications are being deployed."""
     for attempt in range(BACKUP_CAPTURES):
         if attempt:
@@ -55,7 +55,7 @@ def open_stopped(data: DataDirectory) -> list[SourceFile]:
     return files
 
 
-def _open_between_deployments(path: Path, store: FileConfigStore, content: ContentClusters) -> list[SourceFile]:
+def _open_between_deployments(path: Path, store: ConfigStore, content: ContentClusters) -> list[SourceFile]:
     """Nothing where an application was deployed meanwhile."""
     files = below(_CONFIG, store.open_files())
     before = _chosen(files)
@@ -76,7 +76,7 @@ def _open_between_deployments(path: Path, store: FileConfigStore, content: Conte
     return []
 
 
-def _has_changed(store: FileConfigStore, before: dict[str, bytes]) -> bool:
+def _has_changed(store: ConfigStore, before: dict[str, bytes]) -> bool:
     now = store.open_files()
     close_all(now)
     return _chosen(below(_CONFIG, now)) != before

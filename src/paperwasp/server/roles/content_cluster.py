@@ -17,7 +17,7 @@ from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Node
 from paperwasp.cluster.messenger import Messenger, Reply
-from paperwasp.cluster.operation_log import FileOperationLog
+from paperwasp.cluster.operation_log import OpenLog
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.addresses import address_of
 from paperwasp.content.checkpoint import check_readable
@@ -52,6 +52,7 @@ class RunningCluster:
         application: str,
         cluster_id: str,
         messenger: Messenger,
+        open_log: OpenLog,
         repair: bool = False,
         probe: Probe | None = None,
     ) -> None:
@@ -62,6 +63,7 @@ class RunningCluster:
         self.directory: Final = directory
         self._address = address_of(application, cluster_id)
         self._messenger = messenger
+        self._open_log = open_log
         self._probe = probe or SystemProbe(directory)
         self._gate = FeedGate(cluster_id)
         self._housekeeping = Housekeeping(())
@@ -73,7 +75,7 @@ class RunningCluster:
         if not repair:
             _check_log_is_there(self.directory)
         check_readable(self.directory / "node")  # before the log is opened, which may cut a torn tail off
-        self._log = FileOperationLog(self.directory / "log", repair=repair)
+        self._log = self._open_log(self.directory / "log", repair)
         try:
             self._node = ContentNode(self.directory / "node", self._log, repair=repair)
         except BaseException:

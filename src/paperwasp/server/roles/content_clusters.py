@@ -25,6 +25,7 @@ from paperwasp.cluster.messenger import Messenger
 from paperwasp.operations.backup.files import SourceFile, below, close_all
 
 if TYPE_CHECKING:
+    from paperwasp.cluster.operation_log import OpenLog
     from paperwasp.content.resources import Probe
     from paperwasp.server.roles.content_cluster import RunningCluster
 
@@ -34,10 +35,18 @@ _LOG: Final = logging.getLogger("paperwasp.service")
 class ContentClusters:
     """The content clusters of this process. Any threads, but one at a time for an application."""
 
-    def __init__(self, directory: Path, messenger: Messenger, repair: bool = False, probe: Probe | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        messenger: Messenger,
+        open_log: OpenLog,
+        repair: bool = False,
+        probe: Probe | None = None,
+    ) -> None:
         """`probe` measures what all of them use; without it, of this directory."""
         self._directory = directory
         self._messenger = messenger
+        self._open_log = open_log
         self._repair = repair
         self._probe = probe
         self._lock = threading.Lock()
@@ -134,7 +143,9 @@ class ContentClusters:
         from paperwasp.server.roles.content_cluster import RunningCluster
 
         self._probe = self._probe or SystemProbe(self._directory)
-        return RunningCluster(directory, application, cluster_id, self._messenger, self._repair, self._probe)
+        return RunningCluster(
+            directory, application, cluster_id, self._messenger, self._open_log, self._repair, self._probe
+        )
 
     def _ids(self, application: str) -> list[str]:
         with self._lock:
