@@ -9,7 +9,7 @@ import pytest
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer
 from paperwasp.configserver.reindexing import ReindexingRepository
-from paperwasp.configserver.sessions import State
+from paperwasp.configserver.repository import State
 from tests.configserver.config_stores import Crash, CrashingStore, MemoryStore
 from tests.configserver.deploy_fixtures import Service, config_server, deploy
 

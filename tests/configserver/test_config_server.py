@@ -16,7 +16,7 @@ from paperwasp.application.model import empty_model
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer, PrepareOptions
-from paperwasp.configserver.sessions import TRANSITIONS, Event, State
+from paperwasp.configserver.repository import TRANSITIONS, Event, State
 from paperwasp.errors import (
     Conflict,
     Corruption,

@@ -17,7 +17,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, ServiceAddress, models
+from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, ServiceAddress, preparation
 from paperwasp.configserver.convergence import Report
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.errors import DeployTimeout, LockFailure
@@ -252,7 +252,7 @@ def test_packages_that_come_at_once_are_read_one_after_the_other(
         inside -= 1
         return package
 
-    monkeypatch.setattr(models, "read_package", read)
+    monkeypatch.setattr(preparation, "read_package", read)
     headers = {"content-type": "application/zip"}
 
     async def run() -> list[Response]:
@@ -279,7 +279,7 @@ def test_few_models_are_built_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None
         return build(package, application)
 
     built, package = (
-        models.Models(slow_build, models.Packages(SessionRepository(MemoryStore())), SYSTEM),
+        preparation.Models(slow_build, preparation.Packages(SessionRepository(MemoryStore())), SYSTEM),
         read_package(PACKAGES["music"]),
     )
     names = [ApplicationId(application=f"a{number}") for number in range(6)]

@@ -13,8 +13,7 @@ import pytest
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.configserver import ConfigServerApp
-from paperwasp.configserver.repository import _decode_session
-from paperwasp.configserver.sessions import State
+from paperwasp.configserver.repository import State, _decode_session
 from paperwasp.errors import NoSpace
 from paperwasp.http.messages import Request
 from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, config_app, config_server

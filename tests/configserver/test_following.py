@@ -16,7 +16,7 @@ from paperwasp.cluster.config_store import Entry, FileConfigStore
 from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
 from paperwasp.configserver.convergence import Convergence
-from paperwasp.configserver.models import Models, Packages
+from paperwasp.configserver.preparation import Models, Packages
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.errors import Conflict, LogDamage, NotFound, PaperwaspError, error_of, name_of
 from paperwasp.http.listening import PortTaken

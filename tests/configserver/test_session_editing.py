@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.configserver.editing import Edit, delete, put_directory, put_file
-from paperwasp.configserver.sessions import State
+from paperwasp.configserver.repository import State
 from paperwasp.errors import Conflict, InvalidInput, PaperwaspError, TooLarge, UnreadablePackage
 from tests.configserver.config_stores import MemoryStore
 from tests.configserver.deploy_fixtures import PACKAGES, Service, config_server, package

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from paperwasp.base.env import Environment
-from paperwasp.configserver import convergence_api
-from paperwasp.configserver.deadline import Deadline
+from paperwasp.configserver import application_api
+from paperwasp.configserver.worker import Deadline
 from tests import web
 from tests.conformance.conftest import Served
 from tests.conformance.deploying import (
@@ -179,7 +179,7 @@ def test_parameters_of_convergence(served: Served) -> None:
     other = ok(web.get(url, params={"serviceVersion": "8.1.1", "timeout": "200ms"}))
     assert other["converged"] is False
     refused(web.get(url, params={"timeout": "soon"}), 400, "BAD_REQUEST")
-    assert convergence_api.WAIT_SECONDS == 5
+    assert application_api.WAIT_SECONDS == 5
 
 
 def test_contents_are_entries(served: Served) -> None:

@@ -6,12 +6,19 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.configserver.addresses import APPLICATION, SESSION, SHORT_APPLICATION, TENANT, TENANTS
-from paperwasp.configserver.convergence_api import WAIT_SECONDS
+from paperwasp.configserver.application_api import WAIT_SECONDS
 from paperwasp.configserver.deployments import ACTIVATE_SECONDS, PREPARE_SECONDS
-from paperwasp.configserver.names import DEFAULT
-from paperwasp.configserver.parameters import ARCHIVE_TYPES, MULTIPART
+from paperwasp.configserver.parameters import (
+    APPLICATION,
+    ARCHIVE_TYPES,
+    MULTIPART,
+    SESSION,
+    SHORT_APPLICATION,
+    TENANT,
+    TENANTS,
+)
 from paperwasp.configserver.reindexing_api import FASTEST
+from paperwasp.configserver.repository import DEFAULT
 from tools.openapi.parts import (
     BOOLEAN,
     DEPLOY_DURATION,

@@ -15,15 +15,11 @@ from dataclasses import replace
 from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
 from paperwasp.configserver.convergence import Convergence
-from paperwasp.configserver.deadline import Deadline
-from paperwasp.configserver.models import Models
-from paperwasp.configserver.names import ApplicationId
-from paperwasp.configserver.preparation import Preparation
-from paperwasp.configserver.reindexing import Target
-from paperwasp.configserver.reindexing_control import ReindexingControl
-from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.preparation import Models, Preparation
+from paperwasp.configserver.reindexing import ReindexingControl, Target
+from paperwasp.configserver.repository import Active, ApplicationId, Event, Session, SessionRepository, check_fresh
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.configserver.sessions import Active, Event, Session, check_fresh
+from paperwasp.configserver.worker import Deadline
 from paperwasp.errors import NotFound
 
 _log = logging.getLogger(__name__)

@@ -8,28 +8,25 @@ from dataclasses import replace
 from typing import Final
 
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.configserver.application_api import ApplicationApi
+from paperwasp.configserver.application_api import ApplicationApi, ConvergenceApi, TenantApi
 from paperwasp.configserver.backup_api import BackupApi, OpenFiles
 from paperwasp.configserver.content_api import ContentApi
-from paperwasp.configserver.convergence_api import ConvergenceApi
 from paperwasp.configserver.deploy_api import DeployApi
-from paperwasp.configserver.guard import DeployGuard
 from paperwasp.configserver.logs import ServiceLog
 from paperwasp.configserver.parameters import flag
 from paperwasp.configserver.reindexing_api import ReindexingApi
 from paperwasp.configserver.server import ConfigServer
 from paperwasp.configserver.services import Restart
 from paperwasp.configserver.state_api import StateApi
-from paperwasp.configserver.tenant_api import TenantApi
 from paperwasp.configserver.worker import Workers
-from paperwasp.errors import PaperwaspError, failure
+from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated, failure
 from paperwasp.http.cbor import as_accepted, as_json_request
 from paperwasp.http.description import DescriptionApi
 from paperwasp.http.messages import Answer, Request, Response, decode_form, json_response
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.routing import Router
 from paperwasp.http.traffic import Traffic
-from paperwasp.operations.access import refusal_headers
+from paperwasp.operations.access import DEPLOY, KnownKeys, Refusals, bearer_token, is_open, refusal_headers, shown_id
 from paperwasp.operations.monitoring.api import MetricsApi
 from paperwasp.operations.monitoring.requests import RequestMetrics, is_monitoring
 
@@ -129,3 +126,38 @@ def _message(request: Request, error: Exception, message: str) -> str:
     except PaperwaspError:
         return message
     return f"{message}\n{''.join(traceback.format_exception(error))}" if wanted else message
+
+
+# Who may speak to the config server: whoever has a key of scope deploy, or shows a certificate that its port trusts.
+#
+# Health, version and metrics are open to all, as they are in containers. Differs: Vespa leaves this to a network of its
+# own, or to its cloud.
+
+
+class DeployGuard:
+    """Says who is refused. Runs on the event loop."""
+
+    def __init__(self, keys: KnownKeys, refusals: Refusals, environment: Environment = SYSTEM) -> None:
+        self._keys = keys
+        self._refusals = refusals
+        self._environment = environment
+
+    def refusal(self, request: Request) -> PaperwaspError | None:
+        """The reason to refuse a request, which the log has then; None: it may be served."""
+        if request.client is not None or is_open(request.raw_path):
+            return None
+        token = bearer_token(request.headers)
+        if token is None:
+            self._refusals.note(request, Unauthenticated.http_status, "no key and no certificate")
+            return Unauthenticated("Unauthorized")
+        key = self._keys.find(token)
+        if key is None:
+            why = f"an unknown or revoked key {shown_id(token)}".rstrip()
+        elif key.is_expired(self._environment.now_seconds()):
+            why = f"key '{key.name}' ({key.id}) has expired"
+        elif DEPLOY not in key.scopes:
+            why = f"key '{key.name}' ({key.id}) has no scope '{DEPLOY}'"
+        else:
+            return None
+        self._refusals.note(request, Forbidden.http_status, why)
+        return Forbidden("Forbidden")

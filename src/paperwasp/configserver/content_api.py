@@ -18,22 +18,21 @@ from urllib.parse import quote
 
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.file_contents import size_of
-from paperwasp.configserver.addresses import (
+from paperwasp.configserver.deployments import PREPARE_SECONDS, Deployments
+from paperwasp.configserver.editing import Directories, Edit, delete, is_directory, put_directory, put_file
+from paperwasp.configserver.parameters import (
     APPLICATION,
     SESSION,
     application_in_path,
     application_url,
+    flag,
+    seconds,
     session_in_path,
     session_url,
 )
-from paperwasp.configserver.deadline import Deadline
-from paperwasp.configserver.deployments import PREPARE_SECONDS, Deployments
-from paperwasp.configserver.editing import Directories, Edit, delete, is_directory, put_directory, put_file
-from paperwasp.configserver.models import Packages
-from paperwasp.configserver.parameters import flag, seconds
-from paperwasp.configserver.repository import SessionRepository
-from paperwasp.configserver.sessions import Session
-from paperwasp.configserver.worker import Workers
+from paperwasp.configserver.preparation import Packages
+from paperwasp.configserver.repository import Session, SessionRepository
+from paperwasp.configserver.worker import Deadline, Workers
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response, decode, json_response
 from paperwasp.http.routing import Router

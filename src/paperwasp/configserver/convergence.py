@@ -28,10 +28,9 @@ import orjson
 from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore
-from paperwasp.configserver.deadline import Deadline
-from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.repository import Active, ApplicationId, Session
 from paperwasp.configserver.services import ServiceAddress
-from paperwasp.configserver.sessions import Active, Session
+from paperwasp.configserver.worker import Deadline
 from paperwasp.errors import LockFailure, PaperwaspError, error_of, name_of
 
 _PROPOSALS: Final = "proposals/"

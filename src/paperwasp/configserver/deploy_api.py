@@ -6,29 +6,29 @@ Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from paperwasp.application.changes.found import describe_actions
+from paperwasp.application.changes.found import Action, Changes, describe_actions
 from paperwasp.base.env import Environment
-from paperwasp.configserver.actions import NO_ACTIONS, actions_as_json
-from paperwasp.configserver.addresses import (
+from paperwasp.configserver.deployments import ACTIVATE_SECONDS, PREPARE_SECONDS, Deployments
+from paperwasp.configserver.parameters import (
     SESSION,
     TENANT,
     application_in_parameters,
     application_in_url,
     application_url,
+    archive_in,
+    check_version,
+    flag,
+    seconds,
     session_in_path,
     session_url,
+    upload_in,
 )
-from paperwasp.configserver.deadline import Deadline
-from paperwasp.configserver.deployments import ACTIVATE_SECONDS, PREPARE_SECONDS, Deployments
-from paperwasp.configserver.names import ApplicationId
-from paperwasp.configserver.parameters import archive_in, check_version, flag, seconds, upload_in
 from paperwasp.configserver.preparation import Prepared, PrepareOptions
-from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.repository import ApplicationId, Session, SessionRepository, State
 from paperwasp.configserver.running import Activation
-from paperwasp.configserver.sessions import Session, State
-from paperwasp.configserver.worker import Workers
+from paperwasp.configserver.worker import Deadline, Workers
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request, Response, json_response
 from paperwasp.http.routing import Router
@@ -189,3 +189,49 @@ def _activation_as_json(request: Request, session: Session, activation: Activati
         "message": f"Session {session.id} for tenant '{application.tenant}' activated.",
         "url": application_url(request, application),
     }
+
+
+# `configChangeActions`: what a change of an application needs, in the words of the Deploy API.
+
+
+NO_ACTIONS: Final[Mapping[str, list[Any]]] = {"restart": [], "refeed": [], "reindex": []}
+
+
+def actions_as_json(changes: Changes) -> dict[str, Any]:
+    """The three lists of actions. Vespa: clients read them after `prepared` and `prepareandactivate`."""
+    return {
+        "restart": [_restart(action) for action in changes.of_kind("restart")],
+        "refeed": [_of_type(action) for action in changes.of_kind("refeed")],
+        "reindex": [_of_type(action) for action in changes.of_kind("reindex")],
+    }
+
+
+def _restart(action: Action) -> dict[str, Any]:
+    return {
+        "clusterName": action.cluster,
+        "clusterType": action.cluster_type,
+        "serviceType": action.service_type,
+        **_reasons(action),
+    }
+
+
+def _of_type(action: Action) -> dict[str, Any]:
+    return {
+        "name": action.name,
+        "documentType": action.document_type,
+        "clusterName": action.cluster,
+        **_reasons(action),
+    }
+
+
+def _reasons(action: Action) -> dict[str, Any]:
+    services = [
+        {
+            "serviceName": service.name,
+            "serviceType": service.type,
+            "configId": service.config_id,
+            "hostName": service.host,
+        }
+        for service in action.services
+    ]
+    return {"messages": list(action.messages), "services": services}

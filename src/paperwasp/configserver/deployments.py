@@ -13,14 +13,11 @@ from typing import Final
 from paperwasp.base.env import Environment
 from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.activations import Activations
-from paperwasp.configserver.deadline import ApplicationLocks, Deadline
 from paperwasp.configserver.editing import Edit
-from paperwasp.configserver.models import Packages
-from paperwasp.configserver.names import ApplicationId
-from paperwasp.configserver.preparation import Preparation, Prepared, PrepareOptions
-from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.preparation import Packages, Preparation, Prepared, PrepareOptions
+from paperwasp.configserver.repository import ApplicationId, Event, Session, SessionRepository
 from paperwasp.configserver.running import Activation, RunningApplications
-from paperwasp.configserver.sessions import Event, Session
+from paperwasp.configserver.worker import ApplicationLocks, Deadline
 from paperwasp.errors import LockFailure, NotFound, PaperwaspError
 
 PREPARE_SECONDS: Final = 60.0

@@ -5,21 +5,148 @@ Called with the application's lock held. Nothing here changes what runs.
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Final, Generic, TypeVar
 
+from paperwasp import limits
 from paperwasp.application.changes.found import Changes
 from paperwasp.application.model import ApplicationModel
+from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.base.env import Environment
+from paperwasp.base.file_contents import total_bytes
 from paperwasp.base.records import dataclass
+from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.convergence import Convergence
-from paperwasp.configserver.deadline import Deadline
-from paperwasp.configserver.models import Models, Packages
-from paperwasp.configserver.names import ApplicationId
-from paperwasp.configserver.repository import SessionRepository
+from paperwasp.configserver.repository import ApplicationId, Event, Session, SessionRepository
 from paperwasp.configserver.running import RunningApplications
-from paperwasp.configserver.sessions import Event, Session
+from paperwasp.configserver.worker import Deadline
 from paperwasp.errors import Finding, InvalidInput, InvalidPackage
+
+# Packages that were unpacked and models that were built a moment ago: the next step needs them again.
+#
+# A package is prepared, then activated, then often deployed again unchanged. Both caches are small and forget the
+# eldest.
+
+
+BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
+"""Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
+
+V = TypeVar("V")
+_DAY_NS: Final = 24 * 3600 * 10**9
+_PACKAGES_KEPT: Final = 2
+
+
+class _Latest(Generic[V]):
+    """The values last used, up to `count` of them. Any thread."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._values: OrderedDict[Hashable, V] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> V | None:
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Hashable, value: V) -> None:
+        with self._lock:
+            self._values[key] = value
+            self._values.move_to_end(key)
+            while len(self._values) > self._count:
+                self._values.popitem(last=False)
+
+    def drop(self, unwanted: Callable[[V], bool]) -> None:
+        with self._lock:
+            for key in [key for key, value in self._values.items() if unwanted(value)]:
+                del self._values[key]
+
+
+def read_alone(content: bytes, scratch: Path | None) -> ApplicationPackage:
+    """As `application.package.read_package`. Where several come at once, each waits for the one before it, and requests
+    of clients are served in between. Errors: UnreadablePackage."""
+    with computing_alone():
+        return read_package(content, scratch)
+
+
+class Packages:
+    """Unpacks a blob of the config store once for the requests that follow each other."""
+
+    def __init__(self, sessions: SessionRepository, scratch: Path | None = None) -> None:
+        """`scratch`: the folder on whose disk large files are kept; None: they are kept in memory."""
+        self._sessions = sessions
+        self._scratch = scratch
+        self._latest: _Latest[ApplicationPackage] = _Latest(_PACKAGES_KEPT)
+
+    def of(self, session: Session) -> ApplicationPackage:
+        """The files of a session. Errors: NotFound, Corruption."""
+        package = self._latest.get(session.blob)
+        if package is None:
+            package = self.read(self._sessions.package(session))
+            self.keep(session.blob, package)
+        return package
+
+    def read(self, content: bytes) -> ApplicationPackage:
+        """The package in an archive. Errors: UnreadablePackage."""
+        return read_alone(content, self._scratch)
+
+    def keep(self, blob: str, package: ApplicationPackage) -> None:
+        """Has the package in that blob be found again, unless it is large."""
+        if total_bytes(package.files) <= limits.PACKAGE_KEPT_BYTES:
+            self._latest.put(blob, package)
+
+
+class Models:
+    """Builds the model of an application from its package, once a day for the same files: what a package may do can end
+    by date."""
+
+    def __init__(self, build: BuildModel, packages: Packages, environment: Environment) -> None:
+        self._build = build
+        self._packages = packages
+        self._environment = environment
+        self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
+        self._checksums: _Latest[Hashable] = _Latest(limits.MODELS_KEPT)
+        """Of packages, by blob: whether the model is there is known without unpacking one again."""
+        self._building = threading.Semaphore(limits.MODELS_BUILT)
+
+    def of(
+        self, package: ApplicationPackage, application: ApplicationId, deadline: Deadline | None = None
+    ) -> ApplicationModel:
+        """The model. Errors: InvalidPackage; DeployTimeout when the time is over, with the step that took longest."""
+        key = self._key(application, package.checksum)
+        model = self._latest.get(key)
+        if model is None:
+            bounded = deadline.bounding_work() if deadline else nullcontext()
+            with self._building, bounded:
+                model = self._build(package, application)
+            self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
+            self._latest.put(key, model)
+        return model
+
+    def of_session(
+        self, session: Session, application: ApplicationId, deadline: Deadline | None = None
+    ) -> ApplicationModel:
+        """The model that the session's package is of an application, whatever time it takes without a deadline.
+
+        Errors: NotFound, Corruption, InvalidPackage, DeployTimeout.
+        """
+        checksum = self._checksums.get(session.blob)
+        model = None if checksum is None else self._latest.get(self._key(application, checksum))
+        if model is None:
+            package = self._packages.of(session)
+            self._checksums.put(session.blob, package.checksum)
+            model = self.of(package, application, deadline)
+        return model
+
+    def _key(self, application: ApplicationId, checksum: Hashable) -> Hashable:
+        return application, checksum, self._environment.time_ns() // _DAY_NS
 
 
 @dataclass(frozen=True, slots=True)

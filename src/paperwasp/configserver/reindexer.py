@@ -17,8 +17,8 @@ from typing import Protocol
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
-from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingRepository, Run, Target, targets_of
+from paperwasp.configserver.repository import ApplicationId
 from paperwasp.errors import InternalError, NotFound, Overload, Timeout
 
 _log = logging.getLogger(__name__)

@@ -1,16 +1,4 @@
-"""The state of reindexing: which document types are reindexed, how far that is, and how the config store keeps it.
-
-    (nothing) ──schedule──▶ for a generation ──that generation is active──▶ pending ──▶ running ──▶ successful
-                                                     ▲   ▲                     │ │          ▲
-                                                     │   └──speed 0, disabled──┘ └▶ failed ─┘ (after a pause)
-                                                     └── asked for (again)
-
-One record an application, `reindexing/<tenant>/<application>/<instance>`. A run has a number: a report of an
-earlier run of the same type is too late and changes nothing. The place up to which a run has come is a token of the
-content cluster's, so that a run goes on after a restart where it was.
-
-Vespa: https://docs.vespa.ai/en/operations/reindexing.html
-"""
+"""Reindexing: which document types are reindexed, how far that is, and how the state of it is asked for and kept."""
 
 from __future__ import annotations
 
@@ -21,9 +9,11 @@ from typing import Any, Final, Literal
 import orjson
 
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.env import Environment
 from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore
-from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.repository import ApplicationId
+from paperwasp.configserver.running import RunningApplications
 from paperwasp.errors import Conflict
 
 RunState = Literal["pending", "running", "successful", "failed"]
@@ -162,3 +152,54 @@ def _decode(value: dict[str, Any]) -> ApplicationReindexing:
     runs = {(c, t): Run(**{**run, "token": bytes.fromhex(run["token"])}) for c, t, run in value["runs"]}
     scheduled = {(c, t): Scheduled(**waiting) for c, t, waiting in value["scheduled"]}
     return ApplicationReindexing(value["enabled"], scheduled, runs)
+
+
+# Requests of clients and deployments for reindexing: each is kept first, then begun.
+
+
+ReindexingChange = Callable[[ApplicationReindexing, int], ApplicationReindexing]
+"""(the reindexing of an application, the time in milliseconds) → what it shall be."""
+
+
+class ReindexingControl:
+    """The reindexing of applications that run. `wake` has the reindexer look for what may be due."""
+
+    def __init__(
+        self,
+        repository: ReindexingRepository,
+        applications: RunningApplications,
+        wake: Callable[[], None],
+        environment: Environment,
+    ) -> None:
+        self._repository = repository
+        self._applications = applications
+        self._wake = wake
+        self._environment = environment
+
+    def of(self, application: ApplicationId) -> ApplicationReindexing:
+        """Errors: NotFound for an application that does not run."""
+        self._applications.running_of(application)
+        return self._repository.get(application)
+
+    def change(self, application: ApplicationId, change: ReindexingChange) -> None:
+        """Makes a change, and sees to what follows from it. Errors: NotFound."""
+        self._applications.running_of(application)
+        self._repository.update(application, lambda found: change(found, self._environment.time_ns() // 1_000_000))
+        self._wake()
+
+    def schedule(self, application: ApplicationId, causes: Mapping[Target, str], generation: int) -> None:
+        """These types are reindexed once that generation is active."""
+        self._repository.update(application, lambda found: found.with_scheduled(causes, generation))
+
+    def unschedule(self, application: ApplicationId) -> None:
+        """No generation that reindexing waits for becomes active."""
+        self._repository.update(application, lambda found: replace(found, scheduled={}))
+
+    def begin_scheduled(self, application: ApplicationId) -> None:
+        """Makes the runs ready that waited for the generation that is active now."""
+        running = self._applications.running_of(application)
+        self.change(application, lambda found, now_ms: found.with_active(running.generation, running.model, now_ms))
+
+    def forget(self, application: ApplicationId) -> None:
+        """Nothing is kept of an application that is deleted."""
+        self._repository.delete(application)

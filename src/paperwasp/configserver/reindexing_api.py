@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
-from paperwasp.configserver.addresses import APPLICATION, application_in_path
-from paperwasp.configserver.parameters import flag
-from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Target
-from paperwasp.configserver.reindexing_control import ReindexingChange, ReindexingControl
+from paperwasp.configserver.parameters import APPLICATION, application_in_path, flag
+from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingChange, ReindexingControl, Run, Target
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.worker import Workers
 from paperwasp.errors import InvalidInput

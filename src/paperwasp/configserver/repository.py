@@ -17,18 +17,153 @@ that names them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict, field, replace
+from enum import Enum
 from typing import Any, Final
 
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore, Entry
-from paperwasp.configserver.names import DEFAULT, ApplicationId, check_name
-from paperwasp.configserver.sessions import Active, Event, Session, State
 from paperwasp.errors import Conflict, Corruption, InvalidInput, LockFailure, NotFound
+
+# The names of applications, and what a name may be.
+
+
+DEFAULT: Final = "default"
+"""The tenant that always exists, and the name of an application or instance that nobody named."""
+_CHARACTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ApplicationId:
+    """Whose application it is. `str()` is the form of Vespa's messages."""
+
+    tenant: str = DEFAULT
+    application: str = DEFAULT
+    instance: str = DEFAULT
+
+    def __str__(self) -> str:
+        return f"{self.tenant}.{self.application}.{self.instance}"
+
+    @classmethod
+    def from_key(cls, key: str) -> ApplicationId:
+        """The application with that place in the config store."""
+        return cls(*key.split("/"))
+
+    @property
+    def key(self) -> str:
+        """Its place in the config store. Errors: InvalidInput for a name that there can be no application of."""
+        names = (("tenant", self.tenant), ("application", self.application), ("instance", self.instance))
+        return "/".join(check_name(what, name) for what, name in names)
+
+
+def check_name(what: str, name: str) -> str:
+    """The name, if a tenant, application or instance may have it. Errors: InvalidInput."""
+    if not name or not _CHARACTERS.issuperset(name) or len(name) > limits.APPLICATION_NAME_LENGTH:
+        longest = limits.APPLICATION_NAME_LENGTH
+        raise InvalidInput(f"Illegal {what} name '{name}': it is 1 to {longest} letters, digits, '-' and '_'")
+    return name
+
+
+# Deployment sessions: what they are, which states they go through, and what it means that one is active.
+#
+#     created ──prepare──▶ prepared ──activate──▶ active ──(another is activated)──▶ deactivated
+#        ▲ └──────────────────│── delete ─────────────┴────────────── delete ──────────┘
+#        └─────── edit ───────┘
+#
+# Vespa: https://docs.vespa.ai/en/reference/api/deploy-v2.html
+
+
+class State(Enum):
+    """Where a session stands."""
+
+    CREATED = "created"
+    PREPARED = "prepared"
+    ACTIVE = "active"
+    DEACTIVATED = "deactivated"
+    DELETED = "deleted"
+
+
+class Event(Enum):
+    """A step that a client takes with a session."""
+
+    EDIT = "edit"
+    PREPARE = "prepare"
+    ACTIVATE = "activate"
+    DELETE = "delete"
+
+
+TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = {
+    (State.CREATED, Event.EDIT): State.CREATED,
+    (State.PREPARED, Event.EDIT): State.CREATED,
+    (State.CREATED, Event.PREPARE): State.PREPARED,
+    (State.PREPARED, Event.PREPARE): State.PREPARED,
+    (State.PREPARED, Event.ACTIVATE): State.ACTIVE,
+    (State.CREATED, Event.DELETE): State.DELETED,
+    (State.PREPARED, Event.DELETE): State.DELETED,
+    (State.DEACTIVATED, Event.DELETE): State.DELETED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session. Its id becomes the generation of its application."""
+
+    id: int
+    state: State
+    application: ApplicationId
+    blob: str
+    """The package, by its name in the config store."""
+    created_ms: int
+    activated_ms: int = 0
+    directories: tuple[str, ...] = ()
+    """Folders that a client made, and that an archive cannot say while they are empty."""
+    ignore_validation_errors: bool = False
+    """Whether it was prepared so."""
+    revision: int = field(default=0, compare=False)
+    """The revision of its record: a change is kept only if nobody else made one."""
+
+    def after(self, event: Event) -> Session:
+        """The session after the event. Errors: Conflict, or InvalidInput where a step was left out."""
+        state = TRANSITIONS.get((self.state, event))
+        if state is not None:
+            return replace(self, state=state)
+        if event is Event.ACTIVATE and self.state is State.CREATED:
+            raise InvalidInput(f"Session {self.id} is not prepared")
+        raise Conflict(f"Session is {self.state.value}: {self.id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """The active session of an application: the content of the one key that decides it.
+
+    `session_id` None: the application is being deleted.
+    """
+
+    generation: int
+    session_id: int | None
+    application: ApplicationId
+    issued: int
+    """The highest number of a session when this was activated: sessions up to it were made before."""
+    previous_generation: int = 0
+
+
+def check_fresh(session: Session, active: Active | None, force: bool) -> None:
+    """Errors: Conflict where the session is older than what is active, or was made before that was activated."""
+    if active is None:
+        return
+    if active.generation > session.id:
+        raise Conflict(f"Session {session.id} is older than the active session ({active.generation})")
+    if session.id <= active.issued and not force:
+        raise Conflict(
+            f"Cannot activate session {session.id} because the active session ({active.generation}) was activated "
+            "after it was created"
+        )
+
 
 _COUNTER: Final = "generation-counter"
 _TENANTS: Final = "tenants/"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.records import dataclass
-from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.repository import ApplicationId
 from paperwasp.errors import NotFound
 
 

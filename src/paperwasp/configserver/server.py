@@ -20,11 +20,9 @@ from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deployments import Deployments
-from paperwasp.configserver.models import BuildModel, Models, Packages
-from paperwasp.configserver.preparation import Preparation
+from paperwasp.configserver.preparation import BuildModel, Models, Packages, Preparation
 from paperwasp.configserver.reindexer import ReindexChunk, Reindexer, no_chunks
-from paperwasp.configserver.reindexing import ReindexingRepository
-from paperwasp.configserver.reindexing_control import ReindexingControl
+from paperwasp.configserver.reindexing import ReindexingControl, ReindexingRepository
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import RunningApplications
 from paperwasp.errors import Conflict, InvalidInput

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp.base.records import dataclass
-from paperwasp.configserver.names import ApplicationId
+from paperwasp.configserver.repository import ApplicationId
 
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 

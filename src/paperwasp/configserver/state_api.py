@@ -10,8 +10,8 @@ from typing import Final
 
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION
-from paperwasp.configserver.names import ApplicationId
 from paperwasp.configserver.reindexing import ApplicationReindexing
+from paperwasp.configserver.repository import ApplicationId
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response

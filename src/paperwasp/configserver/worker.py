@@ -1,23 +1,114 @@
-"""The threads on which deployment work runs, so that syncing and parsing never hold up a request being served.
-
-Reading has threads of its own and never waits for a deployment. How many deployments of a tenant may run or wait is
-limited.
+"""The threads on which deployment work runs, so that syncing and parsing never hold up a request, and the time that a
+step has.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
 from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.yielding import yielding_to_requests
-from paperwasp.configserver.deadline import Deadline
-from paperwasp.errors import Overload
+from paperwasp.configserver.repository import ApplicationId
+from paperwasp.core.steps import WorkOutOfTime, bounded_work
+from paperwasp.errors import DeployTimeout, LockFailure, Overload
+
+# The time that a deployment step has, and which step may go on with an application.
+
+
+class Deadline:
+    """When a step must have ended, and the answer to who was first: the clock, or the step.
+
+    A step asks `check` between its parts and `commit` before its first change. Whoever waits for it may `expire` it:
+    from then on it cannot commit. So a step that was answered with a timeout changes nothing, and one that has begun
+    to change things is waited for.
+    """
+
+    def __init__(self, seconds: float, environment: Environment = SYSTEM) -> None:
+        self.seconds = seconds
+        self._environment = environment
+        self._end_ns = environment.monotonic_ns() + int(seconds * 1e9)
+        self._lock = threading.Lock()
+        self._committed = False
+        self._expired = False
+
+    @property
+    def remaining_seconds(self) -> float:
+        return max(0.0, (self._end_ns - self._environment.monotonic_ns()) / 1e9)
+
+    def check(self) -> None:
+        """Errors: DeployTimeout when the time is over."""
+        if self._expired or (not self._committed and self.remaining_seconds == 0):
+            raise self.error()
+
+    def commit(self) -> None:
+        """From here on the step is carried through. Errors: DeployTimeout when the time is over."""
+        with self._lock:
+            self.check()
+            self._committed = True
+
+    def expire(self) -> bool:
+        """Ends the time, unless the step has committed. Returns whether it did."""
+        with self._lock:
+            self._expired = not self._committed
+            return self._expired
+
+    def error(self, detail: str = "") -> DeployTimeout:
+        """The error for a request whose time is over. `detail`: where it went."""
+        text = f"The request was not done within its timeout of {self.seconds:g} seconds"
+        return DeployTimeout(f"{text}: {detail}" if detail else text)
+
+    @contextmanager
+    def bounding_work(self) -> Iterator[None]:
+        """The work inside ends with the time (`core.steps`). Errors: DeployTimeout, with the step that took longest."""
+        end_ns = time.monotonic_ns() + max(1, int(self.remaining_seconds * 1e9))
+        try:
+            with bounded_work(end_ns, limits.PREPARE_STEP_BYTES):
+                yield
+        except WorkOutOfTime as error:
+            raise self.error(str(error)) from None
+
+
+class ApplicationLocks:
+    """One step at a time for each application; those of different applications know nothing of each other."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._held: set[ApplicationId] = set()
+        self._closed = False
+
+    @contextmanager
+    def hold(self, application: ApplicationId, deadline: Deadline) -> Iterator[None]:
+        """Waits until no other step has the application. Errors: LockFailure when the time is over."""
+        with self._condition:
+            free = self._condition.wait_for(
+                lambda: self._closed or application not in self._held, deadline.remaining_seconds
+            )
+            if not free or self._closed:
+                why = "the config server stops" if self._closed else f"waited {deadline.seconds:g} seconds for it"
+                raise LockFailure(f"Application {application} is being processed by another request: {why}")
+            self._held.add(application)
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._held.discard(application)
+                self._condition.notify_all()
+
+    def close(self) -> None:
+        """Nobody gets in any more, and those that wait give up."""
+        with self._condition:
+            self._closed = True
+            self._condition.notify_all()
+
 
 P = ParamSpec("P")
 T = TypeVar("T")

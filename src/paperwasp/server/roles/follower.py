@@ -21,9 +21,8 @@ from paperwasp.base.records import dataclass
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.configserver import Activation, ApplicationId
 from paperwasp.configserver.convergence import Convergence, Proposal, Report, described
-from paperwasp.configserver.models import Models
-from paperwasp.configserver.repository import SessionRepository
-from paperwasp.configserver.sessions import Active
+from paperwasp.configserver.preparation import Models
+from paperwasp.configserver.repository import Active, SessionRepository
 from paperwasp.errors import Conflict, InvalidInput, NoSpace, PaperwaspError, failure
 from paperwasp.server.roles.applications import Applications, Change
 
