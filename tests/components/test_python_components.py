@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.components import Call, Chunker, Embedder, Generator, python_modules
-from paperwasp.components.loading import PythonComponent, load
-from paperwasp.components.python_components import PythonChunker, PythonEmbedder, PythonGenerator
+from paperwasp.components import Call, Chunker, Embedder, Generator, python_components
+from paperwasp.components.python_components import PythonChunker, PythonComponent, PythonEmbedder, PythonGenerator, load
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import INT, STRING, array_of
 from paperwasp.indexing.context import Context
@@ -277,4 +276,4 @@ def test_a_place_outside_the_folder_is_not_told() -> None:
     try:
         raise ValueError("no")
     except ValueError as error:
-        assert python_modules.place_of(error) == "ValueError: no"
+        assert python_components.place_of(error) == "ValueError: no"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.components.embedders.batches import Lane, Remembered
+from paperwasp.components.embedders.base import Lane, Remembered
 
 
 class Model:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paperwasp.components.embedders.model_files import ModelFile
 from paperwasp.components.embedders.registry import check_components, embedders_of
-from paperwasp.components.embedders.word_pieces import WordPieces
+from paperwasp.components.embedders.text_tokenizer import WordPieces
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.indexing.context import Context

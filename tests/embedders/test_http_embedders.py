@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.components.embedders import mistral, openai, tei, voyage
-from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote
-from paperwasp.components.embedders.http_batches import BatchSettings
-from paperwasp.components.embedders.settings import Settings
+from paperwasp.components.embedders import http_services
+from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote, Settings
+from paperwasp.components.embedders.http_embedder import BatchSettings
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InvalidInput, NotFound, Overload, Unavailable
 from paperwasp.indexing.context import Context
 from paperwasp.schema.files import Component
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 
-TYPES = (openai, voyage, mistral, tei)
+TYPES = (http_services,)
 DOCUMENT, QUERY = Context("music.vector"), Context("query(q)")
 FLOATS = TensorType.parse("tensor<float>(x[4])")
 

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from paperwasp.components.generators.registry import check_components, generators_of
+from paperwasp.components.generation import check_components, generators_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,

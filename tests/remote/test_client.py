@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.components.remote.client import Endpoint, JsonClient, check_url
+from paperwasp.components.json_client import Endpoint, JsonClient, check_url
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
 from tests.remote.stand_in import Asked, Reply, stand_in
 

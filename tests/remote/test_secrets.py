@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.components.remote.secrets import find_secret, secret
+from paperwasp.components.json_client import find_secret, secret
 from paperwasp.errors import Unavailable
 
 

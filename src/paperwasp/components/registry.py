@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from types import MappingProxyType
 
+from paperwasp.components import generation as generators
 from paperwasp.components.cors import cors_class
 from paperwasp.components.embedders import registry as embedders
-from paperwasp.components.generators import registry as generators
-from paperwasp.components.loading import FLAG, is_python, load
+from paperwasp.components.python_components import FLAG, is_python, load
 from paperwasp.errors import Finding
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.schema.files import Component, PackageFiles

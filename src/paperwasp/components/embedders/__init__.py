@@ -1,14 +1,13 @@
 """Embedders: components of services.xml that make tensors of text, for fields when documents are fed and in queries.
 
     registry      type of a component → the class that runs it; what is wrong with a component, at its deployment
-    base          what all embedders share: prepending, remembering by text, batches, errors
-    batches       texts of all threads that wait, run together; queries apart from documents
-    settings      the settings of a component with their defaults, and its model files (`model_files`)
+    base          what all embedders share: settings, prepending, remembering by text, runs of many texts, errors
+    model_files   the files of models and tokenizers that components name
 
-A type of embedder is one module, which registers its class. Those that run a model in this process share
-`text_tokenizer` (text → numbers of tokens), `transformer` (tokens → the model's output), `pooling` (output → one
-vector) and `quantization` (vector → tensor of the type that is wanted). Embedding takes long and is never done on an
-event loop.
+A type of embedder is one class, which registers itself; `vectors` and `http_services` have several that differ in
+little. Those that run a model in this process share `text_tokenizer` (text → numbers of tokens), `transformer` (tokens
+→ the model's output) and `vectors` (output → one vector → tensor of the type that is wanted); those that are services
+elsewhere share `http_embedder`. Embedding takes long and is never done on an event loop.
 
 Vespa: https://docs.vespa.ai/en/rag/embedding.html, https://docs.vespa.ai/en/reference/rag/embedding.html
 """

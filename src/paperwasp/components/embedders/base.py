@@ -1,23 +1,310 @@
-"""What all embedders share: from texts to tensors, by way of what is remembered and of runs that threads share.
-
-    texts → prepended → remembered, or encoded → run in batches (`batches`) → reduced to what is kept → tensors
-
-An embedder says how a text is encoded, what a run makes of some, and how that becomes a tensor of the type wanted.
+"""What all embedders share: their settings, and the way from texts to tensors by what is remembered and by runs of many
+texts.
 """
 
 from __future__ import annotations
 
+import math
+import os
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from paperwasp import limits
-from paperwasp.components.embedders.batches import Item, Lane, Made, Remembered
-from paperwasp.components.embedders.settings import Settings
+from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, Files, ModelFile, find_model
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Timeout
 from paperwasp.indexing.context import Context
+from paperwasp.ranking.onnx.session import SessionSettings
+from paperwasp.schema.files import Component
+
+# The settings of one component with their defaults.
+
+
+_INTRAOP_THREADS = 4
+
+
+class Settings:
+    """The settings of a component, and the files that it may name."""
+
+    def __init__(self, component: Component, files: Files) -> None:
+        self.id = component.id
+        self.type = component.type
+        self._given: Mapping[str, str] = component.settings
+        self._files = files
+
+    def text(self, name: str, default: str = "") -> str:
+        return self._given.get(name, default)
+
+    def integer(self, name: str, default: int) -> int:
+        return int(self._given[name]) if name in self._given else default
+
+    def number(self, name: str, default: float) -> float:
+        return float(self._given[name]) if name in self._given else default
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        return self._given[name] == "true" if name in self._given else default
+
+    def is_given(self, name: str) -> bool:
+        """Whether there is such an element, or something in it."""
+        return any(path.partition("@")[0] == name for path in self._given)
+
+    def repeated(self, name: str) -> list[str]:
+        """The names of an element that may be there several times, as the other methods take them."""
+        names = {path.partition("@")[0] for path in self._given}
+        return sorted(each for each in names if each.partition("#")[0] == name)
+
+    def model(self, name: str) -> ModelFile:
+        """The file that an element names. Errors: NotFound; ValueError where it names none."""
+        given = {attribute: self._given.get(f"{name}@{attribute}", "") for attribute in MODEL_ATTRIBUTES}
+        found = find_model(name, given, self._files)
+        if found is None:
+            raise ValueError(f"'{name}' is needed: it names a file of the application package by 'path'")
+        return found
+
+    def session(self) -> SessionSettings:
+        """How the model is run, within the processors that there are: one is left to others, unless it is said how many
+        are to be used."""
+        others = max(1, (os.cpu_count() or 1) - 1)
+        return SessionSettings(
+            intraop_threads=_threads(self.integer("onnx-intraop-threads", min(_INTRAOP_THREADS, others))),
+            interop_threads=_threads(self.integer("onnx-interop-threads", 1)),
+            parallel=self.text("onnx-execution-mode") == "parallel",
+            gpu_device=self.integer("onnx-gpu-device", 0),
+            spins=False,
+            optimizes=self.flag("onnx-optimize-model", True),
+        )
+
+
+def _threads(wanted: int) -> int:
+    """A number of threads; of 0 or less: all processors, or that part of them. More than there are helps nobody."""
+    processors = os.cpu_count() or 1
+    return min(wanted, processors) if wanted > 0 else math.ceil(processors / max(1, -wanted))
+
+
+# Texts of all threads that wait, run together: a model works on many in little more time than on few.
+#
+# Nobody waits for others to come: where no run is under way, what waits is run. The texts of a run are of about the
+# same length, since each is padded to the longest. Runs go from short texts to long ones, and begin with the shortest
+# again: what comes meanwhile and is longer than the last run's texts goes with those of its length, and what is not
+# waits for the next round. So runs are as full as they would be if all came at once, and a text waits for two rounds at
+# most. Queries have a lane of their own, so that none waits behind documents. What was made of a text is remembered.
+#
+# Runs are on a thread of the lane. Each caller has its values as soon as its own texts are done, and waits no longer
+# than its time: a run that is under way goes on for the others, and texts whose caller has left are in no later one.
+#
+# What a run fails with is the error of that text alone which causes it: each is tried again by itself.
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+class Lane(Generic[Item, Made]):
+    """One run at a time, of what all threads wait for."""
+
+    def __init__(
+        self,
+        run: Callable[[Sequence[Item]], Sequence[Made]],
+        length: Callable[[Item], int],
+        batch_length: int = limits.embedding.BATCH_TOKENS,
+        *,
+        tries_alone: bool = True,
+    ) -> None:
+        """`run` makes one value of each item, in their order. `length`: what padding adds to, such as tokens.
+
+        `batch_length`: of one run, padding included. `tries_alone`: whether the items of a run that failed are tried
+        again, each by itself.
+        """
+        self._run = run
+        self._length = length
+        self._batch_length = batch_length
+        self._tries_alone = tries_alone
+        self._lock = threading.Lock()
+        self._waiting: list[_Job[Item, Made]] = []
+        self._is_running = False
+        self._thread = DaemonThreads(1, "model-run")
+
+    def make(self, items: Sequence[Item], timeout_seconds: float = math.inf) -> list[Made]:
+        """One value of each item. Errors: the first that `run` raises for one of them; TimeoutError."""
+        if not items:
+            return []
+        waiter = _Waiter(len(items))
+        jobs = [_Job[Item, Made](item, self._length(item), waiter) for item in items]
+        with self._lock:
+            self._waiting.extend(jobs)
+            begins, self._is_running = not self._is_running, True
+        if begins:
+            self._thread.submit(self._run_waiting)
+        if not waiter.wait(timeout_seconds):
+            raise TimeoutError
+        return [job.value() for job in jobs]
+
+    def waiting(self) -> list[Item]:
+        """The items that are not in a run yet."""
+        with self._lock:
+            return [job.item for job in self._waiting]
+
+    def _run_waiting(self) -> None:
+        """Runs what waits, until nothing does. On the lane's thread."""
+        ahead: list[_Job[Item, Made]] = []
+        """What is left of this round, by length."""
+        behind: list[_Job[Item, Made]] = []
+        reached = 0
+        while True:
+            came = self._take(bool(ahead or behind))
+            longer = [job for job in came if job.length > reached]
+            behind += [job for job in came if job.length <= reached]
+            if not ahead and not longer:
+                longer, behind = behind, []
+            if longer:
+                ahead = sorted([*ahead, *longer], key=_length_of)
+            if not ahead:
+                return
+            batch = ahead[: self._batch_size(ahead)]
+            ahead, reached = ahead[len(batch) :], batch[-1].length
+            try:
+                wanted = [job for job in batch if not job.waiter.has_left]
+                if wanted:
+                    self._run_batch(wanted)
+            except BaseException as error:  # one that no run should raise
+                for job in (*batch, *ahead, *behind):
+                    if not job.is_done:
+                        job.fail(RuntimeError(f"the run of the model was broken off: {error}"))
+                ahead, behind = [], []
+
+    def _take(self, goes_on: bool) -> list[_Job[Item, Made]]:
+        """What came. If that is nothing, and the thread does not go on with anything, the next caller begins."""
+        with self._lock:
+            came, self._waiting = self._waiting, []
+            self._is_running = goes_on or bool(came)
+            return came
+
+    def _batch_size(self, jobs: Sequence[_Job[Item, Made]]) -> int:
+        """How many of the first, by length, are one run: as many as it should have, and of about the same length."""
+        filled = 0
+        for count, job in enumerate(jobs):
+            padded = (count + 1) * job.length
+            if count and (padded > self._batch_length or padded - filled - job.length > _most_padding(filled)):
+                return count
+            filled += job.length
+        return len(jobs)
+
+    def _run_batch(self, batch: Sequence[_Job[Item, Made]]) -> None:
+        try:
+            made = self._run([job.item for job in batch])
+        except Exception as error:
+            if len(batch) > 1 and self._tries_alone:
+                for job in batch:
+                    self._run_batch([job])
+            else:
+                for job in batch:
+                    job.fail(error)
+            return
+        for job, value in zip(batch, made, strict=True):
+            job.finish(value)
+
+
+def _length_of(job: _Job[Item, Made]) -> int:
+    return job.length
+
+
+def _most_padding(filled: int) -> float:
+    """How much padding a run may have whose texts are so long together."""
+    return limits.embedding.PADDING_TOKENS + limits.embedding.PADDING_SHARE * filled
+
+
+class _Waiter:
+    """A caller that waits for its jobs."""
+
+    __slots__ = ("_done", "_left", "has_left")
+
+    def __init__(self, jobs_count: int) -> None:
+        self._left = jobs_count
+        self.has_left = False
+        """Whether its time was over."""
+        self._done = threading.Lock()
+        self._done.acquire()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether all jobs were done in that time."""
+        most = threading.TIMEOUT_MAX
+        self.has_left = not self._done.acquire(timeout=max(0.0, seconds) if seconds < most else -1)
+        return not self.has_left
+
+    def count_down(self) -> None:
+        """One of its jobs is done. On the lane's thread."""
+        self._left -= 1
+        if self._left == 0:
+            self._done.release()
+
+
+class _Job(Generic[Item, Made]):
+    """One item and what becomes of it."""
+
+    __slots__ = ("_error", "_value", "is_done", "item", "length", "waiter")
+
+    def __init__(self, item: Item, length: int, waiter: _Waiter) -> None:
+        self.item = item
+        self.length = length
+        self.waiter = waiter
+        self.is_done = False
+        self._value: Made | None = None
+        self._error: Exception | None = None
+
+    def finish(self, value: Made) -> None:
+        self._value = value
+        self._end()
+
+    def fail(self, error: Exception) -> None:
+        self._error = error
+        self._end()
+
+    def _end(self) -> None:
+        self.is_done = True
+        self.waiter.count_down()
+
+    def value(self) -> Made:
+        if self._error is not None:
+            raise self._error
+        assert self._value is not None
+        return self._value
+
+
+class Remembered(Generic[Made]):
+    """What was made of the texts that came last, up to a number of bytes. Any thread."""
+
+    def __init__(self, size_of: Callable[[Made], int], size_bytes: int = limits.embedding.CACHE_BYTES) -> None:
+        self._size_of = size_of
+        self._most_bytes = size_bytes
+        self._lock = threading.Lock()
+        self._made: OrderedDict[Hashable, tuple[Made, int]] = OrderedDict()
+        self.size_bytes = 0
+
+    def get(self, key: Hashable) -> Made | None:
+        with self._lock:
+            found = self._made.get(key)
+            if found is None:
+                return None
+            self._made.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, made: Made, text_length: int) -> None:
+        """`text_length`: in characters, of which each may take four bytes."""
+        size_bytes = self._size_of(made) + 4 * text_length + limits.embedding.CACHE_ENTRY_BYTES
+        if size_bytes > self._most_bytes:
+            return
+        with self._lock:
+            if key in self._made:
+                self.size_bytes -= self._made.pop(key)[1]
+            self._made[key] = made, size_bytes
+            self.size_bytes += size_bytes
+            while self.size_bytes > self._most_bytes:
+                self.size_bytes -= self._made.popitem(last=False)[1][1]
 
 
 class LocalOrRemote(Protocol):

@@ -14,12 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.components.embedders.base import TextEmbedder, embedder
-from paperwasp.components.embedders.pooling import check_finite
-from paperwasp.components.embedders.quantization import packed
-from paperwasp.components.embedders.settings import Settings
+from paperwasp.components.embedders.base import Settings, TextEmbedder, embedder
 from paperwasp.components.embedders.text_tokenizer import TextTokenizer, Tokens
 from paperwasp.components.embedders.transformer import Output, Transformer
+from paperwasp.components.embedders.vectors import check_finite, packed
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError

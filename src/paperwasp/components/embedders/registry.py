@@ -16,20 +16,9 @@ from types import MappingProxyType
 from typing import Final
 from weakref import WeakValueDictionary
 
-from paperwasp.components.embedders import (
-    bert,
-    colbert,
-    hugging_face,
-    mistral,
-    openai,
-    splade,
-    tei,
-    token_numbers,
-    voyage,
-)
-from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote, TextEmbedder
+from paperwasp.components.embedders import colbert, http_services, splade, text_tokenizer, vectors
+from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote, Settings, TextEmbedder
 from paperwasp.components.embedders.model_files import Files
-from paperwasp.components.embedders.settings import Settings
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
@@ -37,7 +26,7 @@ from paperwasp.indexing.context import Context
 from paperwasp.ranking.onnx.session import has_gpu
 from paperwasp.schema.files import Component
 
-_TYPES = (bert, colbert, hugging_face, mistral, openai, splade, tei, token_numbers, voyage)
+_TYPES = (colbert, http_services, splade, text_tokenizer, vectors)
 """Imported, they have registered their classes."""
 
 _NO_EFFECT: Final[Mapping[str, str]] = {

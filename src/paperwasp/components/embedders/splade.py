@@ -13,8 +13,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.components.embedders.base import TextEmbedder, embedder
-from paperwasp.components.embedders.settings import Settings
+from paperwasp.components.embedders.base import Settings, TextEmbedder, embedder
 from paperwasp.components.embedders.text_tokenizer import TextTokenizer, Tokens
 from paperwasp.components.embedders.transformer import Output, Transformer
 from paperwasp.document.tensor.types import TensorType

@@ -1,17 +1,23 @@
-"""Text to the numbers of its tokens, by a `tokenizer.json` of Hugging Face and their library `tokenizers`.
-
-Vespa: com.yahoo.language.huggingface.HuggingFaceTokenizer
-"""
+"""Text to the numbers of its tokens: by a `tokenizer.json` of Hugging Face, or by a vocabulary alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, TypeVar
+
+import numpy as np
+import regex
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
+from paperwasp.components.embedders.base import Settings, embedder
 from paperwasp.components.embedders.model_files import ModelFile
+from paperwasp.document.tensor.types import Dimension, TensorType
+from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError
+from paperwasp.indexing.context import Context
 
 _LONGEST_FIRST: Final = "longest_first"
 _Result = TypeVar("_Result")
@@ -96,3 +102,109 @@ def _guarded(work: Callable[[], _Result]) -> _Result:
 
 def _shown(error: BaseException) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0][:300]
+
+
+# Text to word pieces by a vocabulary alone, as Vespa's own tokenizer for BERT makes them.
+#
+# Letters and digits next to each other are a word, every other character is one by itself. In lower case and without
+# accents, a word is the longest entry of the vocabulary that it begins with, then what follows `##`, and so on. Where
+# no entry fits, the rest of the word is left out.
+#
+# Vespa: com.yahoo.language.wordpiece.Model, com.yahoo.language.simple.SimpleTokenizer
+
+
+_CONTINUED: Final = "##"
+_WORDS: Final = regex.compile(r"[\p{L}\p{M}\p{Nd}\p{Nl}]+|[^\p{L}\p{M}\p{Nd}\p{Nl}]")
+_ACCENTS: Final = regex.compile(r"[\u0300-\u036F]+")
+
+
+class WordPieces:
+    """A vocabulary: one entry a line, numbered from 0."""
+
+    def __init__(self, file: ModelFile) -> None:
+        """Errors: LanguageError for a file that is no vocabulary."""
+        if len(file.content) > limits.embedding.TOKENIZER_FILE_BYTES:
+            raise LanguageError(f"{file.name} has more than {limits.embedding.TOKENIZER_FILE_BYTES} bytes")
+        try:
+            lines = file.content.decode().splitlines()
+        except UnicodeDecodeError as error:
+            raise LanguageError(f"{file.name} is no vocabulary: not UTF-8 at byte {error.start}") from None
+        if not any(lines):
+            raise LanguageError(f"{file.name} is no vocabulary: it is empty")
+        self._numbers: Mapping[str, int] = {entry: number for number, entry in enumerate(lines) if entry}
+        self._longest = max(map(len, self._numbers))
+
+    def encode(self, text: str, most: int) -> list[int]:
+        """The numbers of the first pieces of a text, no more than `most`."""
+        found: list[int] = []
+        for word in _WORDS.finditer(text.lower()):
+            pieces = self._pieces(_ACCENTS.sub("", unicodedata.normalize("NFD", word[0])))
+            found += islice(pieces, most - len(found))
+            if len(found) >= most:
+                break
+        return found
+
+    def _pieces(self, word: str) -> Iterator[int]:
+        rest = word
+        for _ in range(len(word) + 2):
+            if rest in ("", _CONTINUED) or (entry := self._longest_entry(rest)) is None:
+                return
+            yield self._numbers[entry]
+            rest = _CONTINUED + rest[len(entry) :]
+
+    def _longest_entry(self, text: str) -> str | None:
+        lengths = range(min(len(text), self._longest), 0, -1)
+        return next((text[:length] for length in lengths if text[:length] in self._numbers), None)
+
+
+# `hugging-face-tokenizer`: the numbers of a text's tokens as a tensor, by a tokenizer for the text's language.
+#
+# Vespa: https://docs.vespa.ai/en/reference/rag/embedding.html#huggingface-tokenizer-embedder, HuggingFaceTokenizer.java
+
+
+_UNKNOWN = "unknown"
+
+
+@embedder("hugging-face-tokenizer")
+class TokenNumbers:
+    """Makes dense tensors of one dimension: as long as the type says, cut or filled with 0; or as long as the text."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Errors: NotFound, LanguageError, ValueError."""
+        self._tokenizers = {
+            settings.text(f"{name}@language", _UNKNOWN): TextTokenizer(settings.model(name), None)
+            for name in settings.repeated("model")
+        }
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> list[Tensor]:
+        """One tensor of the type for each text. Errors: ValueError."""
+        self.check_type(type, context)
+        return [_tensor(tokens.ids, type) for tokens in self._tokenizer(context.language).encode(texts)]
+
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: ValueError for a type that is not one dense dimension."""
+        if len(type.dimensions) != 1 or type.mapped:
+            raise ValueError(f"Don't know how to embed with target tensor type {type}")
+
+    def check(self) -> None:
+        """Nothing: all files are read before."""
+
+    def load(self) -> None:
+        """Nothing."""
+
+    def _tokenizer(self, language: str) -> TextTokenizer:
+        """The one for a language; that for unknown ones where it is the only one, or there is none for the language."""
+        found = self._tokenizers.get(language or _UNKNOWN) or self._tokenizers.get(_UNKNOWN)
+        if found is None:
+            raise ValueError(f"No model for language {language or _UNKNOWN}")
+        return found
+
+
+def _tensor(ids: Sequence[int], type_: TensorType) -> Tensor:
+    (dimension,) = type_.dimensions
+    size = dimension.size or len(ids)
+    values = np.zeros((1, size), np.float64)
+    kept = ids[:size]
+    values[0, : len(kept)] = kept
+    bound = type_ if dimension.size else TensorType.of([Dimension(dimension.name, size)], type_.cell_type)
+    return Tensor(bound, ((),), as_cells(values, type_.cell_type))

@@ -25,8 +25,7 @@ from paperwasp.application.services_model import strictest_first
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.components import ChangedHead, FilterAnswer, RequestHead
 from paperwasp.components.cors import ANSWERS, PREFLIGHT, Cors, cors_class
-from paperwasp.components.loading import is_python, load
-from paperwasp.components.python_modules import place_of
+from paperwasp.components.python_components import is_python, load, place_of
 from paperwasp.errors import InternalError, InvalidInput, Overload, Timeout
 from paperwasp.http.messages import Answer, Request, Response, decode, text_response
 from paperwasp.http.pending import Begun, settled

@@ -1,14 +1,5 @@
-"""A client that posts JSON to one endpoint and waits for the answer, for any number of threads.
-
-    post → a place among the connections → an attempt → an answer
-                                           → again, after a pause: the endpoint is overloaded, down or broken for now
-
-All of it is over at the deadline of the call, whatever the other side does: each wait for bytes ends there, too. Idle
-connections are kept and used again; one that was closed meanwhile is opened again at once, without counting as an
-attempt. Redirects are not followed and proxies are not asked, so the key goes nowhere but to the endpoint.
-
-Vespa: ai.vespa.embedding.AbstractHttpEmbedder
-Differs: 429 is tried again, too, after the time that the endpoint asks for; pauses grow.
+"""A client that posts JSON to one endpoint and waits for the answer, for any number of threads, and the secrets that it
+identifies itself by.
 """
 
 from __future__ import annotations
@@ -16,6 +7,8 @@ from __future__ import annotations
 import http.client
 import io
 import math
+import os
+import re
 import socket
 import ssl
 import threading
@@ -23,15 +16,76 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.components.remote.secrets import secret
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
+
+# Secrets that services.xml refers to by a name: the keys of services that models run on.
+#
+# A secret is the content of the file of its name in the folder that PAPERWASP_SECRETS names, else the value of the
+# environment variable PAPERWASP_SECRET_<NAME>, the name in capitals, with `_` for everything but letters and digits. It
+# is looked up at each use, so that a new key holds without a deployment, and is never part of a package, a log or a
+# message.
+#
+# Differs: Vespa has secrets in the store of its cloud alone: https://docs.vespa.ai/en/security/secret-store
+
+
+FOLDER_VARIABLE: Final = "PAPERWASP_SECRETS"
+_VARIABLE_PREFIX: Final = "PAPERWASP_SECRET_"
+_NAME: Final = compile_later(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+
+
+def find_secret(name: str) -> str | None:
+    """The secret of that name, without white space around it; None: there is none."""
+    if not _NAME.fullmatch(name):
+        return None
+    return _in_file(name).strip() or os.environ.get(variable_of(name), "").strip() or None
+
+
+def secret(name: str) -> str:
+    """The secret of that name. Errors: Unavailable that says where one is looked for."""
+    found = find_secret(name)
+    if found is None:
+        where = f"a file of that name in the folder {FOLDER_VARIABLE} names, or the variable {variable_of(name)}"
+        raise Unavailable(f"There is no secret '{name}': it would be {where}")
+    return found
+
+
+def variable_of(name: str) -> str:
+    """The environment variable that a secret may be in."""
+    return _VARIABLE_PREFIX + re.sub(r"[^A-Za-z0-9]", "_", name).upper()
+
+
+def _in_file(name: str) -> str:
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if not folder:
+        return ""
+    try:
+        with Path(folder, name).open(encoding="utf-8") as file:
+            return file.read(limits.SECRET_CHARACTERS)
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+# A client that posts JSON to one endpoint and waits for the answer, for any number of threads.
+#
+#     post → a place among the connections → an attempt → an answer
+#                                            → again, after a pause: the endpoint is overloaded, down or broken for now
+#
+# All of it is over at the deadline of the call, whatever the other side does: each wait for bytes ends there, too. Idle
+# connections are kept and used again; one that was closed meanwhile is opened again at once, without counting as an
+# attempt. Redirects are not followed and proxies are not asked, so the key goes nowhere but to the endpoint.
+#
+# Vespa: ai.vespa.embedding.AbstractHttpEmbedder
+# Differs: 429 is tried again, too, after the time that the endpoint asks for; pauses grow.
+
 
 _AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 _REFUSED: Final = frozenset({400, 413, 422})
