@@ -16,7 +16,7 @@ from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, TensorBuilder
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import NoSpace
-from paperwasp.storage.attributes import create_column, growable, reserved
+from paperwasp.storage.attributes import create_column, growable
 from paperwasp.storage.attributes.array_file import read_arrays, write_arrays
 from paperwasp.storage.attributes.growable import GrowableArray, Large
 from paperwasp.storage.attributes.rows import RowStore, places_of, rows_of
@@ -30,7 +30,7 @@ def small_reservations(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that tests reach all sizes."""
     monkeypatch.setattr(growable, "_RESERVED_FROM_BYTES", 1024 * ROW_BYTES)
     monkeypatch.setattr(growable, "RESERVED_BYTES", 1 << 20)
-    monkeypatch.setattr(reserved, "_STEP_BYTES", 1 << 12)
+    monkeypatch.setattr(growable, "_STEP_BYTES", 1 << 12)
 
 
 def numbered(start: int, count: int) -> np.ndarray:
@@ -91,7 +91,7 @@ def test_more_than_was_reserved_is_moved(tmp_path: Path) -> None:
 def test_where_address_space_is_limited_less_is_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    class Limited(reserved.Reserved):
+    class Limited(growable.Reserved):
         def __init__(self, size_bytes: int, folder: Path | None) -> None:
             asked.append(size_bytes)
             if len(asked) <= most_refused:
@@ -216,7 +216,7 @@ def test_what_is_small_or_paged_or_gone_is_copied(tmp_path: Path, monkeypatch: p
         raise AssertionError("it is mapped")
 
     with monkeypatch.context() as patch:
-        patch.setattr(reserved.Reserved, "begin_with", refuse)
+        patch.setattr(growable.Reserved, "begin_with", refuse)
         for name, large in (("few", Large()), ("many", Large(tmp_path / "paged")), ("many", None)):
             grown = GrowableArray(np.float32, row_shape=(3,), large=large)
             grown.begin_with(arrays[name], arrays.places[name])

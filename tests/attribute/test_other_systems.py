@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp.base import env
-from paperwasp.storage.attributes.reserved import FilePlace, Reserved
+from paperwasp.storage.attributes.growable import FilePlace, Reserved
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def other_system(monkeypatch: pytest.MonkeyPatch) -> None:
         (mmap, "MADV_HUGEPAGE"),
     ):
         monkeypatch.delattr(module, name, raising=False)
-    monkeypatch.setattr("paperwasp.storage.attributes.reserved._MAP_NORESERVE", 0)
+    monkeypatch.setattr("paperwasp.storage.attributes.growable._MAP_NORESERVE", 0)
 
 
 def test_processors_are_counted() -> None:

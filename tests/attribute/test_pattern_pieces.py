@@ -11,8 +11,8 @@ import pytest
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery
 from paperwasp.storage.attributes import patterns
+from paperwasp.storage.attributes.dictionary import BETWEEN_CLOCKS, ScannedText, TextKeeper
 from paperwasp.storage.attributes.patterns import FuzzyPattern, PartPattern, RegexPattern, TextPattern, no_clock
-from paperwasp.storage.attributes.scanned_text import BETWEEN_CLOCKS, ScannedText, TextKeeper
 from tests.chance import SEED
 
 PATTERNS: tuple[TextPattern, ...] = (

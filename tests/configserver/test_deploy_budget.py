@@ -29,7 +29,7 @@ from paperwasp.core.steps import bounded_work
 from paperwasp.errors import DeployTimeout, Finding, InvalidPackage
 from paperwasp.ranking.forest_file import forest_in
 from paperwasp.ranking.onnx import probe as onnx_probe
-from paperwasp.ranking.ubjson import read_ubjson
+from paperwasp.ranking.xgboost_file import read_ubjson
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import Schema

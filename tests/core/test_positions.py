@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.storage.index.tokenizing import ELEMENT_GAP
+from paperwasp.storage.index.tokens import ELEMENT_GAP
 from tests.oracles.positions import Near, follow, merge_positions
 
 Rows = list[list[list[int]]]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.storage.attributes.predicate_conditions import AND, AND_MASK, NOT, OR, OR_MASK, PUSH
+from paperwasp.storage.attributes.predicate import AND, AND_MASK, NOT, OR, OR_MASK, PUSH
 from tests.oracles import predicate
 from tests.oracles.predicate import STACK
 

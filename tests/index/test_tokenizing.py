@@ -20,7 +20,7 @@ from paperwasp.document.types import STRING, DocumentType, array_of
 from paperwasp.errors import Corruption
 from paperwasp.storage.index import IndexedField, TextIndex
 from paperwasp.storage.index.files import describe_file
-from paperwasp.storage.index.tokenizing import ELEMENT_GAP, tokenize, tokenize_plain, tokenize_puts
+from paperwasp.storage.index.tokens import ELEMENT_GAP, tokenize, tokenize_plain, tokenize_puts
 from paperwasp.text.linguistics import TextProfile, detect_all, detect_puts, index_terms, profile_of, query_terms
 
 GERMAN = "Die Häuser und die Bücher sind nicht alt"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from paperwasp.core import _core
-from paperwasp.storage.index.tokenizing import tokenize
+from paperwasp.storage.index.tokens import tokenize
 from paperwasp.text.linguistics import index_terms, profile_of, query_terms
 
 SCRIPTS = Path(__file__).parent / "scripts"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paperwasp.base.records import dataclass
-from paperwasp.storage.index.tokenizing import ELEMENT_GAP
+from paperwasp.storage.index.tokens import ELEMENT_GAP
 
 Row = Sequence[int]
 """Positions in one document, rising."""

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.storage.attributes.predicate_conditions import AND, AND_MASK, CALL, CONDITION, NOT, PUSH
+from paperwasp.storage.attributes.predicate import AND, AND_MASK, CALL, CONDITION, NOT, PUSH
 
 STACK: Final = 256
 """Operands that wait at the same time."""

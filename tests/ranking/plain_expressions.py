@@ -10,8 +10,25 @@ from collections.abc import Mapping
 from functools import reduce
 
 from paperwasp.document.tensor.value import Tensor
-from paperwasp.ranking.tensor_tree import Generate, Lambda, Place, Slice, TensorCall, TensorLiteral, Word, Words
-from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, Switch
+from paperwasp.ranking.tree import (
+    Call,
+    Generate,
+    If,
+    Lambda,
+    Membership,
+    Node,
+    Number,
+    Operation,
+    Place,
+    Prefix,
+    Reference,
+    Slice,
+    Switch,
+    TensorCall,
+    TensorLiteral,
+    Word,
+    Words,
+)
 from tests.tensor import plain_functions
 from tests.tensor import plain_tensors as plain
 from tests.tensor.plain_tensors import PlainTensor

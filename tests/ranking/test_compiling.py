@@ -15,9 +15,8 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError, PaperwaspError
 from paperwasp.ranking import Program, parse_expression
 from paperwasp.ranking.compiler import ExpressionCompiler
-from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Description
-from paperwasp.ranking.program import Bm25Field
+from paperwasp.ranking.program import Bm25Field, weighted_sum
 from paperwasp.ranking.scope import Source
 from paperwasp.schema.model import Function
 from tests.ranking.no_features import NoFeatures, constants_of

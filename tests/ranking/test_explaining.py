@@ -23,8 +23,7 @@ from paperwasp.ranking.explaining_compiler import ExplainingCompiler, LazyExplan
 from paperwasp.ranking.explanation import Columns, Explained, Json, NodeValue, ValueOf, rendered, shown_tensor
 from paperwasp.ranking.program import Program
 from paperwasp.ranking.scope import Source
-from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_run import batch
+from paperwasp.ranking.tensor_run import TensorNode, batch
 from paperwasp.schema.model import Function
 from tests.oracles.rank_program import OPERATION_FUNCTIONS
 from tests.ranking.no_features import constants_of

@@ -9,7 +9,7 @@ from paperwasp.document.tensor import TensorType, algebra
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.ranking.program import ProgramBuilder
 from paperwasp.ranking.tensor_graph import TensorGraph
-from paperwasp.ranking.tensor_node import TensorNode
+from paperwasp.ranking.tensor_run import TensorNode
 
 SMALL = TensorType.parse("tensor(x[1000])")
 

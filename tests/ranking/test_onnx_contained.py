@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from paperwasp.ranking.onnx.contained import other_file
+from paperwasp.ranking.onnx.probe import other_file
 from tests.ranking.onnx_models import FLOAT, external, model, product
 
 

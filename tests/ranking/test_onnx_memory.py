@@ -25,7 +25,7 @@ from paperwasp import limits
 limits.ONNX_MEMORY_BYTES, limits.ONNX_MEMORY_KEPT_SECONDS = 128 << 20, float(sys.argv[1])
 from paperwasp.errors import TooLarge
 from paperwasp.ranking.onnx.file import read_onnx
-from paperwasp.ranking.onnx.run import OnnxRun
+from paperwasp.ranking.model_compiler import OnnxRun
 from paperwasp.ranking.onnx.session import RunFailed, SessionSettings, session_of
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import TensorType

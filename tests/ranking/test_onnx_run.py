@@ -18,9 +18,9 @@ from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InternalError, LanguageError
+from paperwasp.ranking.model_compiler import OnnxRun
 from paperwasp.ranking.onnx import probe as onnx_probe
 from paperwasp.ranking.onnx.file import read_onnx
-from paperwasp.ranking.onnx.run import OnnxRun
 from paperwasp.ranking.onnx.session import OnnxSession, SessionSettings, session_of
 from tests.ranking.onnx_models import DOUBLE, embedding, external, product, repeated, share
 

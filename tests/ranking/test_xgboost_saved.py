@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.forest import Forest
-from paperwasp.ranking.ubjson import read_ubjson
+from paperwasp.ranking.xgboost_file import read_ubjson
 from tests.ranking.test_forest_files import ROWS, read_forest
 from tests.ranking.ubjson_writer import ubjson
 

@@ -13,8 +13,7 @@ from paperwasp.document.operations import Put
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import TooLarge
-from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_run import batch
+from paperwasp.ranking.tensor_run import TensorNode, batch
 from paperwasp.schema import parse_schemas
 from paperwasp.search import explaining
 from paperwasp.search.features.block import Block

@@ -24,7 +24,7 @@ from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.storage.attributes.dictionary import StringDictionary
-from paperwasp.storage.attributes.string_order import BETWEEN_CLOCKS, order_of
+from paperwasp.storage.attributes.sort_order import BETWEEN_CLOCKS, order_of
 from paperwasp.text.linguistics.collation import Collation
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of

@@ -37,7 +37,7 @@ from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
-from paperwasp.storage.index.tokenizing import ELEMENT_GAP
+from paperwasp.storage.index.tokens import ELEMENT_GAP
 from tests.content.nodes import TestNode, started
 from tests.oracles.positions import Near, follow, merge_positions
 from tests.search.queries import query_of

@@ -24,8 +24,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.client.terminal import ERROR_STYLE, LEVELS, counted, describe
 from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.errors import Finding, InvalidPackage, NotFound
-from paperwasp.ranking.bm25_notes import bm25_fields, coarse
-from paperwasp.ranking.typed_expression import EXPRESSION, TypedExpression
+from paperwasp.ranking.typed_expression import EXPRESSION, TypedExpression, bm25_fields, coarse
 from paperwasp.schema.model import Schema
 from paperwasp.text.parsing.nearest import did_you_mean
 

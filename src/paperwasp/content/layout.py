@@ -44,7 +44,7 @@ from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.schema.text_profiles import text_profile
 from paperwasp.storage.attributes import LONGEST_ROW, Column, create_column, unset_check
 from paperwasp.storage.attributes.vector_graph import GraphSettings
-from paperwasp.storage.index.fields import IndexedField
+from paperwasp.storage.index.segments import IndexedField
 from paperwasp.text.linguistics import TextProfile, uri
 
 INDEX_MODE: Final = "index"

@@ -26,21 +26,25 @@ from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, funct
 from paperwasp.ranking.tensor_compiler import TensorCompiler
 from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_graph import RankValue, TensorGraph, Value
-from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
+from paperwasp.ranking.tensor_run import TensorNode
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.ranking.tree import (
     Call,
+    Generate,
     If,
     Membership,
     Named,
     Node,
     Number,
+    OfType,
     Operation,
     Prefix,
     Reference,
+    Slice,
     String,
     Switch,
+    TensorCall,
+    TensorLiteral,
 )
 from paperwasp.schema.model import Function
 

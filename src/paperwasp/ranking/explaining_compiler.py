@@ -17,8 +17,23 @@ from paperwasp.ranking.explanation import Explained, Explanation
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope, Source, argument_text
 from paperwasp.ranking.tensor_graph import Value
-from paperwasp.ranking.tensor_tree import Generate, OfType, Slice, TensorCall, TensorLiteral
-from paperwasp.ranking.tree import Call, If, Membership, Node, Number, Operation, Prefix, Reference, String, Switch
+from paperwasp.ranking.tree import (
+    Call,
+    Generate,
+    If,
+    Membership,
+    Node,
+    Number,
+    OfType,
+    Operation,
+    Prefix,
+    Reference,
+    Slice,
+    String,
+    Switch,
+    TensorCall,
+    TensorLiteral,
+)
 
 _KINDS: Final[Mapping[type[Node], str]] = {
     Number: "constant",

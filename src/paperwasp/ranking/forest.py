@@ -1,7 +1,7 @@
 """Forests of decision trees: what xgboost and lightgbm models become, as arrays for the kernel in core/rank/forest.cpp.
 
 A split asks for an expression of the rank profile, given as text: a rank feature or a function. How a split compares,
-and where a missing value goes, is what Vespa makes of the model's file: see `xgboost_file` and `lightgbm_file`.
+and where a missing value goes, is what Vespa makes of the model's file: see `xgboost_file` and `forest_file`.
 """
 
 from __future__ import annotations

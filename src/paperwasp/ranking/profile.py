@@ -27,9 +27,8 @@ from paperwasp.ranking.explanation import Explanation
 from paperwasp.ranking.expression import parse_expression
 from paperwasp.ranking.forest import Forest
 from paperwasp.ranking.global_phase import NORMALIZERS, GlobalPhase
-from paperwasp.ranking.linear import weighted_sum
 from paperwasp.ranking.names import Names, TypeCatalog, Uses, input_name
-from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder
+from paperwasp.ranking.program import Bm25Field, Feature, Program, ProgramBuilder, weighted_sum
 from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_graph import RankValue, TensorGraph
 from paperwasp.ranking.text_hash import text_number

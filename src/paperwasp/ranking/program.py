@@ -8,7 +8,7 @@ A `Program` is immutable and may run in many threads.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -227,3 +227,54 @@ _NO_CONSTANTS: Final[Floats] = np.zeros(0)
 def _fold(operation: str, operands: Sequence[float]) -> float:
     """Computes an operation on constants by the kernel itself, so that folding never changes a score."""
     return float(apply_operation(operation, [np.array([operand], np.float64) for operand in operands])[0])
+
+
+# Whether a program is a weighted sum of bm25 features: what dynamic pruning needs to know.
+#
+# The program is run once on forms instead of numbers. A form is a constant, or fields with weights; anything else has
+# none.
+
+
+Form = float | dict[str, float] | None
+
+
+def weighted_sum(program: Program, known: Callable[[Feature], float | None]) -> Mapping[str, float] | None:
+    """Field → weight, where the program is exactly the sum of bm25(field) times its weight; else None.
+
+    `known` answers the value of a feature that is the same for all hits of this query. Weights may be negative.
+    """
+    operands: list[Form] = []
+    for feature in program.features:
+        bm25 = {feature.bm25_field.name: 1.0} if feature.bm25_field is not None else None
+        operands.append(bm25 or known(feature))
+    operands += [float(constant) for constant in program.constants]
+    operands += [None] * program.temporaries
+    names = list(OPERATIONS)
+    for opcode, target, a, b, _ in program.code.reshape(-1, OPERATION_WIDTH).tolist():
+        combine = _COMBINE.get(names[opcode])
+        operands[target] = combine(operands[a], operands[b]) if combine else None
+    result = operands[program.result]
+    return result if isinstance(result, dict) else None
+
+
+def _sum(a: Form, b: Form) -> Form:
+    if isinstance(a, float) and isinstance(b, float):
+        return a + b
+    if isinstance(a, dict) and isinstance(b, dict):
+        return {name: a.get(name, 0.0) + b.get(name, 0.0) for name in {**a, **b}}
+    if isinstance(a, dict):
+        return a if b == 0.0 else None
+    return b if a == 0.0 else None
+
+
+def _product(a: Form, b: Form) -> Form:
+    if isinstance(a, float) and isinstance(b, float):
+        return a * b
+    if isinstance(a, dict) and isinstance(b, float):
+        return {name: weight * b for name, weight in a.items()}
+    if isinstance(a, float) and isinstance(b, dict):
+        return _product(b, a)
+    return None
+
+
+_COMBINE: Final[dict[str, Callable[[Form, Form], Form]]] = {"add": _sum, "multiply": _product}

@@ -21,10 +21,29 @@ from paperwasp.ranking.program import Feature
 from paperwasp.ranking.scope import Binding, Scope
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
 from paperwasp.ranking.tensor_graph import OfBatches, TensorGraph, Value, dependence_of
-from paperwasp.ranking.tensor_node import Block, Dependence, TensorNode
-from paperwasp.ranking.tensor_run import BoundNumber, InnerBlock, batch, bound_block, numbers
-from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Place, Slice, TensorCall, TensorLiteral, Word, Words
-from paperwasp.ranking.tree import Node, Number
+from paperwasp.ranking.tensor_run import (
+    Block,
+    BoundNumber,
+    Dependence,
+    InnerBlock,
+    TensorNode,
+    batch,
+    bound_block,
+    numbers,
+)
+from paperwasp.ranking.tree import (
+    Generate,
+    Lambda,
+    Node,
+    Number,
+    OfType,
+    Place,
+    Slice,
+    TensorCall,
+    TensorLiteral,
+    Word,
+    Words,
+)
 
 _Cells = Any
 """An array of cells, as the functions of the algebra take them."""

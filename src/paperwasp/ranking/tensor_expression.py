@@ -12,19 +12,22 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.ranking.tensor_functions import CHOICES, FUNCTIONS, OF_TYPE, Parameter
-from paperwasp.ranking.tensor_tree import (
+from paperwasp.ranking.tree import (
+    Call,
     Cell,
     Generate,
     Lambda,
+    Node,
     OfType,
     Place,
+    Reference,
     Slice,
     TensorCall,
     TensorLiteral,
     Word,
     Words,
+    unquote,
 )
-from paperwasp.ranking.tree import Call, Node, Reference, unquote
 from paperwasp.text.parsing import Token, TokenStream
 from paperwasp.text.parsing.nearest import did_you_mean
 

@@ -19,26 +19,32 @@ from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.foreach import arguments_of
 from paperwasp.ranking.global_phase import NORMALIZERS
-from paperwasp.ranking.model_inference import ONNX, TREES, FileNotAvailable, check_sequence, onnx_type, trees_type
+from paperwasp.ranking.model_types import FEATURES as SEQUENCES
+from paperwasp.ranking.model_types import ONNX, TREES, FileNotAvailable, check_sequence, onnx_type, trees_type
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
-from paperwasp.ranking.places import sliced_type
 from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, function_source, resolve
 from paperwasp.ranking.tensor_expression import as_reduction
-from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands
-from paperwasp.ranking.tensor_tree import Generate, Lambda, OfType, Slice, TensorCall, TensorLiteral, Word, Words
-from paperwasp.ranking.token_sequences import FEATURES as SEQUENCES
+from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands, sliced_type
 from paperwasp.ranking.tree import (
     Call,
+    Generate,
     If,
+    Lambda,
     Membership,
     Named,
     Node,
     Number,
+    OfType,
     Operation,
     Prefix,
     Reference,
+    Slice,
     String,
     Switch,
+    TensorCall,
+    TensorLiteral,
+    Word,
+    Words,
 )
 from paperwasp.schema.model import Function
 from paperwasp.text.parsing.nearest import did_you_mean

@@ -28,8 +28,7 @@ from paperwasp.ranking.explanation import (
 from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Feature, Floats
 from paperwasp.ranking.tensor_graph import Value
-from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_run import batch, column
+from paperwasp.ranking.tensor_run import TensorNode, batch, column
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.parts import Part
 from paperwasp.search.operators.boolean import NotItem

@@ -22,8 +22,7 @@ from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.program import Feature
 from paperwasp.ranking.tensor_graph import TensorFeature
-from paperwasp.ranking.tensor_node import TensorNode
-from paperwasp.ranking.tensor_run import batch, levels_of
+from paperwasp.ranking.tensor_run import TensorNode, batch, levels_of
 from paperwasp.search.features.block import Block
 from paperwasp.search.operators import Operator, SearchSpace, TermOperator
 from paperwasp.search.query import Profiling

@@ -22,7 +22,7 @@ from paperwasp.content.records import Mutate
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import Timeout
-from paperwasp.ranking.bm25_notes import coarse, fields_of_profile, unsearched
+from paperwasp.ranking.typed_expression import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.cost import estimate_ns, grouped_ns, is_plain

@@ -116,7 +116,7 @@ class ExpressionFunction:
 
 
 class _Request:
-    """The block of one hit in which a function is computed: see `ranking.tensor_node.Block`."""
+    """The block of one hit in which a function is computed: see `ranking.tensor_run.Block`."""
 
     hits = 1
 

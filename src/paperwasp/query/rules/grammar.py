@@ -33,6 +33,7 @@ from paperwasp.query.rules.conditions import (
     Parameter,
     Reference,
     Sequence,
+    Speech,
     Super,
     Term,
 )
@@ -45,7 +46,6 @@ from paperwasp.query.rules.rules import (
     Production,
     Rule,
 )
-from paperwasp.query.rules.speech import Speech
 from paperwasp.text.linguistics import UNKNOWN, language_of
 from paperwasp.text.parsing import Lexicon, Token, TokenStream
 

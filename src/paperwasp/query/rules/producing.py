@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from paperwasp.query.rules.checking import alternatives_of, words_of
 from paperwasp.query.rules.conditions import Condition, Match
+from paperwasp.query.rules.loading import alternatives_of, words_of
 from paperwasp.query.rules.rules import (
     TERM_TYPES,
     ProducedParameter,

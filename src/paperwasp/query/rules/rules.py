@@ -12,8 +12,7 @@ from typing import Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery, Position
-from paperwasp.query.rules.conditions import Choice, Condition, Form, Forms
-from paperwasp.query.rules.speech import Speech
+from paperwasp.query.rules.conditions import Choice, Condition, Form, Forms, Speech
 
 TERM_TYPES: Final[Mapping[str, str]] = MappingProxyType(
     {"?": "or", "=": "equiv", "+": "and", "$": "rank", "-": "not", "~": "weakAnd"}

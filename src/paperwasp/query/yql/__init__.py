@@ -1,11 +1,10 @@
 """YQL and the simple query language, read into query trees."""
 
-from paperwasp.query.yql.filters import Filter, filtered, parse_filter, parse_recall
 from paperwasp.query.yql.query_type import QUERY_TYPES, QueryType, query_type
 from paperwasp.query.yql.select_json import parse_select, parse_select_grouping
 from paperwasp.query.yql.simple import parse_simple
 from paperwasp.query.yql.statement import OrderBy, YqlQuery, parse_yql
-from paperwasp.query.yql.user_text import UserText, complete
+from paperwasp.query.yql.user_text import Filter, UserText, complete, filtered, parse_filter, parse_recall
 
 __all__ = [
     "QUERY_TYPES",

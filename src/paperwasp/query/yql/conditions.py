@@ -9,16 +9,10 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#where
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
-from paperwasp.query.yql.range_texts import NumberRange, parse_range
-from paperwasp.search.language.lexicon import (
-    NUMBERS,
-    Number,
-    accept_keyword,
-    number_value,
-    parse_number,
-)
+from paperwasp.base.patterns import compile_later
+from paperwasp.search.language.lexicon import NUMBERS, Number, accept_keyword, number_value, parse_number
 from paperwasp.search.language.scope import NO_SCOPE, Scope, Value
 from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item, TermItem
@@ -28,6 +22,48 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem, element_number
 from paperwasp.search.operators.word import WordItem
 from paperwasp.text.parsing.tokens import Token
+
+# Ranges of numbers that strings and parameters of YQL hold: `<7`, `>7`, `[1;7]`, `<1;7>`, `[;7;-9]`.
+#
+# Vespa: setNumber of container-search's IntItem.java; which bound belongs to a range is the content node's
+# reading of the text (numeric_range_spec.cpp).
+
+
+_HIT_LIMIT: Final = compile_later(r"[+-]?\d{1,9}")
+
+
+class NumberRange(NamedTuple):
+    """A range of numbers; None is open. `hit_limit` is that of a RangeItem."""
+
+    low: Number | None
+    high: Number | None
+    low_inclusive: bool = True
+    high_inclusive: bool = True
+    hit_limit: int = 0
+
+
+def parse_range(text: str) -> NumberRange | None:
+    """The range of numbers that a text holds, or None."""
+    text = text.strip()
+    if text[:1] in ("<", ">") and ";" not in text:
+        number = parse_number(text[1:])
+        if number is None:
+            return None
+        is_above = text[0] == ">"
+        return NumberRange(number if is_above else None, None if is_above else number, not is_above, is_above)
+    if text[:1] not in ("[", "<") or text[-1:] not in ("]", ">"):
+        return None
+    low, high, limit = (*text[1:-1].split(";"), "", "")[:3]
+    if text.count(";") not in (1, 2) or not (_is_bound(low) and _is_bound(high)):
+        return None
+    if limit and not _HIT_LIMIT.fullmatch(limit):
+        return None
+    return NumberRange(parse_number(low), parse_number(high), text[0] == "[", text[-1] == "]", int(limit or 0))
+
+
+def _is_bound(text: str) -> bool:
+    return not text or parse_number(text) is not None
+
 
 Compared = Number | NumberRange | str
 """What a field is compared with: a number, a range of them, or any other string."""

@@ -9,9 +9,11 @@ Vespa: https://docs.vespa.ai/en/ranking/onnx.html
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,7 +23,6 @@ from paperwasp.base.records import dataclass
 from paperwasp.core.clock import OutOfTime, work_ends_at
 from paperwasp.errors import InternalError
 from paperwasp.ranking.onnx.memory import ARENA, is_about_memory, model_memory_bytes
-from paperwasp.ranking.onnx.watch import WATCH
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -172,3 +173,59 @@ def session_of(path: str, content: bytes, settings: SessionSettings) -> OnnxSess
             except Exception as error:
                 raise InternalError(f"{path} cannot be loaded: {str(error)[:300]}") from None
         return found
+
+
+# Ends runs of ONNX models whose time is over: how long one takes may depend on its inputs, and the runtime looks at
+# no clock. It ends a run between two operations of the model when another thread says so.
+#
+# One thread watches all runs; there is none before the first run that has an end.
+
+
+class Stoppable(Protocol):
+    """The options of a run."""
+
+    terminate: bool
+    """Set: the run ends with an error as soon as it can."""
+
+
+class RunWatch:
+    """Knows all runs under way that have an end."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._runs: dict[int, tuple[int, Stoppable]] = {}
+        self._next_ns = 0
+        """When the thread looks again, on the clock of `end_ns`; 0: when it is notified."""
+        self._is_started = False
+
+    @contextmanager
+    def ending(self, run: Stoppable, end_ns: int) -> Iterator[None]:
+        """Within it the run is stopped at `end_ns`, of time.monotonic_ns; 0: never."""
+        if end_ns == 0:
+            yield
+            return
+        with self._changed:
+            self._runs[id(run)] = end_ns, run
+            if not self._is_started:
+                self._is_started = True
+                threading.Thread(target=self._watch, name="onnx-watch", daemon=True).start()
+            elif self._next_ns == 0 or end_ns < self._next_ns:
+                self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._runs[id(run)]
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                now_ns = time.monotonic_ns()
+                for end_ns, run in self._runs.values():
+                    if end_ns <= now_ns:
+                        run.terminate = True
+                self._next_ns = min((end_ns for end_ns, _ in self._runs.values() if end_ns > now_ns), default=0)
+                self._changed.wait((self._next_ns - now_ns) / 1e9 if self._next_ns else None)
+
+
+WATCH: Final = RunWatch()

@@ -32,8 +32,7 @@ from paperwasp.schema.model import Field
 from paperwasp.schema.pending import Z_CURVE_SUFFIX, is_z_curve
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Compute, Floats, RankSetup, constant, number_in, register
-from paperwasp.storage.attributes.cells import kept_tensors, stored_tensors, tensors_in, text_numbers
-from paperwasp.storage.attributes.elements import positions_in
+from paperwasp.storage.attributes.elements import kept_tensors, positions_in, stored_tensors, tensors_in, text_numbers
 from paperwasp.storage.attributes.position import z_curve
 
 # attribute(position_zcurve): a position, or the positions of an array, as numbers that interleave their bits.

@@ -12,11 +12,10 @@ from paperwasp.core.steps import step
 from paperwasp.errors import Finding, LanguageError
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
 from paperwasp.ranking import compile_profile as compile_source
-from paperwasp.ranking.bm25_notes import coarse, fields_of_profile
 from paperwasp.ranking.declarations import Declarations, Probe
 from paperwasp.ranking.onnx.probe import probe
 from paperwasp.ranking.query_expressions import RankExpressions, profile_with
-from paperwasp.ranking.typed_expression import TypedExpression, type_expression
+from paperwasp.ranking.typed_expression import TypedExpression, coarse, fields_of_profile, type_expression
 from paperwasp.schema.files import PackageFiles
 from paperwasp.schema.model import RankProfile, Schema
 from paperwasp.search.features.catalog import Catalog, DescribedFeatures, default_rank_features

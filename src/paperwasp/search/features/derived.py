@@ -9,7 +9,7 @@ import numpy as np
 
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InternalError, LanguageError
-from paperwasp.ranking.token_sequences import sequence_type
+from paperwasp.ranking.model_types import sequence_type
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import (
     Compute,

@@ -21,7 +21,7 @@ from paperwasp.ranking.text_hash import text_bits
 from paperwasp.search.features.query_terms import RankTerm, rank_terms_of
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.storage.attributes import ColumnView
-from paperwasp.storage.attributes.cells import CodeTable
+from paperwasp.storage.attributes.elements import CodeTable
 from paperwasp.storage.attributes.tensor import unset_tensors
 
 STREAMED_LENGTHS: Final = (100.0, 100.0)

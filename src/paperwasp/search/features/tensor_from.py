@@ -24,8 +24,7 @@ from paperwasp.document.types import ArrayType, MapType, NumericType, StructType
 from paperwasp.errors import LanguageError
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import RankSetup, TensorCompute, check_field, register
-from paperwasp.storage.attributes.cells import labelled
-from paperwasp.storage.attributes.elements import numbers_in, numbers_within
+from paperwasp.storage.attributes.elements import labelled, numbers_in, numbers_within
 
 _SOURCE: Final = compile_later(r"(attribute|query)\((.+)\)")
 _INT32: Final = compile_later(r"\s*([+-]?[0-9]{1,10})")

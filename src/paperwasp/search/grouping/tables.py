@@ -12,8 +12,7 @@ from paperwasp.core.clock import check_time
 from paperwasp.errors import InternalError
 from paperwasp.search.grouping.memory import TextMemory
 from paperwasp.search.grouping.values import Table
-from paperwasp.storage.attributes.dictionary import StringDictionary
-from paperwasp.storage.attributes.string_words import folded_words
+from paperwasp.storage.attributes.dictionary import StringDictionary, folded_words
 
 Codes = NDArray[np.uint32]
 Places = NDArray[np.intp]

@@ -36,9 +36,8 @@ from paperwasp.search.operators.operator import NeighborTuning, Operator, Search
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
 from paperwasp.storage.attributes.distances import Distances, Found, GraphSearch, KernelGraph
-from paperwasp.storage.attributes.graph_view import GraphView
 from paperwasp.storage.attributes.imported import ImportedView
-from paperwasp.storage.attributes.tensor import TensorView
+from paperwasp.storage.attributes.tensor import GraphView, TensorView
 
 _BLOCK_LIDS: Final = 65_536
 """Documents whose vectors are compared together."""

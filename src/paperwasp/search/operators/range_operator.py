@@ -22,7 +22,7 @@ from paperwasp.search.operators.patterns import text_range
 from paperwasp.search.operators.term import IndexMatch, range_match, word_match
 from paperwasp.search.operators.text import NOWHERE, sequence
 from paperwasp.search.operators.word import fields_of, seen_match, term_operator
-from paperwasp.storage.attributes.number_term import NumberTerm
+from paperwasp.storage.attributes.bounds import NumberTerm
 
 _WORDS: Final = compile_later(r"[0-9A-Za-z]+")
 

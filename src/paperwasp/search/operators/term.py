@@ -16,7 +16,7 @@ from paperwasp.schema.model import Field
 from paperwasp.search.operators.field_match import POSTING_NS, Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.search.operators.operator import SearchSpace
 from paperwasp.storage.attributes import ColumnView
-from paperwasp.storage.attributes.number_term import NumberTerm, number_term
+from paperwasp.storage.attributes.bounds import NumberTerm, number_term
 from paperwasp.storage.attributes.wanted import Wanted
 
 LEAST_ROWS: Final = 400_000

@@ -21,8 +21,8 @@ from paperwasp.search.operators.composed import SequenceMatch, UnionMatch
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.operator import SearchSpace
 from paperwasp.search.operators.term import IndexMatch, PhraseMatch
+from paperwasp.storage.attributes.dictionary import TextKeeper
 from paperwasp.storage.attributes.patterns import PartPattern, Place
-from paperwasp.storage.attributes.scanned_text import TextKeeper
 from paperwasp.text.linguistics import TextProfile, query_terms
 from paperwasp.text.linguistics.query import QueryToken
 from paperwasp.text.linguistics.vocabulary import Forms

@@ -22,7 +22,7 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import InvalidInput
-from paperwasp.storage.attributes.array import ArrayColumn
+from paperwasp.storage.attributes.array import ArrayColumn, WeightedSetColumn
 from paperwasp.storage.attributes.column import Bitmap, Column, ColumnView
 from paperwasp.storage.attributes.numeric import NumericColumn, unset_of
 from paperwasp.storage.attributes.position import UNSET_POSITION, PositionColumn
@@ -32,7 +32,6 @@ from paperwasp.storage.attributes.rows import LONGEST_ROW
 from paperwasp.storage.attributes.string import StringColumn
 from paperwasp.storage.attributes.tensor import TensorColumn
 from paperwasp.storage.attributes.vector_graph import GraphSettings
-from paperwasp.storage.attributes.weighted_set import WeightedSetColumn
 
 __all__ = ["LONGEST_ROW", "Bitmap", "Column", "ColumnView", "create_column", "looks_unset", "unset_value"]
 

@@ -1,4 +1,4 @@
-"""Arrays of numbers or strings by lid: rows of elements (`attribute.rows`). An empty array is the same as unset."""
+"""Arrays and weighted sets by lid: rows of elements (`attribute.rows`). An empty array is the same as unset."""
 
 from __future__ import annotations
 
@@ -33,10 +33,12 @@ from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.attributes.numeric import dtype_of, number_tokens, numbers_wanted
 from paperwasp.storage.attributes.patterns import TextPattern, no_clock
 from paperwasp.storage.attributes.posting import PostingSource, RowPosting
-from paperwasp.storage.attributes.row_column import RowColumn
-from paperwasp.storage.attributes.rows import LONGEST_ROW, Rows, RowStore, places_of, rows_of, split, spread
+from paperwasp.storage.attributes.rows import LONGEST_ROW, RowColumn, Rows, RowStore, places_of, rows_of, split, spread
 from paperwasp.storage.attributes.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
 from paperwasp.storage.attributes.wanted import NOTHING, InRange, Tokens, Wanted
+
+# Arrays of numbers or strings by lid: rows of elements (`attribute.rows`). An empty array is the same as unset.
+
 
 _SAMPLE_ROWS: Final = 1024
 _FEW_ELEMENTS: Final = 16
@@ -270,3 +272,49 @@ class ArrayColumn(RowColumn):
 def lengths_of(values: Sequence[Sequence[Value] | dict[Value, int]]) -> NDArray[np.uint64]:
     """How many elements each value has."""
     return np.fromiter(map(len, values), np.uint64, len(values))
+
+
+# Weighted sets by lid: rows of keys, and beside each key its weight. An empty set is the same as unset.
+#
+# Terms and ranges match any key, as in Vespa.
+
+
+class WeightedSetView(ArrayView):
+    """Keys as an array's elements, with their weights."""
+
+    __slots__ = ()
+
+    def element(self, lids: Lids, element: int) -> NDArray[np.float64]:
+        return np.zeros(len(lids))
+
+    def weights(self, lids: Lids, key: Value) -> NDArray[np.float64]:
+        places, lengths = places_of(self.rows[lids])
+        wanted = self.dictionary.find(key) if self.dictionary is not None else key
+        weights = np.full(len(lids), np.nan)
+        if wanted is None:
+            return weights
+        found = np.flatnonzero(self.values[places] == wanted)
+        weights[np.repeat(np.arange(len(lids)), lengths)[found]] = self.key_weights[places[found]]
+        return weights
+
+    def _value(self, start: int, end: int) -> dict[Value, int]:
+        return dict(zip(self._decode(self.values[start:end]), self.key_weights[start:end].tolist(), strict=True))
+
+
+class WeightedSetColumn(ArrayColumn):
+    """The writer's side of weighted sets. `key_type` None: strings."""
+
+    _OTHERS = ("weights",)
+
+    def __init__(self, key_type: NumericType | None, *, cased: bool = False, fast_search: bool = False) -> None:
+        super().__init__(key_type, cased=cased, fast_search=fast_search)
+        self._store = RowStore(GrowableArray(self._dtype), GrowableArray(np.int32))
+
+    def snapshot(self) -> WeightedSetView:
+        rows, (keys, weights) = self._store.snapshot()
+        return WeightedSetView(self._type, rows, keys, self._dictionary, weights, self._posting_of_rows())
+
+    def _encode(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+        sets: list[dict[Value, int]] = [value or {} for value in values]
+        weights = np.array(list(chain.from_iterable(each.values() for each in sets)), np.int32)
+        return lengths_of(sets), self._elements(list(chain.from_iterable(sets))), weights

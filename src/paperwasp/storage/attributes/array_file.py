@@ -15,7 +15,7 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp.errors import Corruption
-from paperwasp.storage.attributes.reserved import FilePlace
+from paperwasp.storage.attributes.growable import FilePlace
 
 _MAGIC: Final = b"PWASPARR"
 _VERSION: Final = 1

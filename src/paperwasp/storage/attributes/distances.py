@@ -19,10 +19,9 @@ from paperwasp.core import _core
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES, Tensor, as_cells
 from paperwasp.storage.attributes.column import Bitmap, Lids
-from paperwasp.storage.attributes.graph_view import GraphView
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.rows import ROW_LENGTH_BITS, Rows
-from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView
+from paperwasp.storage.attributes.tensor import NO_LABEL, GraphView, TensorView
 from paperwasp.storage.attributes.vector_graph import METRICS
 
 EARTH_RADIUS_KM: Final = 6371.0088

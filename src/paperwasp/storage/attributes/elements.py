@@ -1,23 +1,34 @@
-"""The reads by ranking of columns with many values: the numbers of arrays, the weights of sets, positions.
-
-Columns that are imported are read through their references.
-"""
+"""The reads by ranking of columns with many values: numbers, weights, positions, and tensors of many lids."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.document.operations import Value
+from paperwasp.document.tensor.batch import TensorBatch
+from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import DTYPES
 from paperwasp.storage.attributes.areas import numbers_of
 from paperwasp.storage.attributes.array import ArrayView
 from paperwasp.storage.attributes.column import ColumnView, Lids
+from paperwasp.storage.attributes.dictionary import StringDictionary
 from paperwasp.storage.attributes.imported import ImportedView
+from paperwasp.storage.attributes.numeric import NumericView
 from paperwasp.storage.attributes.position import PositionView, positions_of
-from paperwasp.storage.attributes.rows import places_of
-from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView
+from paperwasp.storage.attributes.rows import places_of, split
+from paperwasp.storage.attributes.string import StringView
+from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView, cells_at
+
+# The reads by ranking of columns with many values: the numbers of arrays, the weights of sets, positions.
+#
+# Columns that are imported are read through their references.
+
 
 Counts = NDArray[np.int64]
 """How many values each lid has; the values of all stand one lid after another."""
@@ -107,3 +118,171 @@ def own_rows(column: ColumnView, lids: Lids) -> tuple[ColumnView, Lids, Counts, 
         is_there[is_there] = found
         column, lids = column.parent, parents[found]
     return column, lids, np.zeros(len(is_there), np.int64), is_there
+
+
+# The reads of columns by ranking with tensors: tensors of many lids at once, and elements as labels.
+#
+# Strings are numbers in a batch of tensors, and are looked up once for a query: `CodeTable`.
+
+
+_UNKNOWN: Final = np.iinfo(np.int64).min
+
+
+class CodeTable:
+    """The numbers of the strings of a dictionary, each computed when it is first needed. For one query, any thread."""
+
+    def __init__(self, numbers_of: Callable[[Sequence[str]], NDArray[Any]]) -> None:
+        self._numbers_of = numbers_of
+        self._dictionary: StringDictionary | None = None
+        self._numbers: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._lock = Lock()
+
+    def numbers(self, dictionary: StringDictionary, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        if not codes.size:
+            return np.zeros(codes.shape, np.int64)
+        with self._lock:
+            return self._known(dictionary, codes)
+
+    def _known(self, dictionary: StringDictionary, codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+        if dictionary is not self._dictionary:
+            self._dictionary, self._numbers = dictionary, np.zeros(0, np.int64)
+        needed = int(codes.max()) + 1
+        if needed > len(self._numbers):
+            more = np.full(max(needed, len(dictionary)) - len(self._numbers), _UNKNOWN)
+            self._numbers = np.concatenate([self._numbers, more])
+        unknown = codes[self._numbers[codes] == _UNKNOWN]
+        if unknown.size:
+            fresh = np.unique(unknown)
+            self._numbers[fresh] = self._numbers_of(dictionary.decode(fresh.tolist()))
+        numbers: NDArray[np.int64] = self._numbers[codes]
+        return numbers
+
+    def of_texts(self, texts: Sequence[str]) -> NDArray[np.int64]:
+        """The numbers of strings that are in no dictionary."""
+        numbers: NDArray[np.int64] = self._numbers_of(texts)
+        return numbers
+
+
+def tensors_in(column: ColumnView, lids: Lids, type_: TensorType, table: CodeTable) -> TensorBatch:
+    """The tensor of each lid. Where there is none: without subspaces, or of cells that are 0."""
+    inner, rows, counts, is_there = own_rows(column, lids)
+    if not isinstance(inner, TensorView):
+        return _nothing(type_, len(lids))
+    if not type_.mapped:
+        starts, lengths = split(inner.rows[rows])
+        is_set = lengths > 0
+        if is_there.all() and is_set.all():
+            return TensorBatch.dense(type_, cells_at(inner.cells, _run(starts), type_))
+        there = np.flatnonzero(is_there)[is_set]
+        cells = np.zeros((len(lids), *type_.shape), DTYPES[type_.cell_type])
+        cells[there] = cells_at(inner.cells, starts[is_set], type_)
+        return TensorBatch.dense(type_, cells)
+    places, lengths = places_of(inner.rows[rows])
+    codes = inner.labels[places]
+    is_empty = codes[:, 0] == NO_LABEL
+    if is_empty.any():
+        lengths = lengths - np.bincount(np.repeat(np.arange(len(lengths)), lengths)[is_empty], minlength=len(lengths))
+        places, codes = places[~is_empty], codes[~is_empty]
+    counts[is_there] = lengths
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    cells = cells_at(inner.cells, _run(places), type_)
+    return TensorBatch(type_, starts, table.numbers(inner.dictionary, codes), cells)
+
+
+def kept_tensors(column: ColumnView, lids: Lids, type_: TensorType) -> KeptTensors:
+    """Where the tensor of each lid stands; without subspaces where there is none."""
+    inner, rows, counts, is_there = own_rows(column, lids)
+    if not isinstance(inner, TensorView):
+        none = np.zeros((0, *type_.shape), DTYPES[type_.cell_type])
+        return KeptTensors(type_, none, np.zeros(len(lids), np.int64), counts)
+    found, lengths = split(inner.rows[_run(rows)])
+    if type_.mapped:
+        has = np.flatnonzero(lengths)
+        lengths[has[inner.labels[found[has], 0] == NO_LABEL]] = 0
+    if len(found) == len(lids):
+        return KeptTensors(type_, inner.cells, found, lengths)
+    starts = np.zeros(len(lids), np.int64)
+    starts[is_there], counts[is_there] = found, lengths
+    return KeptTensors(type_, inner.cells, starts, counts)
+
+
+def stored_tensors(column: ColumnView, type_: TensorType) -> StoredTensors | None:
+    """Where the tensors of all lids stand; None where they have mapped dimensions, or are those of other documents."""
+    if not isinstance(column, TensorView) or type_.mapped:
+        return None
+    return StoredTensors(type_, column.cells, column.rows)
+
+
+def _run(rows: NDArray[np.int64] | Lids) -> NDArray[np.int64] | Lids | slice:
+    """The same rows; as a slice, which copies nothing, where they stand together. Rows once written do not change."""
+    if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and (np.diff(rows) == 1).all():
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
+def _nothing(type_: TensorType, hits: int) -> TensorBatch:
+    rows = 0 if type_.mapped else hits
+    starts = np.zeros(hits + 1, np.int64) if type_.mapped else np.arange(hits + 1)
+    cells = np.zeros((rows, *type_.shape), DTYPES[type_.cell_type])
+    return TensorBatch(type_, starts, np.zeros((rows, len(type_.mapped)), np.int64), cells)
+
+
+class Labelled(NamedTuple):
+    """Elements as labels, those of one lid after another."""
+
+    counts: Counts
+    labels: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    """The weights of the keys of a weighted set; 1 elsewhere."""
+
+
+def labelled(column: ColumnView, lids: Lids, table: CodeTable) -> Labelled:
+    """Reads the elements of single values, arrays and weighted sets of strings or whole numbers; others have none."""
+    inner, rows, counts, is_there = own_rows(column, lids)
+    match inner:
+        case StringView():
+            lengths = np.ones(len(rows), np.int64)
+            labels, weights = table.numbers(inner.dictionary, inner.values[rows]), np.ones(len(rows))
+        case NumericView() if inner.values.dtype.kind != "f":
+            lengths, labels, weights = (
+                np.ones(len(rows), np.int64),
+                _whole(inner.values[rows], table),
+                np.ones(len(rows)),
+            )
+        case ArrayView() if inner.dictionary is not None or inner.values.dtype.kind != "f":
+            places, lengths = places_of(inner.rows[rows])
+            values = inner.values[places]
+            is_text = inner.dictionary is not None
+            labels = table.numbers(inner.dictionary, values) if is_text else _whole(values, table)  # type: ignore[arg-type]
+            weights = inner.key_weights[places].astype(np.float64) if len(inner.key_weights) else np.ones(len(places))
+        case _:
+            return Labelled(counts, np.zeros(0, np.int64), np.zeros(0))
+    counts[is_there] = lengths
+    return Labelled(counts, labels, weights)
+
+
+def _whole(values: NDArray[Any], table: CodeTable) -> NDArray[np.int64]:
+    """Whole numbers as labels: those that are negative have to be looked up."""
+    numbers = values.astype(np.int64)
+    is_negative = numbers < 0
+    if is_negative.any():
+        distinct, places = np.unique(numbers[is_negative], return_inverse=True)
+        numbers[is_negative] = table.of_texts([str(number) for number in distinct.tolist()])[places.reshape(-1)]
+    return numbers
+
+
+def text_numbers(column: ColumnView, lids: Lids, element: int, table: CodeTable) -> NDArray[np.float64]:
+    """A string as a number: of a single value, or of the element with this number; 0 where there is none.
+
+    The table has the bits of these numbers.
+    """
+    inner, rows, _, is_there = own_rows(column, lids)
+    found = np.zeros(len(lids))
+    if isinstance(inner, StringView) and element == 0:
+        found[is_there] = table.numbers(inner.dictionary, inner.values[rows]).view(np.float64)
+    elif isinstance(inner, ArrayView) and inner.dictionary is not None:
+        starts, lengths = split(inner.rows[rows])
+        has = lengths > element
+        codes = inner.values[starts[has] + element]
+        found[np.flatnonzero(is_there)[has]] = table.numbers(inner.dictionary, codes).view(np.float64)
+    return found

@@ -22,7 +22,7 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.storage.attributes.scanned_text import SEPARATOR, ScannedText, fold
+from paperwasp.storage.attributes.dictionary import SEPARATOR, ScannedText, fold
 
 Table = NDArray[np.uint8]
 """A byte for each code: 1 where the string fits."""

@@ -17,9 +17,8 @@ from paperwasp.document.converters import GeoPosition
 from paperwasp.document.operations import Value
 from paperwasp.document.types import LONG
 from paperwasp.storage.attributes.array import ArrayColumn, ArrayView
-from paperwasp.storage.attributes.column import Arrays, Column, ColumnView, Frozen, Lids
+from paperwasp.storage.attributes.column import Arrays, Column, ColumnView, Frozen, Lids, OpaqueView
 from paperwasp.storage.attributes.numeric import NumericColumn
-from paperwasp.storage.attributes.opaque import OpaqueView
 
 _SPREAD = ((16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
            (1, 0x5555555555555555))  # fmt: skip

@@ -19,7 +19,9 @@ Vespa: https://docs.vespa.ai/en/schemas/predicate-fields.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, Final
 
 import numpy as np
@@ -38,22 +40,9 @@ from paperwasp.document.predicate import (
     parse_predicate,
 )
 from paperwasp.errors import LanguageError
-from paperwasp.storage.attributes.column import Arrays, Frozen, Lids
+from paperwasp.storage.attributes.column import Arrays, Frozen, Lids, OpaqueView
 from paperwasp.storage.attributes.dictionary import StringDictionary, freeze_strings
 from paperwasp.storage.attributes.growable import GrowableArray
-from paperwasp.storage.attributes.opaque import OpaqueView
-from paperwasp.storage.attributes.predicate_conditions import (
-    ALWAYS,
-    AND,
-    AND_MASK,
-    NEVER,
-    NOT,
-    OR,
-    OR_MASK,
-    PUSH,
-    Conditions,
-    used_conditions,
-)
 from paperwasp.storage.attributes.rows import RowStore
 from paperwasp.storage.attributes.string import StringColumn
 
@@ -61,7 +50,7 @@ Feature = tuple[str, str, int]
 """Name, value, the subqueries that have it: a bit for each."""
 RangeFeature = tuple[str, int, int]
 """Name, number, subqueries."""
-_FIRST: Final = 1
+_FIRST_PROGRAM: Final = 1
 """The first code of a predicate; the one before is of rows without."""
 
 
@@ -104,7 +93,7 @@ class PredicateColumn(StringColumn):
         super().__init__(cased=True)
         self._conditions = Conditions()
         self._programs = RowStore(GrowableArray(np.uint32))
-        self._programs.pad(_FIRST)
+        self._programs.pad(_FIRST_PROGRAM)
 
     def append(self, values: Sequence[Value | None]) -> None:
         super().append(values)
@@ -201,3 +190,190 @@ def _condition(predicate: Truth | FeatureSet | FeatureRange, conditions: Conditi
             return conditions.of_set(predicate.key, predicate.values)
         case FeatureRange():
             return conditions.of_range(predicate.key, predicate.low, predicate.high)
+
+
+# The conditions in the predicates of a column, each once, by number: what a query's features meet.
+#
+#     NEVER, ALWAYS    false and true
+#     a set            a feature has one of some values
+#     a range          a feature's number is between two bounds, both included
+#
+# The writer adds; readers look up at any time, and pass over what was added since their view was made.
+
+
+CONDITION: Final = (1 << 30) - 1
+"""The bits of a step that number a condition; the two above say what is done with its mask."""
+PUSH: Final = 0
+AND_MASK: Final = 1 << 30
+OR_MASK: Final = 2 << 30
+CALL: Final = 3 << 30
+NOT: Final = CALL
+AND: Final = CALL | 1
+OR: Final = CALL | 2
+"""Steps that take their operands from the stack."""
+
+NEVER: Final = 0
+ALWAYS: Final = 1
+_FIRST_CONDITION: Final = 2
+_LEAST, _MOST = -(2**63), 2**63 - 1
+_SET, _RANGE = 0, 1
+
+Named = Mapping[str, NDArray[Any]]
+_Condition = tuple[int, int, tuple[int, ...]]
+"""Kind, code of the feature's name, parts."""
+
+
+class _Ranges:
+    """The ranges of one feature: bounds and numbers, in parallel."""
+
+    __slots__ = ("highs", "lows", "numbers")
+
+    def __init__(self) -> None:
+        self.lows, self.highs = GrowableArray(np.int64), GrowableArray(np.int64)
+        self.numbers = GrowableArray(np.uint32)
+
+    def extend(self, ranges: Sequence[tuple[int, int, int]]) -> None:
+        """Adds (low, high, number) each."""
+        lows, highs, numbers = zip(*ranges, strict=True)
+        self.lows.extend(np.array(lows, np.int64))
+        self.highs.extend(np.array(highs, np.int64))
+        self.numbers.extend(np.array(numbers, np.uint32))
+
+    def with_value(self, value: int) -> NDArray[np.uint32]:
+        """The numbers of the ranges that a value is in."""
+        numbers = self.numbers.view()
+        lows, highs = self.lows.array[: len(numbers)], self.highs.array[: len(numbers)]
+        found: NDArray[np.uint32] = numbers[(lows <= value) & (value <= highs)]
+        return found
+
+
+class Conditions:
+    """All conditions of one column. What was added is there for searches from `publish` on."""
+
+    def __init__(self) -> None:
+        self._names = StringDictionary(cased=True)
+        self._kinds, self._keys = GrowableArray(np.uint8), GrowableArray(np.uint32)
+        self._parts = RowStore(GrowableArray(np.int64))
+        """By condition: the codes of a set's values; the two bounds of a range."""
+        for growable in (self._kinds, self._keys, self._parts):
+            growable.pad(_FIRST_CONDITION)
+        self._numbers: dict[_Condition, int] = {}
+        self._added: list[_Condition] = []
+        self._sets: dict[tuple[str, str], array[int]] = {}
+        """Feature and value → the sets that have it."""
+        self._ranges: dict[str, _Ranges] = {}
+        self._lists_bytes = 0
+
+    @property
+    def count(self) -> int:
+        """The number of conditions that are published."""
+        return self._kinds.length
+
+    def of_set(self, key: str, values: tuple[str, ...]) -> int:
+        """The number of a set. `values`: each once, in one order."""
+        names = self._names
+        return self._number((_SET, names.encode_one(key), tuple(map(names.encode_one, values))))
+
+    def of_range(self, key: str, low: int | None, high: int | None) -> int:
+        """The number of a range; None: without end."""
+        bounds = _LEAST if low is None else low, _MOST if high is None else high
+        return self._number((_RANGE, self._names.encode_one(key), bounds))
+
+    def publish(self) -> None:
+        """Makes what was added known to searches."""
+        added, first = self._added, self.count
+        if not added:
+            return
+        self._added = []
+        self._list(added, first)
+        kinds, keys, parts = zip(*added, strict=True)
+        self._parts.append(np.fromiter(map(len, parts), np.uint64), np.fromiter(chain.from_iterable(parts), np.int64))
+        self._keys.extend(np.array(keys, np.uint32))
+        self._kinds.extend(np.array(kinds, np.uint8))
+
+    def masks(
+        self, count: int, features: Iterable[tuple[str, str, int]], ranges: Iterable[tuple[str, int, int]]
+    ) -> NDArray[np.uint64]:
+        """For each of the first `count` conditions the subqueries in which these features meet it."""
+        masks = np.zeros(count, np.uint64)
+        masks[ALWAYS] = np.uint64(0xFFFFFFFFFFFFFFFF)
+        for key, text, subqueries in features:
+            if (listed := self._sets.get((key, text))) is not None:
+                numbers = np.array(listed[:], np.uint32)  # of a copy: the writer cannot lengthen what is looked at
+                masks[numbers[: np.searchsorted(numbers, count)]] |= np.uint64(subqueries)
+        for key, value, subqueries in ranges:
+            if (known := self._ranges.get(key)) is not None:
+                numbers = known.with_value(value)
+                masks[numbers[: np.searchsorted(numbers, count)]] |= np.uint64(subqueries)
+        return masks
+
+    def freeze(self) -> Callable[[], Named]:
+        """Gives the arrays that are saved, of what there is now."""
+        kinds, keys, parts = self._kinds.view(), self._keys.view(), self._parts.freeze()
+        names = self._names.strings()
+
+        def arrays() -> Named:
+            lengths, elements = parts()
+            texts = freeze_strings(names)
+            named = {"names": texts["strings"], "name_ends": texts["string_ends"]}
+            return {"kinds": kinds, "keys": keys, "part_lengths": lengths, "parts": elements, **named}
+
+        return arrays
+
+    def load(self, arrays: Named) -> None:
+        """Becomes what was frozen. Errors: KeyError, ValueError, IndexError."""
+        self.__init__()  # type: ignore[misc]
+        self._names.load({"strings": arrays["names"], "string_ends": arrays["name_ends"]})
+        ends = np.cumsum(arrays["part_lengths"], dtype=np.int64).tolist()
+        parts = arrays["parts"].tolist()
+        rows = zip(arrays["kinds"].tolist(), arrays["keys"].tolist(), [0, *ends], ends, strict=False)
+        for kind, key, start, end in islice(rows, _FIRST_CONDITION, None):
+            self._number((kind, key, tuple(parts[start:end])))
+        if self.count + len(self._added) != len(arrays["kinds"]):
+            raise ValueError("conditions that are there twice")
+        self.publish()
+
+    def size_bytes(self) -> int:
+        arrays = self._kinds.array.nbytes + self._keys.array.nbytes + self._parts.size_bytes()
+        return arrays + self._names.size_bytes + self._lists_bytes
+
+    def _number(self, condition: _Condition) -> int:
+        next_number = self.count + len(self._added)
+        number = self._numbers.setdefault(condition, next_number)
+        if number == next_number:
+            self._added.append(condition)
+        return number
+
+    def _list(self, added: Sequence[_Condition], first: int) -> None:
+        """Puts conditions, numbered from `first` on, where features find them."""
+        names, ranges = self._names, dict[str, list[tuple[int, int, int]]]()
+        for number, (kind, key, parts) in enumerate(added, first):
+            name = names[key]
+            if kind == _RANGE:
+                low, high = parts
+                ranges.setdefault(name, []).append((low, high, number))
+            else:
+                for value in parts:
+                    self._sets.setdefault((name, names[value]), array("I")).append(number)
+            self._lists_bytes += 200 + 50 * len(parts)
+        for name, found in ranges.items():
+            self._ranges.setdefault(name, _Ranges()).extend(found)
+
+
+def used_conditions(
+    operations: NDArray[np.uint32], conditions: Callable[[], Named]
+) -> tuple[NDArray[np.uint32], Named]:
+    """Programs and conditions as they are saved, renumbered, without conditions that no program has."""
+    named = dict(conditions())
+    has_condition = operations < CALL
+    used_operations = operations[has_condition]
+    used = np.zeros(len(named["kinds"]), np.bool_)
+    used[:_FIRST_CONDITION] = True
+    used[used_operations & CONDITION] = True
+    numbers = (np.cumsum(used) - 1).astype(np.uint32)
+    kept = operations.copy()
+    kept[has_condition] = used_operations & ~np.uint32(CONDITION) | numbers[used_operations & CONDITION]
+    named["parts"] = named["parts"][np.repeat(used, named["part_lengths"])]
+    for name in ("kinds", "keys", "part_lengths"):
+        named[name] = named[name][used]
+    return kept, named

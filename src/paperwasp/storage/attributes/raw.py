@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.document.operations import Value
-from paperwasp.storage.attributes.column import Arrays, Frozen, Lids
+from paperwasp.storage.attributes.column import Arrays, Frozen, Lids, OpaqueView
 from paperwasp.storage.attributes.growable import GrowableArray
-from paperwasp.storage.attributes.opaque import OpaqueView
-from paperwasp.storage.attributes.row_column import RowColumn
-from paperwasp.storage.attributes.rows import Rows, RowStore, split
+from paperwasp.storage.attributes.rows import RowColumn, Rows, RowStore, split
 
 
 class RawView(OpaqueView):

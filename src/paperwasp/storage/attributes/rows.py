@@ -9,6 +9,7 @@ An element is known by its number, its place in the arrays, until the store goes
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from typing import Any, Final
@@ -16,9 +17,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.document.operations import Value
 from paperwasp.errors import InvalidInput
-from paperwasp.storage.attributes.growable import GrowableArray
-from paperwasp.storage.attributes.reserved import FilePlace
+from paperwasp.storage.attributes.column import Column, Lids
+from paperwasp.storage.attributes.growable import FilePlace, GrowableArray
 
 ROW_LENGTH_BITS: Final = 24
 """A row of an array column is `offset << 24 | length`."""
@@ -209,3 +211,30 @@ def rows_of(start: np.uint64, lengths: NDArray[np.uint64]) -> Rows:
     """Rows of these lengths whose elements stand one after another from `start` on."""
     rows: Rows = (start + np.cumsum(lengths) - lengths) << np.uint64(ROW_LENGTH_BITS) | lengths
     return rows
+
+
+class RowColumn(Column):
+    """The writer's side of values in a `RowStore`. A subclass says how values become elements."""
+
+    def __init__(self, store: RowStore) -> None:
+        self._store = store
+
+    @property
+    def length(self) -> int:
+        return self._store.length
+
+    def append(self, values: Sequence[Value | None]) -> None:
+        self._store.append(*self._encode(values))
+
+    def pad(self, length: int) -> None:
+        self._store.pad(length)
+
+    def fill(self, lids: Lids, values: Sequence[Value | None]) -> None:
+        self._store.fill(lids, *self._encode(values))
+
+    def set(self, lid: int, value: Value | None) -> None:
+        self._store.set(lid, *self._encode([value])[1:])
+
+    @abstractmethod
+    def _encode(self, values: Sequence[Value | None]) -> tuple[NDArray[Any], ...]:
+        """The lengths of the values and all their elements, in as many parts as the rows have."""

@@ -15,10 +15,11 @@ import logging
 import os
 import shutil
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 from weakref import finalize
 
 from rocksdict import (
@@ -36,9 +37,10 @@ from rocksdict import (
 )
 
 from paperwasp import limits
+from paperwasp.base.env import sync_directory
 from paperwasp.errors import Corruption, InternalError, NoSpace, PaperwaspError
+from paperwasp.limits import STORE_RESERVE_BYTES
 from paperwasp.storage.documents.gid_map import NO_LID
-from paperwasp.storage.documents.reserve import with_reserve
 
 _LOGGER: Final = logging.getLogger(__name__)
 GID_BYTES: Final = 12
@@ -414,3 +416,53 @@ def _options() -> Options:
     blocks.set_bloom_filter(10, False)
     options.set_block_based_table_factory(blocks)
     return options
+
+
+# Room on the disk that is kept for one purpose: a start on a full disk, after which documents can be read and removed.
+#
+# To open its store, RocksDB writes some small files, even where nothing is to be changed; before that, files of the
+# checkpoint are copied.
+
+
+T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
+
+
+def with_reserve(reserve: Path, open_all: Callable[[], T]) -> T:
+    """What `open_all` gives, which may use the room of the file `reserve` where there is no other. The file is there
+    again afterwards, unless there is no room for it. Errors: those of `open_all`; NoSpace says what helps."""
+    try:
+        opened = open_all()
+    except NoSpace as error:
+        if not reserve.exists():
+            raise _without_reserve(reserve, error) from error
+        reserve.unlink()
+        _LOG.warning("The disk is full: the room that was kept for a start is used (%s)", reserve)
+        try:
+            opened = open_all()
+        except NoSpace as again:
+            raise _without_reserve(reserve, again) from again
+    _keep(reserve)
+    return opened
+
+
+def _without_reserve(reserve: Path, error: NoSpace) -> NoSpace:
+    return NoSpace(
+        f"The disk is full, and the room that is kept for a start is used: make {STORE_RESERVE_BYTES >> 20} MiB of "
+        f"room on the disk of '{reserve.parent}', and start again. Nothing that was acknowledged is lost "
+        f"({error.message})"
+    )
+
+
+def _keep(reserve: Path) -> None:
+    """Makes the file, where it is not there and can be."""
+    if reserve.exists():
+        return
+    try:
+        with reserve.open("xb") as file:
+            os.posix_fallocate(file.fileno(), 0, STORE_RESERVE_BYTES)
+            os.fsync(file.fileno())
+        sync_directory(reserve.parent)
+    except OSError:
+        with suppress(OSError):
+            reserve.unlink()

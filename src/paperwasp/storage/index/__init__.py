@@ -1,6 +1,6 @@
 """The inverted index of a content node: field_indexes, their merging and their reading."""
 
-from paperwasp.storage.index.fields import IndexedField
+from paperwasp.storage.index.segments import IndexedField
 from paperwasp.storage.index.snapshot import IndexSnapshot
 from paperwasp.storage.index.text_index import TextIndex
 

@@ -9,12 +9,12 @@ are inverted at once, so that no query waits for that.
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.storage.index.tokens import Buffer, Tokens, join_tokens
+from paperwasp.text.linguistics import TextProfile
 
 Bitmap: TypeAlias = NDArray[np.uint64]
 
@@ -169,3 +170,35 @@ def _mapping(segment: Segment, base: int, kept: NDArray[np.bool_]) -> NDArray[np
     mapping = np.arange(first, first + segment.documents, dtype=np.uint32)
     mapping[~kept[first : first + segment.documents]] = _core.NO_INDEX
     return mapping
+
+
+# The fields that a text index has, by their keys and by their numbers.
+
+
+FieldKey = tuple[str, str]
+"""Document type and field name."""
+DEFAULT_PROFILE: Final = TextProfile()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedField:
+    """One field of one document type, and how its text becomes terms."""
+
+    document_type: str
+    name: str
+    profile: TextProfile = DEFAULT_PROFILE
+    uri: str = ""
+    """The part of the URIs in the field that is its text (`linguistics.uri`); empty: its values are no URIs."""
+
+    @property
+    def source(self) -> str:
+        """The field of the document."""
+        return self.name.removesuffix(f".{self.uri}")
+
+    @property
+    def key(self) -> FieldKey:
+        return self.document_type, self.name
+
+
+Fields = Mapping[FieldKey, tuple[int, IndexedField]]
+"""Number and settings of each indexed field."""

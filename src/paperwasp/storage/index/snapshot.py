@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.storage.index.fields import FieldKey, Fields
-from paperwasp.storage.index.segments import Bitmap, Segment
+from paperwasp.storage.index.segments import Bitmap, FieldKey, Fields, Segment
 
 EXACT_COUNT_FREQUENCY = 4096
 """The live documents of a term are counted up to this many documents."""

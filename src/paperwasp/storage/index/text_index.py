@@ -29,19 +29,20 @@ from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Valued
 from paperwasp.storage.index import files
-from paperwasp.storage.index.fields import FieldKey, Fields, IndexedField
 from paperwasp.storage.index.segments import (
     LEAST_INVERTED_TOKENS,
     LEAST_SEARCHED_TOKENS,
     MEMORY_FAN_OUT,
     Bitmap,
+    FieldKey,
+    Fields,
+    IndexedField,
     Segment,
     due_for_merge,
     merge_segments,
 )
 from paperwasp.storage.index.snapshot import IndexSnapshot
-from paperwasp.storage.index.tokenizing import Plain, tokenize, tokenize_plain, tokenize_puts
-from paperwasp.storage.index.tokens import Text, Texts, Tokens
+from paperwasp.storage.index.tokens import Plain, Text, Texts, Tokens, tokenize, tokenize_plain, tokenize_puts
 from paperwasp.storage.index.words import WordRun, WordsEnd, restore_words, words_since, write_words
 from paperwasp.text.linguistics import TextProfile
 from paperwasp.text.linguistics.uri import uri_parts

@@ -1,16 +1,30 @@
-"""Tokens: one field of a run of documents before it is inverted."""
+"""Tokens: one field of a run of documents before it is inverted, and how texts are cut into them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
+from paperwasp.core._core import PlainChange
+from paperwasp.text.linguistics import (
+    ENGLISH,
+    NO_STEMMER,
+    STEMMERS,
+    TextProfile,
+    detect_all,
+    detect_puts,
+    document_language,
+    stem_words,
+)
+
+# Tokens: one field of a run of documents before it is inverted.
+
 
 Buffer: TypeAlias = NDArray[np.uint8]
 Text: TypeAlias = str | Sequence[str] | Mapping[str, int]
@@ -147,3 +161,187 @@ def _weights_of(elements: Elements) -> NDArray[np.int32]:
 def _sums(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """0, and the sums of the first ones."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+
+
+# Texts of documents to tokens: cut by the compiled tokenizer, stemmed by the language of each.
+#
+# Languages are a pure function of the texts and of what the documents say, so that applying a batch again gives the
+# same tokens.
+
+
+ELEMENT_GAP: Final = 100
+"""Positions left out between the elements of a field: no phrase crosses them. The kernels' is in
+core/index/field_index.hpp."""
+
+Array: TypeAlias = NDArray[np.uint32]
+Tokenized: TypeAlias = tuple[Array, Array, NDArray[np.uint64], Array]
+"""(terms, positions, offsets[documents + 1], ends[texts]): document d has tokens offsets[d]..offsets[d + 1], the
+positions of which rise; the end of a text is the position after its last token's."""
+Plain: TypeAlias = tuple[Array, Array, NDArray[np.uint64], int]
+"""(terms, positions, offsets, how many documents have tokens), of texts that are one each, or none."""
+
+
+def tokenize(
+    lexicon: _core.Lexicon,
+    profile: TextProfile,
+    texts: list[str],
+    owners: Sequence[int],
+    documents: int,
+    languages: Sequence[str] | None = None,
+) -> Tokenized:
+    """The tokens of texts, of which text i belongs to document owners[i]; owners rise. Called by the writer only.
+
+    `languages` says the language of each text; where it is empty, or none is given, it is detected in the text.
+    """
+    owned = np.array(owners, np.uint32)
+    canonical = profile.canonical_all(texts)
+    terms, positions, offsets, ends = lexicon.tokenize(
+        canonical, owned, documents, profile.cased, profile.whole, profile.max_token_length
+    )
+    if len(terms) == 0:
+        return terms, positions, offsets, ends
+    surfaces = terms.copy() if profile.stemming == "multiple" and profile.is_stemmed else None
+    if profile.is_stemmed:
+        _stem(lexicon, terms, _stemmers(profile, texts, languages), owned, ends)
+    if len(terms) > profile.max_occurrences:
+        kept = _rare_enough(terms, positions, offsets, owned, ends, profile.max_occurrences)
+        if kept is not None:
+            surfaces = surfaces[kept] if surfaces is not None else None
+            terms, positions, offsets, ends = _without(kept, terms, positions, offsets, owned, ends)
+    if surfaces is not None:
+        terms, positions, offsets = _both(terms, surfaces, positions, offsets)
+    return terms, positions, offsets, ends
+
+
+def tokenize_plain(lexicon: _core.Lexicon, profile: TextProfile, values: list[Text | None]) -> Plain | None:
+    """As `tokenize`, in fewer steps, of fields with one text each or none, of ASCII and in English, whose languages
+    nobody has set: nearly all of most feeds. Called by the writer only.
+
+    None, with nothing done, for other fields.
+    """
+    if not _is_plain(profile):
+        return None
+    stemmer = profile.stemmer(ENGLISH)
+    if stemmer != NO_STEMMER and detect_all([value for value in values if type(value) is str]):
+        return None
+    return _with_terms(lexicon, stemmer, lexicon.tokenize_plain(values, _most(profile), profile.max_token_length))
+
+
+def tokenize_puts(lexicon: _core.Lexicon, profile: TextProfile, puts: list[PlainChange], name: str) -> Plain | None:
+    """As `tokenize_plain`, of what plain puts have in a field: no object is made of any text."""
+    if not _is_plain(profile):
+        return None
+    stemmer = profile.stemmer(ENGLISH)
+    if stemmer != NO_STEMMER and detect_puts(puts, name) != {}:
+        return None
+    return _with_terms(lexicon, stemmer, lexicon.tokenize_puts(puts, name, _most(profile), profile.max_token_length))
+
+
+def _is_plain(profile: TextProfile) -> bool:
+    return profile.plain and not profile.cased and profile.stemming != "multiple"
+
+
+def _most(profile: TextProfile) -> int:
+    """The characters of a text of which no token is left out."""
+    return min(profile.max_length, 2 * profile.max_occurrences)  # of fewer characters are fewer words than that
+
+
+def _with_terms(lexicon: _core.Lexicon, stemmer: str, found: Plain | None) -> Plain | None:
+    if found is not None and len(found[0]):
+        _to_terms(lexicon, stemmer, found[0])
+    return found
+
+
+def _stemmers(profile: TextProfile, texts: list[str], languages: Sequence[str] | None) -> list[str]:
+    """The stemmer of each text; one alone, if all have the same."""
+    if languages is None:
+        detected = detect_all(texts)
+        if not detected:
+            return [profile.stemmer(ENGLISH)]
+        found = [profile.stemmer(detected.get(number, ENGLISH)) for number in range(len(texts))]
+    else:
+        found = [profile.stemmer(document_language(text, tag)) for text, tag in zip(texts, languages, strict=True)]
+    return found[:1] if found.count(found[0]) == len(found) else found
+
+
+def _stem(lexicon: _core.Lexicon, surfaces: Array, stemmers: list[str], owners: Array, ends: Array) -> None:
+    """Replaces surfaces by terms, in place."""
+    if len(stemmers) == 1:
+        _to_terms(lexicon, stemmers[0], surfaces)
+        return
+    counts = ends - _starts(owners, ends)
+    for stemmer in sorted(set(stemmers)):
+        chosen = np.repeat(np.array([name == stemmer for name in stemmers]), counts)
+        some = surfaces[chosen]
+        _to_terms(lexicon, stemmer, some)
+        surfaces[chosen] = some
+
+
+def _to_terms(lexicon: _core.Lexicon, stemmer: str, surfaces: Array) -> None:
+    if stemmer == NO_STEMMER:
+        return
+    number = STEMMERS.index(stemmer)
+    unknown = lexicon.unknown(number, surfaces)
+    if unknown:
+        lexicon.learn(number, unknown, stem_words(stemmer, [lexicon.text(i) for i in unknown]))
+    lexicon.to_terms(number, surfaces)
+
+
+def _starts(owners: Array, ends: Array) -> Array:
+    """The position at which each text begins."""
+    starts = np.zeros(len(ends), np.uint32)
+    again = owners[1:] == owners[:-1]
+    starts[1:][again] = ends[:-1][again] + np.uint32(ELEMENT_GAP)
+    return starts
+
+
+def _rare_enough(
+    terms: Array, positions: Array, offsets: NDArray[np.uint64], owners: Array, ends: Array, most: int
+) -> NDArray[np.bool_] | None:
+    """Which tokens are among the first `most` of their term in their text; None: all of them are."""
+    counts = ends - _starts(owners, ends)
+    if int(counts.max(initial=0)) <= most:
+        return None
+    texts = np.repeat(np.arange(len(counts), dtype=np.uint64), counts)
+    keys = texts << np.uint64(32) | terms
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    places = np.arange(len(keys))
+    ranks = places - np.maximum.accumulate(np.where(first, places, 0))
+    kept = np.empty(len(keys), bool)
+    kept[order] = ranks < most
+    return None if kept.all() else kept
+
+
+def _without(
+    kept: NDArray[np.bool_],
+    terms: Array,
+    positions: Array,
+    offsets: NDArray[np.uint64],
+    owners: Array,
+    ends: Array,
+) -> Tokenized:
+    """The tokens that are kept; those after one that is not move up."""
+    before = np.concatenate([[0], np.cumsum(~kept)])
+    ends_of = offsets.astype(np.int64)
+    starts = ends_of[:-1]
+    of_document = np.repeat(before[starts], ends_of[1:] - ends_of[:-1])
+    moved = positions - (before[:-1] - of_document).astype(np.uint32)
+    last_tokens = np.cumsum(ends - _starts(owners, ends))
+    moved_ends = ends - (before[last_tokens] - before[starts[owners]]).astype(np.uint32)
+    kept_before = np.concatenate([[0], np.cumsum(kept)])
+    return terms[kept], moved[kept], kept_before[ends_of].astype(np.uint64), moved_ends
+
+
+def _both(
+    terms: Array, surfaces: Array, positions: Array, offsets: NDArray[np.uint64]
+) -> tuple[Array, Array, NDArray[np.uint64]]:
+    """The terms, and at the same positions the words themselves where they are others."""
+    copies = 1 + (terms != surfaces).astype(np.int64)
+    ends = np.cumsum(copies)
+    both = np.repeat(terms, copies)
+    twice = copies == 2
+    both[ends[twice] - 1] = surfaces[twice]
+    counted = np.concatenate([[0], ends])
+    return both, np.repeat(positions, copies), counted[offsets.astype(np.int64)].astype(np.uint64)

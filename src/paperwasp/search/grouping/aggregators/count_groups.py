@@ -30,7 +30,7 @@ from paperwasp.search.grouping.ragged import check_arrays, check_offsets, length
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.tables import StringTable, bytes_of, distinct, encoded, values_of
 from paperwasp.search.grouping.values import Kind, Values
-from paperwasp.storage.attributes.string_words import folded_words
+from paperwasp.storage.attributes.dictionary import folded_words
 
 # What HyperLogLog with 1,024 buckets estimates too much: mean raw estimates of sets of known sizes.
 #
