@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tests.docs.pages import DOCS, ROOT, anchors, links
@@ -42,3 +43,9 @@ def test_one_page_leads_to_all_differences() -> None:
     places = {f"{page.name}#{name}" for page in pages for name in anchors(page) if name.startswith("differences-from-")}
     whole = {target for target in places if target.startswith("differences.md#")}
     assert places - whole - set(links(DOCS / "reference" / "differences.md")) == set()
+
+
+def test_the_code_of_the_pages_is_there() -> None:
+    rows = re.findall(r"`([\w/.]+)`", (DOCS / "internals" / "code-by-page.md").read_text())
+    package = ROOT / "src" / "paperwasp"
+    assert [path for path in rows[1:] if not (package / path).exists() and not (ROOT / path).exists()] == []
