@@ -24,8 +24,7 @@ from bench.report import Report
 from paperwasp import limits
 from paperwasp.components.embedders.registry import embedders_of
 from paperwasp.document.tensor.types import TensorType
-from paperwasp.indexing.components import Embedder
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context, Embedder
 from paperwasp.schema.files import Component, PackageFiles
 
 sys.path.append(str(Path(__file__).parent.parent / "examples" / "pydoc"))

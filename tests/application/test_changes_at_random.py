@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, describe_actions, describe_refusals
-from paperwasp.application.changes.overrides import VALIDATIONS
+from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.application.changes.overrides import VALIDATIONS, ValidationOverrides, parse_overrides
+from paperwasp.application.changes.overrides import ValidationOverrides, parse_overrides
+from paperwasp.application.changes.validations import VALIDATIONS
 
 TODAY = date(2026, 1, 15)
 EXAMPLES = int(os.environ.get("PAPERWASP_FUZZ", "2000"))

@@ -14,7 +14,7 @@ from paperwasp.components import Call, Chunker, Embedder, Generator, python_comp
 from paperwasp.components.python_components import PythonChunker, PythonComponent, PythonEmbedder, PythonGenerator, load
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import INT, STRING, array_of
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 
 LENGTHS = """

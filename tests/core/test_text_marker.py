@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime, end_work_at
-from paperwasp.text.linguistics.vocabulary import WORD_CHARACTERS, _word_characters
+from paperwasp.text.linguistics.query import WORD_CHARACTERS, _word_characters
 
 Teaser = tuple[int, int, int, bool, int, int, float, int, bool]
 FormsOf = Callable[[list[str]], Sequence[tuple[str, ...]]]

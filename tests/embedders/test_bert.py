@@ -15,7 +15,7 @@ from paperwasp.components.embedders.registry import check_components, embedders_
 from paperwasp.components.embedders.text_tokenizer import WordPieces
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.tiny_models import END, START, VOCABULARY, assert_near, tiny_bert, tokens_of, twin
 

@@ -10,7 +10,7 @@ import pytest
 from paperwasp.components.embedders.registry import check_components, embedders_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.test_hugging_face import sums
 from tests.embedders.tiny_models import (

@@ -10,7 +10,7 @@ import pytest
 
 from paperwasp.components.embedders.http_embedder import BatchSettings, HttpBatches
 from paperwasp.errors import InvalidInput, Timeout, Unavailable
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from tests.embedders.test_http_embedders import FLOATS, embedder
 from tests.remote.stand_in import Asked, stand_in
 

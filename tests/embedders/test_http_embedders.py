@@ -14,7 +14,7 @@ from paperwasp.components.embedders.base import FACTORIES, LocalOrRemote, Settin
 from paperwasp.components.embedders.http_embedder import BatchSettings
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import InvalidInput, NotFound, Overload, Unavailable
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 

@@ -18,7 +18,7 @@ from paperwasp.components.embedders import registry, transformer
 from paperwasp.components.embedders.registry import check_components, embedders_of, load_models
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding, Position
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.ranking.onnx.session import OnnxSession, SessionSettings
 from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.tiny_models import MASK, PLACES, assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin

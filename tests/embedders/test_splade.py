@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 from paperwasp.components.embedders.registry import check_components, embedders_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 from tests.embedders.test_hugging_face import sums
 from tests.embedders.tiny_models import VOCABULARY, tiny_tokenizer, tokens_of

@@ -16,7 +16,7 @@ from paperwasp.application.build import build_model
 from paperwasp.application.package import load_package
 from paperwasp.components.embedders.registry import embedders_of
 from paperwasp.document.tensor.types import TensorType
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 from paperwasp.search.features import check_profiles
 

@@ -32,8 +32,7 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidInput, Overload, Unavailable
-from paperwasp.indexing.components import Generator
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context, Generator
 from paperwasp.schema.files import Component, PackageFiles
 from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
 

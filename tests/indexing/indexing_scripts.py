@@ -29,8 +29,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import Processor, check_scripts
 from paperwasp.indexing.compiler import compile_scripts
-from paperwasp.indexing.components import BUILT_IN, Components
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import BUILT_IN, Components, Context
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 

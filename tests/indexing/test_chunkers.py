@@ -7,8 +7,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.indexing.chunkers import FixedLengthChunker, SentenceChunker
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context, FixedLengthChunker, SentenceChunker
 
 CONTEXT = Context("t.f")
 LENGTH = 300_000

@@ -17,8 +17,7 @@ from paperwasp.document.types import INT, DataType
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import Finding, InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
 from paperwasp.indexing import check_scripts, processor_of
-from paperwasp.indexing.components import BUILT_IN, Components
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import BUILT_IN, Components, Context
 from paperwasp.schema.model import Schema
 from tests.indexing.indexing_scripts import ID, NOW, Lengths, Words, deployment, schema_of
 from tests.oracles.siphash import siphash

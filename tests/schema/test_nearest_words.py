@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paperwasp import limits
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 
 def test_the_nearest_word_is_told() -> None:

@@ -27,7 +27,7 @@ from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.text.linguistics import TextProfile, index_terms, profile_of
-from paperwasp.text.linguistics.vocabulary import word_forms
+from paperwasp.text.linguistics.query import word_forms
 from tests.content.nodes import started
 from tests.search.queries import query_of
 

@@ -48,7 +48,7 @@ from paperwasp.schema.model import Constant, Input, OnnxModel, Schema
 from paperwasp.schema.streaming import streamed_schema
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS
 from paperwasp.schema.text_profiles import with_snowball_english
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 """Returns the findings on what a schema says beyond its own language, such as on its rank profiles, given the schema

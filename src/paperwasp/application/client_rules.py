@@ -18,13 +18,14 @@ from posixpath import normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from paperwasp.application.services_model import NamedFile, ServerTls
+from paperwasp.application.access_model import NamedFile, ServerTls
 from paperwasp.base.records import dataclass
 from paperwasp.http.tls_files import PemFile, TlsSettings, WrongTls, certificates_of, make_context
 
 if TYPE_CHECKING:
+    from paperwasp.application.access_model import Access
     from paperwasp.application.findings import Findings
-    from paperwasp.application.services_model import Access, Container
+    from paperwasp.application.services_model import Container
     from paperwasp.errors import Position
 
 _CLIENTS_FILE: Final = "security/clients.pem"

@@ -1,5 +1,24 @@
 """A small language for what may stand in an XML file, how a tree of elements is held against it, and the kinds of its
 texts and attributes.
+
+    container  used id:name version!:1.0 ~jvm-options
+        nodes?  noted count:amount -- everything runs in this one process
+        component@component
+        min-redundancy?  used = copies
+
+A line is the tag, how often it may stand there (`?` at most once, `!` exactly once, `+` at least once, otherwise any
+number of times), what is made of it, its attributes, after `=` the kind of its text, and after `--` why it
+has no effect or is refused. What is below it is indented by four. The kinds of values are below; an
+attribute without one is any text, one with `!` is required.
+
+* `used`: it has its effect, and what is in it is looked at by the same table.
+* `noted` (attributes: `~`): it is right, but changes nothing here.
+* `pending` (attributes: `>`): Vespa acts on it and paperwasp does not yet.
+* `refused`: it cannot work here.
+
+What is in an element that is not used is checked, but not reported. `any` takes everything below. `tag@name` is
+the element that a line `name` without indentation describes, `+name` takes over its attributes and children, and a line
+`name/type` describes the element `name` whose attribute `type` says so.
 """
 
 from __future__ import annotations
@@ -16,7 +35,7 @@ from paperwasp.application.xml import Element
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, Position
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # The kinds of texts and attributes of services.xml: a name for each, and the values that fit it.
 

@@ -1,4 +1,7 @@
-"""An application package: files by path, immutable, from an archive or a folder that a stranger made."""
+"""An application package: files by path, immutable, from an archive or a folder that a stranger made.
+
+Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
+"""
 
 from __future__ import annotations
 

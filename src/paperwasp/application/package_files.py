@@ -18,7 +18,7 @@ from paperwasp.application.xml import Element, parse_xml
 from paperwasp.base.file_contents import FileContents, held_contents
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, LanguageError
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # hosts.xml: which host each alias of services.xml stands for. Everything runs on this one all the same.
 #

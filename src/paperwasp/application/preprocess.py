@@ -21,7 +21,7 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, UnreadablePackage
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # `preprocess:include` in any element, and `include dir` in search, processing, document processing and components.
 #

@@ -20,7 +20,7 @@ from paperwasp.application.services_content import processing_chains, read_conte
 from paperwasp.application.services_model import Container, Content, HttpServer, Services
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.errors import LanguageError, Position
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 SERVICES_FILE: Final = "services.xml"
 _ROOTS: Final = ("container", "content", "admin", "clients", "routing")

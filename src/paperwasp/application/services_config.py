@@ -25,7 +25,7 @@ from paperwasp.application.xml import Element
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, Teasers, TeaserSettings
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 _JUNIPER: Final = "vespa.config.search.summary.juniperrc"
 _OPEN_NLP: Final = "ai.vespa.opennlp.open-nlp"

@@ -1,4 +1,8 @@
-"""A `container` of services.xml as a value: its components, filters, and who may talk to it."""
+"""A `container` of services.xml as a value: its components, filters, and who may talk to it.
+
+Components of Vespa's own classes are right and are not executed yet; all others would need the Java that they are
+written in.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, cast, get_args
 
+from paperwasp.application.access_model import Access, Client, ClientAuthentication, NamedFile, ServerTls
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import VALUES, boolean, integer, size_bytes
 from paperwasp.application.package_files import Hosts
@@ -18,19 +23,14 @@ from paperwasp.application.services_config import (
     snowball_english,
 )
 from paperwasp.application.services_model import (
-    Access,
     AccessLogSettings,
     Binding,
-    Client,
-    ClientAuthentication,
     Container,
     EvaluatedNetwork,
     FilterChain,
     Filtering,
     HttpServer,
-    NamedFile,
     Node,
-    ServerTls,
     read_binding,
 )
 from paperwasp.application.xml import Element
@@ -38,7 +38,7 @@ from paperwasp.components.cors import ANSWERS
 from paperwasp.components.registry import is_executed
 from paperwasp.errors import Position
 from paperwasp.schema.files import Component
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # Reads who may talk to a container: the `ssl` of its servers, its `clients`, and whether these are needed.
 #

@@ -12,76 +12,12 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from paperwasp import limits
+from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
 from paperwasp.schema.files import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, HI_TAGS, Tags, Teasers
-
-# Who may talk to a container, as services.xml says it: the TLS of its servers, and its clients. Immutable.
-#
-# Vespa: https://docs.vespa.ai/en/reference/applications/services/http.html#ssl
-# and https://docs.vespa.ai/en/reference/applications/services/container.html#clients
-
-
-ClientAuthentication = Literal["", "disabled", "want", "need"]
-
-
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """A file that services.xml names: absolute on this machine, relative in the application package."""
-
-    name: str
-    position: Position | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ServerTls:
-    """The `ssl` of a server."""
-
-    certificate: NamedFile
-    private_key: NamedFile
-    authorities: NamedFile | None = None
-    client_authentication: ClientAuthentication = ""
-    """Empty: services.xml does not say."""
-    cipher_suites: tuple[str, ...] = ()
-    protocols: tuple[str, ...] = ()
-    position: Position | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """A `client`: who shows one of the certificates, or sends a key of one of the names, may do what it says."""
-
-    id: str
-    permissions: frozenset[str]
-    """Of `read` and `write`."""
-    certificates: tuple[NamedFile, ...] = ()
-    """Files of the package."""
-    tokens: tuple[str, ...] = ()
-    """Names of keys."""
-    position: Position | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """Who may ask a container."""
-
-    required: bool | None = None
-    """Whether clients must say who they are; None: as the service says."""
-    clients: tuple[Client, ...] | None = None
-    """None: there is no `clients`. Then every key may do what its scopes say, and who shows a certificate of
-    `security/clients.pem` everything."""
-    position: Position | None = field(default=None, compare=False)
-
-    def is_required(self, otherwise: bool) -> bool:
-        """`otherwise`: what the service says."""
-        return otherwise if self.required is None else self.required
-
-
-OPEN_TO_ALL: Final = Access()
-"""Services.xml says nothing."""
-
 
 # Bindings of filter chains: `http://*/search/*`, and which of several that fit a request is meant.
 #

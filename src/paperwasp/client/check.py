@@ -26,7 +26,7 @@ from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.errors import Finding, InvalidPackage, NotFound
 from paperwasp.ranking.typed_expression import EXPRESSION, TypedExpression, bm25_fields, coarse
 from paperwasp.schema.model import Schema
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 

@@ -39,10 +39,9 @@ from paperwasp.document.types import (
     WeightedSetType,
 )
 from paperwasp.errors import Finding, InvalidInput, Unavailable
-from paperwasp.indexing.components import Generator
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context, Generator
 from paperwasp.schema.files import Component
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # The settings in the `config` element of a component: which there are, of which kind, and what they are by default.
 #

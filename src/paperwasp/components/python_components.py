@@ -1,5 +1,7 @@
 """Components written in Python: their modules, imported from memory; an object of each, made once; and their calls,
 whose values are checked.
+
+What goes wrong in a component is a ValueError with the place in its file: it is the error of one document or query.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from paperwasp.document.tensor.algebra import converted
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import DataType
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.schema.files import Component, PackageFiles
 
 # The Python modules in a package's folder `components/`, imported from memory, each package in a namespace of its own.

@@ -1,4 +1,16 @@
-"""Reindexing: which document types are reindexed, how far that is, and how the state of it is asked for and kept."""
+"""Reindexing: which document types are reindexed, how far that is, and how the state of it is asked for and kept.
+
+    (nothing) ──schedule──▶ for a generation ──that generation is active──▶ pending ──▶ running ──▶ successful
+                                                     ▲   ▲                     │ │          ▲
+                                                     │   └──speed 0, disabled──┘ └▶ failed ─┘ (after a pause)
+                                                     └── asked for (again)
+
+One record an application, `reindexing/<tenant>/<application>/<instance>`. A run has a number: a report of an
+earlier run of the same type is too late and changes nothing. The place up to which a run has come is a token of the
+content cluster's, so that a run goes on after a restart where it was.
+
+Vespa: https://docs.vespa.ai/en/operations/reindexing.html
+"""
 
 from __future__ import annotations
 

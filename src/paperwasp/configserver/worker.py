@@ -1,5 +1,8 @@
 """The threads on which deployment work runs, so that syncing and parsing never hold up a request, and the time that a
 step has.
+
+Reading has threads of its own and never waits for a deployment. How many deployments of a tenant may run or wait is
+limited.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.text.parsing.json_strings import without_escapes
+from paperwasp.text.large_json import without_escapes
 
 _PIECE: Final = compile_later(rb"""'[^']*'|"[^"]*"|[^'"]+""")
 _BACKSLASHES: Final = rb"\\"

@@ -20,7 +20,7 @@ from paperwasp.document.update_json import UpdateReader
 from paperwasp.document.updates import FieldUpdate, Value
 from paperwasp.document.written_numbers import SentFields, load_sent_json, value_with_texts
 from paperwasp.errors import InvalidInput
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 
 class Body(NamedTuple):

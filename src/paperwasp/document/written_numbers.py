@@ -16,8 +16,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.text.large_json import load_json, load_stored_json
-from paperwasp.text.parsing.json_strings import without_escapes
+from paperwasp.text.large_json import load_json, load_stored_json, without_escapes
 
 _STRING_OR_NUMBER: Final = compile_later(rb'"[^"]*"|-?[0-9][0-9.eE+-]*')
 _QUOTE: Final = b'"'

@@ -16,7 +16,7 @@ import pyarrow.types as is_type
 from paperwasp.client.sources.rows import DEFAULT_IDS, RowOptions
 from paperwasp.client.sources.values import EXACT, EXACT_SINGLE, WHOLE_TYPES
 from paperwasp.errors import InvalidInput
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 _INDEX: Final = "__index_level_"
 """How Arrow names the levels of a frame's index that have no name."""

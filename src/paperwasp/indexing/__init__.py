@@ -13,7 +13,6 @@ are made in the container, before the operation is logged, so that `now` and `ra
 Vespa: https://docs.vespa.ai/en/reference/writing/indexing-language.html
 """
 
-from paperwasp.indexing.check import check_scripts
-from paperwasp.indexing.processor import Processor, processor_of
+from paperwasp.indexing.processor import Processor, check_scripts, processor_of
 
 __all__ = ["Processor", "check_scripts", "processor_of"]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from paperwasp.base.records import dataclass
 from paperwasp.document.types import DataType
 from paperwasp.errors import LanguageError
-from paperwasp.indexing import control, converters, embedding, numbers, outputs, sources, tensors, text
+from paperwasp.indexing import control, converters, embedding, numbers, sources, text
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
 from paperwasp.schema.indexing import move_position
@@ -17,7 +17,7 @@ from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, IndexingScript, Schema
 from paperwasp.schema.pending import in_order_of_execution, is_filled_now, sets_language
 
-_FAMILIES = (control, converters, embedding, numbers, outputs, sources, tensors, text)
+_FAMILIES = (control, converters, embedding, numbers, sources, text)
 """Imported, they have registered their expressions."""
 assert {*KEYWORDS} <= {*COMPILERS}
 

@@ -19,9 +19,8 @@ from paperwasp.document.types import (
     unroll,
     weighted_set_of,
 )
-from paperwasp.indexing.scope import Compiled, Run, Scope, Step, Value, compiles
+from paperwasp.indexing.scope import Compiled, Fit, Run, Scope, Step, Value, compiles, fit_of, is_number, joined
 from paperwasp.indexing.sources import input_of, unescape
-from paperwasp.indexing.values import Fit, fit_of, is_number, joined
 from paperwasp.schema.indexing_tree import Expression
 
 _COMPARATORS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

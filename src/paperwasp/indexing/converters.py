@@ -25,8 +25,18 @@ from paperwasp.document.types import (
     array_of,
     weighted_set_of,
 )
-from paperwasp.indexing.scope import Compiled, Run, Scope, ScriptError, Value, compiles
-from paperwasp.indexing.values import is_float, is_number, is_text, text_of
+from paperwasp.indexing.scope import (
+    Compiled,
+    Run,
+    Scope,
+    ScriptError,
+    Value,
+    compiles,
+    is_float,
+    is_number,
+    is_text,
+    text_of,
+)
 from paperwasp.schema.indexing_tree import Expression
 
 _WHOLE: Final = {"to_byte": BYTE, "to_int": INT, "to_long": LONG}

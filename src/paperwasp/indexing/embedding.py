@@ -11,10 +11,9 @@ from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
 from paperwasp.errors import LanguageError
-from paperwasp.indexing.context import Context
-from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles
+from paperwasp.indexing.components import Context
+from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles, is_blank, is_text
 from paperwasp.indexing.sources import unescape
-from paperwasp.indexing.values import is_blank, is_text
 from paperwasp.operations.monitoring.numbers import EMBEDDING
 from paperwasp.schema.indexing_tree import Expression
 

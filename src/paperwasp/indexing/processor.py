@@ -12,21 +12,24 @@ Vespa: https://docs.vespa.ai/en/writing/indexing.html, com.yahoo.docprocs.indexi
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
 
+from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
-from paperwasp.document.types import NumericType
-from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.errors import InvalidInput, LanguageError, Overload, Timeout, Unavailable
+from paperwasp.document.parts import is_uri
+from paperwasp.document.types import ArrayType, NumericType, WeightedSetType
+from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Take
+from paperwasp.errors import Finding, InvalidInput, LanguageError, Overload, Timeout, Unavailable
 from paperwasp.indexing.compiler import FieldScript, compile_scripts
-from paperwasp.indexing.components import BUILT_IN, Components
-from paperwasp.indexing.context import TimeLeft, no_end
-from paperwasp.indexing.scope import Run
-from paperwasp.indexing.updates import derived_updates
+from paperwasp.indexing.components import BUILT_IN, Components, TimeLeft, no_end
+from paperwasp.indexing.scope import Run, is_number
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.schema.model import Field, Schema
+from paperwasp.schema.pending import is_indexed_now
 
 _SHOWN = 500
 _SLOW = frozenset({"embed", "generate"})
@@ -155,3 +158,127 @@ def processor_of(
     if all(script.field.in_document for script in compiled):
         return None
     return Processor(compiled, environment)
+
+
+# Turns updates that do not assign a whole field into updates of the fields that are made of that field alone.
+#
+#     assign null, remove of all    the field is cleared
+#     add, remove of elements       so are the elements that the script makes of them, in a collection
+#     match, of an element          the same at the same place of an array; at the key that the script makes of a key
+#     increment, …                  is done as it is, to a number
+#     changes of cells, paths       are done as they are where the field is a copy; else the field stays as it is
+#
+# Vespa: com.yahoo.vespa.indexinglanguage.FieldUpdateFieldValues Differs: Vespa runs a script on an empty value to clear
+# what it makes, and fails where that is none that it can convert.
+
+
+Convert = Callable[[Value], Value | None]
+"""Applies a script to a value of its input; None: it makes no value."""
+
+
+def derived_updates(update: FieldUpdate, script: FieldScript, convert: Convert) -> list[FieldUpdate]:
+    """The updates of the script's field. Errors: ValueError for an element that cannot be converted."""
+    name, action = script.field.name, update.action
+    if script.copies:
+        return [replace(update, field=name)]
+    if not update.path:
+        return [FieldUpdate(name, found) for found in _whole(action, script, convert)]
+    if len(update.path) == 1 and isinstance(update.path[0], Match):
+        return _update_element(update, update.path[0], script, convert)
+    return []
+
+
+def _whole(action: Any, script: FieldScript, convert: Convert) -> list[Any]:
+    type_ = script.field.type
+    match action:
+        case Assign(value=None) | Take(values=None):
+            return [Assign(None)]
+        case Add() if isinstance(type_, ArrayType | WeightedSetType):
+            values = convert(action.values)
+            return [Add(values)] if values else []
+        case Take(values=values) if values and isinstance(type_, ArrayType | WeightedSetType):
+            given = dict.fromkeys(values, 1) if isinstance(script.takes, WeightedSetType) else list(values)
+            found = convert(given)
+            return [Take(tuple(found))] if found else []
+        case Calculate() if is_number(type_):
+            return [action]
+    return []
+
+
+def _update_element(update: FieldUpdate, place: Match, script: FieldScript, convert: Convert) -> list[FieldUpdate]:
+    name, type_, action = script.field.name, script.field.type, update.action
+    if isinstance(type_, ArrayType):
+        if not isinstance(action, Assign) or action.value is None:
+            return [replace(update, field=name)]
+        made = convert([action.value]) if isinstance(script.takes, ArrayType) else None
+        return [FieldUpdate(name, Assign(each), update.path) for each in made or ()][:1]
+    if isinstance(type_, WeightedSetType) and isinstance(script.takes, WeightedSetType):
+        return [FieldUpdate(name, action, (Match(key),)) for key in convert({place.element: 1}) or ()]
+    return []
+
+
+# Texts that are to be tokenized and are likely bytes of something else: most of them could not be decoded.
+#
+# Vespa: LinguisticsAnnotator.java (`isLikelyBinaryData`), with the defaults of ilscripts.def
+# Differs: reindexing tokenizes the texts of documents that are there already, where Vespa leaves them out.
+
+
+_REPLACEMENT: Final = "\ufffd"
+_SHARE: Final = 0.25
+"""The part of a text that may be replacement characters, however many these are."""
+_TOKENIZED: Final = frozenset({None, "text", "cased", "uncased"})
+
+
+def tokenized_fields(schema: Schema) -> frozenset[str]:
+    """The indexed fields whose texts are tokenized."""
+    indexed = [field for field in schema.fields.values() if is_indexed_now(field) and not is_uri(field.type)]
+    return frozenset(field.name for field in indexed if field.match in _TOKENIZED)
+
+
+def check_put(id: DocumentId, tokenized: Iterable[str], values: Mapping[str, Value]) -> None:
+    """Errors: InvalidInput for a text with too many replacement characters."""
+    for name in tokenized:
+        value = values.get(name)
+        if value is not None:
+            _check(id, value)
+
+
+def check_updates(id: DocumentId, tokenized: frozenset[str], updates: Iterable[FieldUpdate]) -> None:
+    """The same of what updates assign."""
+    for update in updates:
+        if update.field in tokenized and isinstance(update.action, Assign) and update.action.value is not None:
+            _check(id, update.action.value)
+
+
+def _check(id: DocumentId, value: Value) -> None:
+    for text in _texts(value):
+        if len(text) <= limits.REPLACEMENT_CHARACTERS:
+            continue
+        count = text.count(_REPLACEMENT)
+        if count > limits.REPLACEMENT_CHARACTERS and count > len(text) * _SHARE:
+            raise InvalidInput(
+                f"Invalid document '{id.text}': some text of length {len(text)} is classified as binary data as it"
+                f" contains {count} Unicode replacement characters. (max-replacement-character-ratio={_SHARE:.0%},"
+                f" max-replacement-characters={limits.REPLACEMENT_CHARACTERS})"
+            )
+
+
+def _texts(value: Value) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for each in value:
+            if isinstance(each, str):
+                yield each
+
+
+# Reports what is wrong with the scripts of a schema at its deployment.
+
+
+def check_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[Finding]:
+    """Errors of fields whose scripts do not make a value of the field's type, and warnings of those that never will."""
+    for script in compile_scripts(schema, components):
+        if isinstance(script, LanguageError):
+            yield Finding(script.bare_message, script.position, "ERROR")
+        else:
+            yield from (Finding(each.bare_message, each.position, "WARNING") for each in script.warnings)

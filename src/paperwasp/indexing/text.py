@@ -24,9 +24,8 @@ from paperwasp.document.types import (
     array_of,
     unroll,
 )
-from paperwasp.indexing.scope import Compiled, Run, Scope, Step, Value, compiles
+from paperwasp.indexing.scope import Compiled, Fit, Run, Scope, Step, Value, compiles, fit_of, is_text, joined, text_of
 from paperwasp.indexing.sources import number_of, unescape
-from paperwasp.indexing.values import Fit, fit_of, is_text, joined, text_of
 from paperwasp.schema.indexing_tree import Expression
 from paperwasp.text.linguistics import TextProfile
 

@@ -27,7 +27,7 @@ from paperwasp.ranking.onnx.probe import Shapes
 from paperwasp.ranking.onnx.session import DEFAULT_SETTINGS, OnnxSession, SessionSettings, session_of
 from paperwasp.schema.files import PackageFile
 from paperwasp.schema.model import Constant, OnnxModel
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 MODELS: Final = "models/"
 """The folder of a package that models are in."""

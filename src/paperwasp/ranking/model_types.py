@@ -17,7 +17,7 @@ from paperwasp.ranking.names import Names, Type
 from paperwasp.ranking.onnx.file import OnnxSignature, OnnxValue
 from paperwasp.ranking.scope import Scope, Source, argument_text
 from paperwasp.ranking.tree import Node, Reference
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # The types of models in expressions: onnx(model).output, xgboost(file), lightgbm(file), and what feeds them.
 #

@@ -29,7 +29,7 @@ from paperwasp.ranking.tree import (
     unquote,
 )
 from paperwasp.text.parsing import Token, TokenStream
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 _LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
 

@@ -47,7 +47,7 @@ from paperwasp.ranking.tree import (
     Words,
 )
 from paperwasp.schema.model import Function
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 
 class _UnknownTypeError(Exception):

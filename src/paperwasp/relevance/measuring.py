@@ -1,5 +1,7 @@
 """Evaluations: rankings over the queries of a collection, their measures, each query by itself, what can be said of
 their mean, and where they differ.
+
+The measures are those of ir-measures (https://ir-measur.es), which are what trec_eval computes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """What a package holds beside its schemas: files of constants and models, and the components that services.xml
 declares.
+
+A schema has them wherever it goes, so that a profile is compiled on a content node from what the deployment saw. They
+are released with the schema: nothing else holds them.
 """
 
 from __future__ import annotations

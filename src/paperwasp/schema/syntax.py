@@ -17,8 +17,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
 from paperwasp.schema.tree import Node, dump
 from paperwasp.text.parsing import Lexicon, Token, TokenStream
-from paperwasp.text.parsing.nearest import did_you_mean
-from paperwasp.text.parsing.tokens import END
+from paperwasp.text.parsing.tokens import END, did_you_mean
 
 __all__ = ["Node", "dump", "parse_profile_text", "parse_schema_text"]
 

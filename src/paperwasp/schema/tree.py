@@ -11,7 +11,7 @@ from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.schema.model import Schema
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)

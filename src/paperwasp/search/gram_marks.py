@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from paperwasp.schema.teaser_settings import Tags
-from paperwasp.text.linguistics.grams import is_in_word
+from paperwasp.text.linguistics.text import is_in_word
 
 _MARK: Final = "\x1f"
 _LEFT_OUT: Final = "\x1e"

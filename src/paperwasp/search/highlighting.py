@@ -27,8 +27,8 @@ from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.text import QueryPart, QueryWord, Target, Way
 from paperwasp.search.teaser import Occurrence, Span, annotated, marked, teaser
 from paperwasp.text.linguistics import TextProfile, document_language, index_terms, normalized
-from paperwasp.text.linguistics.grams import gram_spans
-from paperwasp.text.linguistics.vocabulary import WORD_CHARACTERS, Forms
+from paperwasp.text.linguistics.query import WORD_CHARACTERS, Forms
+from paperwasp.text.linguistics.text import gram_spans
 
 _ASCII: Final = "A-Za-z0-9"
 _ASCII_WORDS: Final = compile_later(f"[{_ASCII}]+")

@@ -25,7 +25,7 @@ from paperwasp.search.operators.text import QueryPart, QueryWord
 from paperwasp.search.query import Show
 from paperwasp.text.linguistics import ENGLISH, UNKNOWN, Language, TextProfile, document_language
 from paperwasp.text.linguistics.detection import FOREIGN
-from paperwasp.text.linguistics.vocabulary import vocabulary_of
+from paperwasp.text.linguistics.query import vocabulary_of
 
 
 @dataclass(frozen=True, slots=True)

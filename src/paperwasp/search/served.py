@@ -20,7 +20,7 @@ from paperwasp.search.page import PageSteps
 from paperwasp.search.ready_profile import ReadyProfile
 from paperwasp.search.streaming_search import STREAMING_MODE, StreamedType
 from paperwasp.search.summary import SummaryForms
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 
 class ServedSchemas:

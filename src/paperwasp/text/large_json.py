@@ -18,6 +18,18 @@ from paperwasp import limits
 from paperwasp.core import _core
 from paperwasp.errors import TooLarge
 
+
+def without_escapes(text: bytes) -> bytes:
+    """A text of the same length in which every quote begins or ends a string, to look for places in.
+
+    Escaped quotes and backslashes are blanks there. A string is `"[^"]*"` then, which is found without memory; an
+    expression that steps over escapes keeps 120 bytes for each of them.
+    """
+    if b"\\" not in text:
+        return text
+    return text.replace(rb"\\", b"  ").replace(rb"\"", b"  ").replace(rb"\'", b"  ")
+
+
 BEGIN_ARRAY, BEGIN_OBJECT, RUN, NAME, END, TEXT, TEXT_END = range(7)
 FINE, TOO_MANY_VALUES, TOO_DEEP, BROKEN, CUT_SHORT, MORE_BEHIND = range(6)
 """The steps and the outcomes of a scan, by their numbers in core/documents/json_scan.cpp."""

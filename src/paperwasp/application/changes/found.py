@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Final, Literal
 
-from paperwasp.application.changes.overrides import VALIDATIONS
+from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.base.records import dataclass
 
 if TYPE_CHECKING:

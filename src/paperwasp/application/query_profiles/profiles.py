@@ -1,4 +1,9 @@
-"""All query profiles of an application, which of them a request gets, and the values of the request under it."""
+"""All query profiles of an application, which of them a request gets, and the values of the request under it.
+
+    files → types, profiles (declared) → checked → for each request: found by name, resolved for its dimensions (kept)
+
+Used on one thread at a time; what is kept ready is only ever replaced by its equal.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,13 @@ from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding, IllegalQuery
 
-# A query profile for requests of one kind, and the values of one request under it.
+# A query profile for requests of one kind: all inheritance, references and variants resolved.
+#
+# Precedence: a variant, then what it inherits, then less specific variants likewise, then the profile's own fields,
+# then what it inherits; the first value found for a name is the value. Names below a reference are found in what it
+# refers to, unless the profile that refers says otherwise.
+#
+# Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#variants-and-inheritance
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from paperwasp.application.xml import Element, parse_xml
 from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # The common form of the files of profiles and of types: a root with an id that the file is named after.
 #

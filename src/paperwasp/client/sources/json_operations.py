@@ -14,7 +14,7 @@ from paperwasp.client.sources.operations import OPERATION_BYTES, BadInput, Item,
 from paperwasp.client.sources.rows import RowMapping
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
-from paperwasp.text.parsing.json_strings import without_escapes
+from paperwasp.text.large_json import without_escapes
 
 # Cuts a stream of JSON into its values without reading what is in them: an array's elements, or values in a row.
 # Only strings and brackets are looked at; each value is decoded by whoever takes it.

@@ -1,5 +1,9 @@
 """What all embedders share: their settings, and the way from texts to tensors by what is remembered and by runs of many
 texts.
+
+    texts → prepended → remembered, or encoded → run in batches → reduced to what is kept → tensors
+
+An embedder says how a text is encoded, what a run makes of some, and how that becomes a tensor of the type wanted.
 """
 
 from __future__ import annotations
@@ -18,7 +22,7 @@ from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, Files, 
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Timeout
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.ranking.onnx.session import SessionSettings
 from paperwasp.schema.files import Component
 

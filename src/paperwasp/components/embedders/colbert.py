@@ -21,7 +21,7 @@ from paperwasp.components.embedders.vectors import check_finite, packed
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 
 _AROUND: Final = 3
 """The tokens around those of a text: start, mark and end."""

@@ -32,7 +32,7 @@ from paperwasp.components.json_client import Endpoint, JsonClient, find_secret, 
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import InvalidInput, NotFound, Timeout, Unavailable
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 
 # Texts on their way to a service: one request for those of a call, or for those of several calls that come together.
 #

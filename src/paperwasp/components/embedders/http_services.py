@@ -11,7 +11,7 @@ from paperwasp.components.embedders.vectors import check_vector
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Unavailable
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 
 # openai-embedder: OpenAI's embeddings, and those of services with the same interface.
 #

@@ -22,7 +22,7 @@ from paperwasp.components.embedders.model_files import Files
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Finding, LanguageError, NotFound, PaperwaspError
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.ranking.onnx.session import has_gpu
 from paperwasp.schema.files import Component
 

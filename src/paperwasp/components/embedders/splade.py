@@ -19,7 +19,7 @@ from paperwasp.components.embedders.transformer import Output, Transformer
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 from paperwasp.ranking.onnx.file import read_onnx
 
 

@@ -1,4 +1,7 @@
-"""Text to the numbers of its tokens: by a `tokenizer.json` of Hugging Face, or by a vocabulary alone."""
+"""Text to the numbers of its tokens: by a `tokenizer.json` of Hugging Face, or by a vocabulary alone.
+
+Vespa: com.yahoo.language.huggingface.HuggingFaceTokenizer
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from paperwasp.components.embedders.model_files import ModelFile
 from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context
 
 _LONGEST_FIRST: Final = "longest_first"
 _Result = TypeVar("_Result")

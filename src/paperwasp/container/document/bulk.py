@@ -42,7 +42,7 @@ from paperwasp.document.json_format import read_body
 from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
-from paperwasp.indexing.context import TimeLeft
+from paperwasp.indexing.components import TimeLeft
 
 Change = Callable[[VisitedDocument, TimeLeft], ApplyRequest]
 """From a visited document, and the time for it, to what is done with it. Errors: InvalidInput; those of a component."""

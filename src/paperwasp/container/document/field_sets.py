@@ -16,7 +16,7 @@ from typing import Final
 
 from paperwasp.document.types import DocumentType
 from paperwasp.errors import InvalidInput
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 _DOCUMENT: Final = "[document]"
 _ALL: Final = "[all]"

@@ -17,7 +17,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.tensor.json_output import FORMS
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import decode, decode_form
-from paperwasp.indexing.context import TimeLeft, no_end
+from paperwasp.indexing.components import TimeLeft, no_end
 
 ROOT: Final = "/document/v1/"
 _MAX_NUMBER: Final = 2**64 - 1

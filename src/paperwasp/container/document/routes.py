@@ -33,8 +33,8 @@ from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import SentFields
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
-from paperwasp.indexing.binary_texts import check_put, check_updates, tokenized_fields
-from paperwasp.indexing.context import TimeLeft, no_end
+from paperwasp.indexing.components import TimeLeft, no_end
+from paperwasp.indexing.processor import check_put, check_updates, tokenized_fields
 
 _FIELD_PATH: Final = compile_later(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")

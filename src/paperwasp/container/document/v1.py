@@ -50,7 +50,7 @@ from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.request_batch import RequestBatch
-from paperwasp.indexing.context import TimeLeft, no_end
+from paperwasp.indexing.components import TimeLeft, no_end
 
 _CHANGES: Final = frozenset({"POST", "PUT", "DELETE"})
 _ROOT_METHODS: Final = tuple(method for method in METHODS if method != "PUT")

@@ -29,7 +29,7 @@ from paperwasp.schema.teaser_settings import HI_TAGS, Tags
 from paperwasp.search.features.compile import ServedProfile, served_profile
 from paperwasp.search.features.kept_profiles import KeptProfiles, compiled_bytes
 from paperwasp.text.linguistics.significance import NO_MODELS, SignificanceModels
-from paperwasp.text.parsing.nearest import did_you_mean, did_you_mean_sentence
+from paperwasp.text.parsing.tokens import did_you_mean, did_you_mean_sentence
 
 _PSEUDO_FIELDS: Final[frozenset[str]] = frozenset({"sddocname"})
 _CHANGING: Final = compile_later(r"\b(?:now|freshness|age|random|randomNormal|randomNormalStable)\b")

@@ -21,8 +21,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery, LanguageError, Overload, PaperwaspError, Timeout, Unavailable
-from paperwasp.indexing.components import Embedder
-from paperwasp.indexing.context import Context
+from paperwasp.indexing.components import Context, Embedder
 from paperwasp.operations.monitoring.numbers import EMBEDDING
 
 _CALL: Final = "embed("

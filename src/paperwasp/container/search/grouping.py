@@ -29,7 +29,7 @@ from paperwasp.search.grouping.request import Expression, Filter, GroupingReques
 from paperwasp.search.grouping.requests import DEFAULTS, Defaults, converted, layout_of
 from paperwasp.search.language.lexicon import YQL
 from paperwasp.search.language.scope import accept_annotations
-from paperwasp.text.parsing.nearest import did_you_mean, did_you_mean_sentence
+from paperwasp.text.parsing.tokens import did_you_mean, did_you_mean_sentence
 
 _PIECE: Final = compile_later(
     r"""\"[^\"\\]*(?:\\.[^\"\\]*)*(?:\"|\\?\Z)|'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|/\*.*?(?:\*/|\Z)"""

@@ -45,7 +45,7 @@ from paperwasp.search.features.kept_profiles import ENTRY_BYTES
 from paperwasp.search.operators.boolean import FalseItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import Deadline, Match, Observe, Rank, Show, SortKey
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 
 def prepare_and_bind(

@@ -30,7 +30,7 @@ from paperwasp.search.operators.boolean import AndItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem, is_one_token
-from paperwasp.text.linguistics.languages import CJK, language_of
+from paperwasp.text.linguistics.detection import CJK, language_of
 
 
 class Context(NamedTuple):

@@ -26,7 +26,7 @@ from paperwasp.query.yql import OrderBy
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.query import SortKey
 from paperwasp.text.linguistics.collation import LOCALE, Collation
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 RELEVANCE: Final = "[relevance]"
 SPECIAL: Final = {RELEVANCE: RELEVANCE, "[relevancy]": RELEVANCE, "[rank]": RELEVANCE, "[docid]": "[docid]",

@@ -28,7 +28,7 @@ from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
-from paperwasp.text.linguistics.languages import CJK, language_of
+from paperwasp.text.linguistics.detection import CJK, language_of
 
 PROBE: Final = ("pwprobea", "pwprobeb")
 """Words that no rewrite of a tree knows."""

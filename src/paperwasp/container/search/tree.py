@@ -21,7 +21,7 @@ from paperwasp.query.yql.user_items import NonEmptyItem
 from paperwasp.query.yql.user_text import UserQueryItem, UserTextItem, complete
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.text.linguistics import ENGLISH, detect
-from paperwasp.text.parsing.nearest import did_you_mean_sentence
+from paperwasp.text.parsing.tokens import did_you_mean_sentence
 
 _LANGUAGES: Final = {
     "big5": "zh-hant", "euc-tw": "zh-hant", "gb2312": "zh-hans", "gbk": "zh-hans", "gb18030": "zh-hans",

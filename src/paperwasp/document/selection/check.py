@@ -18,8 +18,7 @@ from paperwasp.document.selection.paths import path_problem
 from paperwasp.document.selection.tree import FieldValue, Node, Selection, TypeIs
 from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, StructType, WeightedSetType
 from paperwasp.errors import LanguageError
-from paperwasp.text.parsing.nearest import did_you_mean
-from paperwasp.text.parsing.tokens import position_of
+from paperwasp.text.parsing.tokens import did_you_mean, position_of
 
 Imported = Mapping[str, Mapping[str, DataType]]
 """Document type → its imported fields by name, with their types."""

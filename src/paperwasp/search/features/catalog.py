@@ -24,7 +24,7 @@ from paperwasp.search.features.block import Block
 from paperwasp.search.features.bm25 import bm25_field_of
 from paperwasp.search.features.family import Compute, Family, RankSetup, check_arguments, families, register
 from paperwasp.search.features.parts import PartsOf, parts_of
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # foreach(dimension, variable, feature, condition, operation): a feature for each term, field or attribute.
 #

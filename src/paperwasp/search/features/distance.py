@@ -25,7 +25,7 @@ from paperwasp.search.operators.nearest_neighbor import NearestNeighborMatch
 from paperwasp.storage.attributes.areas import MILLIONTHS, great_circle_km
 from paperwasp.storage.attributes.distances import EARTH_RADIUS_KM
 from paperwasp.storage.attributes.elements import positions_in, subspace_labels
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # The vectors of hits that are nearest to those of the query, for closeness, distance and closest.
 #

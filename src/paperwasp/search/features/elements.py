@@ -31,7 +31,7 @@ from paperwasp.search.features.family import (
     register,
 )
 from paperwasp.search.features.term_places import ElementPlaces, ElementRows, element_places, element_rows
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # elementCompleteness(field): how completely the element that matches best and the query cover each other.
 #

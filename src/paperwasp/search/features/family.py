@@ -26,7 +26,7 @@ from paperwasp.schema.data_types import is_position
 from paperwasp.schema.model import Field, RankProfile, Schema, SubField, uri_parts
 from paperwasp.schema.pending import Z_CURVE_SUFFIX, is_attribute_now, is_indexed_now, is_z_curve
 from paperwasp.search.features.block import Block
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 Floats = NDArray[np.float64]
 Compute = Callable[[Block], Floats]

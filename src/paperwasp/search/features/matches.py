@@ -16,7 +16,7 @@ from paperwasp.search.features.family import Compute, Floats, RankSetup, check_f
 from paperwasp.search.features.term_places import ElementPlaces, element_places
 from paperwasp.search.features.terms import NO_POSITION, end_positions
 from paperwasp.search.operators.predicate import PredicateMatch
-from paperwasp.text.parsing.nearest import did_you_mean
+from paperwasp.text.parsing.tokens import did_you_mean
 
 # match: the mean of how well all fields of the document are matched, by the weights of the fields.
 #

@@ -24,8 +24,7 @@ from paperwasp.search.operators.term import IndexMatch, PhraseMatch
 from paperwasp.storage.attributes.dictionary import TextKeeper
 from paperwasp.storage.attributes.patterns import PartPattern, Place
 from paperwasp.text.linguistics import TextProfile, query_terms
-from paperwasp.text.linguistics.query import QueryToken
-from paperwasp.text.linguistics.vocabulary import Forms
+from paperwasp.text.linguistics.query import Forms, QueryToken
 
 NOWHERE: Final = 0xFFFFFFFE
 """A term id that no segment has."""

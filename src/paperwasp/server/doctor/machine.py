@@ -1,5 +1,7 @@
 """The machine: Python and the libraries, memory, cores, limits of the system that matter, the disk under a data
 directory, and the ports that a service would listen on.
+
+Where the system does not tell something (no `/proc`), nothing is found of it.
 """
 
 from __future__ import annotations

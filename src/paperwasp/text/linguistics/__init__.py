@@ -1,10 +1,25 @@
 """From text to the words it is indexed and searched by."""
 
-from paperwasp.text.linguistics.detection import detect, detect_all, detect_puts
-from paperwasp.text.linguistics.languages import CJK, ENGLISH, UNKNOWN, Language, language_of
+from paperwasp.text.linguistics.detection import (
+    CJK,
+    ENGLISH,
+    UNKNOWN,
+    Language,
+    detect,
+    detect_all,
+    detect_puts,
+    language_of,
+)
 from paperwasp.text.linguistics.query import QueryToken, document_language, index_terms, query_language, query_terms
-from paperwasp.text.linguistics.stemming import NO_STEMMER, STEMMERS, stem_words, stemmer_of
-from paperwasp.text.linguistics.text import TextProfile, normalized, profile_of
+from paperwasp.text.linguistics.text import (
+    NO_STEMMER,
+    STEMMERS,
+    TextProfile,
+    normalized,
+    profile_of,
+    stem_words,
+    stemmer_of,
+)
 
 __all__ = [
     "CJK",

@@ -14,7 +14,7 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.text.linguistics.languages import ENGLISH, language_of
+from paperwasp.text.linguistics.detection import ENGLISH, language_of
 
 NO_LANGUAGE: Final = "un"
 """The tag in a model for words of no known language."""

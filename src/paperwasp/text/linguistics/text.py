@@ -1,4 +1,4 @@
-"""Tokens of text: words of letters, digits and their marks; each symbol, such as an emoji, alone.
+"""Tokens of text: words of letters, digits and their marks; their stems and grams.
 
 The compiled tokenizer (`core/index/lexicon.cpp`) finds the words of ASCII text. Of other text, `canonical` first makes
 a string that it reads the same way: its words, in Unicode's compatibility form, lower-cased and without accents, with
@@ -13,25 +13,152 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from threading import local
 from typing import Final
 
 import regex
+import Stemmer
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.text.linguistics.grams import grams
-from paperwasp.text.linguistics.languages import ENGLISH, Language
-from paperwasp.text.linguistics.stemming import NO_STEMMER, stem_word, stemmer_of
+from paperwasp.text.linguistics.detection import ENGLISH, Language
+from paperwasp.text.linguistics.krovetzstemmer import Stemmer as KrovetzStemmer
+
+# Stemmers: the form of a word that stands for all of its forms.
+#
+# English, and every language that has no stemmer of its own, is stemmed by Krovetz's algorithm, which leaves words
+# alone that are not all of a to z; the others by Snowball's, and English too where the application says so. The stems
+# are in the index: a major version of the libraries that changes them changes what is found until documents are
+# reindexed.
+#
+# Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#stemming
+# Differs: words of 25 to 49 letters are not stemmed in English. Snowball's algorithms are those of its version 3, which
+# stems some German and Norwegian words otherwise than the version that Vespa has.
+
+
+NO_STEMMER: Final = "none"
+KROVETZ: Final = "krovetz"
+
+_SNOWBALL: Final[dict[Language, str]] = {
+    "ar": "arabic",
+    "ca": "catalan",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "es": "spanish",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hu": "hungarian",
+    "id": "indonesian",
+    "it": "italian",
+    "nb": "norwegian",
+    "nl": "dutch_porter",
+    "nn": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sv": "swedish",
+    "tr": "turkish",
+}
+
+_SNOWBALL_ENGLISH: Final = "english"
+STEMMERS: Final = (NO_STEMMER, KROVETZ, *sorted({*_SNOWBALL.values(), _SNOWBALL_ENGLISH}))
+"""All of them. What the lexicon numbers are places in it; files say the names."""
+
+_LONGEST_KEPT: Final = 32
+"""Characters of a word whose stem is kept for the next query."""
+_snowball = local()
+_krovetz: Callable[[str], str] = KrovetzStemmer().stem
+"""One for all threads: it never lets go of the interpreter's lock."""
+
+
+def stemmer_of(language: Language, snowball_english: bool = False) -> str:
+    """The name of the stemmer for a language. `snowball_english`: English is stemmed by Snowball's, too."""
+    if snowball_english and language == ENGLISH:
+        return _SNOWBALL_ENGLISH
+    return _SNOWBALL.get(language, KROVETZ)
+
+
+def stem_words(stemmer: str, words: list[str]) -> list[str]:
+    """The stems of words, one each; of a word of which nothing would be left, itself."""
+    if stemmer == NO_STEMMER:
+        return words
+    if stemmer == KROVETZ:
+        return [_krovetz(word) if _is_plain(word) else word for word in words]
+    return [stem or word for stem, word in zip(_snowball_of(stemmer).stemWords(words), words, strict=True)]
+
+
+def stem_word(stemmer: str, word: str) -> str:
+    """The stem of one word."""
+    return _stem_word(stemmer, word) if len(word) <= _LONGEST_KEPT else stem_words(stemmer, [word])[0]
+
+
+@lru_cache(maxsize=16384)
+def _stem_word(stemmer: str, word: str) -> str:
+    return stem_words(stemmer, [word])[0]
+
+
+def _is_plain(word: str) -> bool:
+    return word.isascii() and word.isalpha() and word.islower()
+
+
+def _snowball_of(name: str) -> Stemmer.Stemmer:
+    """This thread's stemmer: one may not be shared between threads."""
+    found = getattr(_snowball, name, None)
+    if found is None:
+        found = Stemmer.Stemmer(name, 0)
+        setattr(_snowball, name, found)
+    return found
+
+
+# Grams: overlapping pieces of a fixed number of characters of each word, for `match: gram`.
+#
+# `gul bille` in grams of two is `gu ul bi il ll le`. A word that is shorter than a gram is a gram itself, except right
+# after a symbol; a symbol is one alone.
+#
+# Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#gram
+
+
+_GRAM_WORD: Final = r"\p{L}\p{Nd}\p{Mn}\p{Mc}\p{Me}\u3008-\u3011"
+_GRAM_PART: Final = regex.compile(rf"(?P<symbol>\p{{So}})|(?P<word>[{_GRAM_WORD}]+)")
+_IN_WORD: Final = regex.compile(f"[{_GRAM_WORD}]")
+
+
+def grams(text: str, size: int) -> Iterator[str]:
+    """The grams of a text, in order, as they are written. Size: in characters, at least 1."""
+    return (text[start:end] for start, end in gram_spans(text, size))
+
+
+def gram_spans(text: str, size: int) -> Iterator[tuple[int, int]]:
+    """Where the grams of a text begin and end."""
+    after_symbol = -1
+    for found in _GRAM_PART.finditer(text):
+        start, end = found.span()
+        if found.lastgroup == "symbol":
+            after_symbol = end
+            yield start, end
+        elif end - start >= size:
+            yield from ((at, at + size) for at in range(start, end - size + 1))
+        elif start != after_symbol:
+            yield start, end
+
+
+def is_in_word(character: str) -> bool:
+    """Whether a character may stand in a gram of several."""
+    return _IN_WORD.match(character) is not None
+
 
 _ACCENTS: Final = regex.compile(r"[\u0300-\u036f]+")
 _PART: Final = regex.compile(r"(?P<word>[\p{L}\p{N}\p{Mn}\p{Mc}]+)|(?P<symbol>\p{So})|[^\p{L}\p{N}\p{Mn}\p{Mc}\p{So}]+")
 _BEYOND_ASCII: Final = compile_later(r"[\x00-\x7f]?[^\x00-\x7f]+")
 """With the character before, which what follows may be an accent of. Before any ASCII character, normalizing starts
 again: so these pieces can be normalized one by one."""
-_LONGEST_KEPT: Final = 32
-"""Longer pieces are not kept: they hardly occur twice."""
+
+
 _ASCII_WORD: Final = compile_later(r"[A-Za-z0-9]+")
 _WORD: Final = compile_later(r"[A-Za-z0-9\x80-\U0010ffff]+")
 _SEPARATOR: Final = compile_later(r"[\x00-/:-@\[-`{-\x7f]")

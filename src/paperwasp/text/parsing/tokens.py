@@ -1,4 +1,5 @@
-"""Tokens with positions, and a stream of them for recursive-descent parsers.
+"""Tokens with positions, a stream of them for recursive-descent parsers, and the nearest known word to one that is
+not known.
 
 A language describes its tokens once, as a `Lexicon` (an ordered table of kind → regular expression); a parser
 walks a `TokenStream` with `peek`, `accept` and `expect`. Every error carries the place it happened at.
@@ -8,10 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cached_property
-from typing import NamedTuple, NoReturn
+from difflib import get_close_matches
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple, NoReturn
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
@@ -209,3 +211,31 @@ class TokenStream:
 
     def leave(self) -> None:
         self._depth -= 1
+
+
+# The nearest known word to one that is not known: the end of an error message.
+
+
+_LONGEST_WORD: Final = 100
+"""The longest word that is compared: a longer one was hardly mistyped, and comparing takes time by the length."""
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'that'?`, or nothing where no known word is near, or too many are known to be looked through."""
+    words = frozenset(known)
+    if word in words or len(word) > _LONGEST_WORD or len(words) > limits.NEAREST_WORDS:
+        return ""  # a word that is known is wrong for another reason
+    return _did_you_mean(word, words)
+
+
+def did_you_mean_sentence(word: str, known: Iterable[str]) -> str:
+    """The same as a sentence of its own, behind a message in Vespa's words: ` Did you mean 'that'?`."""
+    hint = did_you_mean(word, known)
+    return f" D{hint[3:]}" if hint else ""
+
+
+@lru_cache(maxsize=1000)
+def _did_you_mean(word: str, known: frozenset[str]) -> str:
+    """The same unknown word is often in many places of one file."""
+    found = get_close_matches(word, sorted(known), 1)
+    return f"; did you mean {found[0]!r}?" if found else ""
