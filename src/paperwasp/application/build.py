@@ -329,7 +329,7 @@ def check_references(
 ) -> None:
     """Tells what is named and is not there, or is not what it must be.
 
-    `broken` are the names of schemas that have problems already: to name them is not another one.
+    `broken` are the names of schemas that have problems already: naming them is not a further one.
     """
     by_type = {schema.document.name: schema for schema in schemas.values()}
     for content in services.content_clusters:

@@ -8,7 +8,7 @@ ACCESS_KEYS: Final = 10_000
 """Keys of a data directory. No more are made, and none beyond are read."""
 ACCESS_KEY_FILE_BYTES: Final = 16 * 1024
 ACCESS_TOKEN_CHARACTERS: Final = 100
-"""Of a bearer token; a longer one is none, and is not looked at."""
+"""Of a bearer token; a longer one is refused unread."""
 ACCESS_KEY_NAME_CHARACTERS: Final = 100
 ACCESS_REFUSALS: Final = 20
 """Refusals that are logged within ACCESS_REFUSALS_SECONDS; the others are counted."""

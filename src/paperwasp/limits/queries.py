@@ -17,7 +17,7 @@ SIGNIFICANCE_MODEL_BYTES: Final = 256 * 1024 * 1024
 SUMMARY_FORMS: Final = 256
 """How many selections of summary fields one content node remembers what they show of."""
 VOCABULARIES: Final = 32
-"""Caches of what the words of shown texts are indexed as: one for each language and text profile."""
+"""Caches from words of shown texts to their terms in the index: one for each language and text profile."""
 VOCABULARY_WORDS: Final = 32_768
 """Words in one such cache, each of at most 64 bytes. When it is full it is emptied."""
 QUERY_MEMORY_BYTES: Final = 64 * 1024 * 1024

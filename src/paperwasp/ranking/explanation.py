@@ -38,7 +38,7 @@ class Explained:
     """For a choice: (the value that says whether it is taken, the place of the child that is then its value). The first
     that holds is taken; None always holds."""
     feature: Feature | None = None
-    """That it is."""
+    """The rank feature that the node reads; None: the node is none."""
     is_cut: bool = False
     """Whether there would be more children."""
 

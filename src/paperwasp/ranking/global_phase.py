@@ -41,7 +41,7 @@ def linear(values: Floats) -> Floats:
 
 
 def reciprocal_rank(values: Floats, k: float = DEFAULT_K) -> Floats:
-    """1 / (k + rank): the greatest value has rank 1; of equal ones the hit that was before is before. NaN is last."""
+    """1 / (k + rank): the greatest value has rank 1; equal values keep the order of the hits. NaN is last."""
     order = np.argsort(-np.where(np.isnan(values), -np.inf, values), kind="stable")
     found = np.empty(len(values))
     found[order] = _reciprocals(k, len(values))

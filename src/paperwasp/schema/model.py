@@ -204,7 +204,7 @@ class Field:
     in_document: bool = True
     position: Position | None = None
     cased: bool = False
-    """Whether matching minds case; `match` says so only where it says nothing else."""
+    """Whether case counts in matching; `match` is `cased` only where it has no other mode."""
     script: IndexingScript | None = None
     match_settings: MatchSettings = MatchSettings()
     rank_type: str = ""

@@ -71,7 +71,7 @@ def resolve_summaries(
 ) -> dict[str, DocumentSummary]:
     """All summaries of a schema: those of the schemas it inherits, its own, and `default`.
 
-    `unusable` are the names of fields that have a problem already, so that to name them is not another one.
+    `unusable` are the names of fields that have a problem already: a summary may name them without a further one.
     """
     resolution = _Resolution(declared, inherited, fields, unusable, problems)
     return {name: draft.summary() for name, draft in resolution.run().items()}
@@ -275,7 +275,7 @@ class _Resolution:
 
 
 def _missing_part(source: Field) -> str:
-    """Which part of a map is no attribute, without which its columns say nothing; empty if there is none such."""
+    """Return the part of a map that is missing as an attribute, and without which its columns are useless; empty: none."""
     attributes = [path for path, part in source.sub_fields.items() if part.attribute is not None]
     if "key" not in attributes:
         return "key is"

@@ -145,7 +145,7 @@ def _order(key: SortKey, schema: Sorting, *, is_text: bool, language: str) -> So
 
 
 def _collation(key: SortKey, schema: Sorting, language: str) -> Collation:
-    """As Vespa: what the query does not say, the schema does; uca that nobody said a locale for is lowercase."""
+    """The query's settings, or else the schema's, as in Vespa; `uca` without a locale becomes `lowercase`."""
     strength = (key.strength or schema.strength).lower()
     locale = key.locale or schema.locale or language
     if key.function == "uca":

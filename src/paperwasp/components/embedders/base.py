@@ -400,7 +400,7 @@ class TextEmbedder(ABC, Generic[Item, Made]):
 
     @abstractmethod
     def run(self, items: Sequence[Item]) -> Sequence[Made]:
-        """What is kept of each text: of all types of tensors that may be made of it."""
+        """Run the model, and return for each text the values from which a tensor of any type can be made."""
 
     @abstractmethod
     def size_bytes(self, made: Made) -> int:

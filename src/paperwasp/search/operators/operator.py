@@ -231,8 +231,8 @@ class Operator(ABC):
     def bitmap(self, within: Bitmap | None = None) -> Bitmap:
         """The documents that match.
 
-        Of dead ones, those of other types, and those not in `within`, it may say anything. What looks for a number of
-        hits looks for them in `within`. The caller may change the bitmap, and does not change `within`.
+        Bits of dead documents, of other types, and of those not in `within` may have any value. An operator that looks
+        for a number of hits looks for them in `within`. The caller may change the bitmap, and does not change `within`.
         """
 
     def possible(self, within: Bitmap | None = None) -> Bitmap | None:

@@ -90,7 +90,7 @@ class Containers:
         return self._front.port
 
     def _absence(self) -> str:
-        """What is said on a port that no container has."""
+        """Return the message for requests to a port without a container."""
         return no_application({place.port for place in list(self._places.values())})
 
     def configure_ports(self, record: PortRecord, reserved: Mapping[int, str]) -> None:

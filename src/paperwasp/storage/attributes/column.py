@@ -41,7 +41,7 @@ class Elements(NamedTuple):
     """Elements of some rows, one row after another."""
 
     counts: NDArray[np.int64]
-    """How many there are of each row."""
+    """The number of elements of each row."""
     numbers: NDArray[np.int64]
     """Which ones, from 0, rising within a row; 0 of a single value."""
     weights: NDArray[np.int32]

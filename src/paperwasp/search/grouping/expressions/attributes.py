@@ -150,7 +150,7 @@ class ElementAt(Node):
 
 
 class Interpolated(Node):
-    """Where what another node says lies among the elements of an array of numbers."""
+    """The place of a number among the rising elements of an array, interpolated: 3.25 for 5 in 0, 1, 2, 4, 8."""
 
     kind = Kind.DOUBLE
 
