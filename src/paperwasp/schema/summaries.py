@@ -275,7 +275,7 @@ class _Resolution:
 
 
 def _missing_part(source: Field) -> str:
-    """Return the part of a map that is missing as an attribute, and without which its columns are useless; empty: none."""
+    """Return the part of a map that must be an attribute for its columns to be of use, and is not; empty: none."""
     attributes = [path for path, part in source.sub_fields.items() if part.attribute is not None]
     if "key" not in attributes:
         return "key is"
