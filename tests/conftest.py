@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -35,6 +35,18 @@ def read_durations() -> dict[str, float]:
     """Return the seconds that each file of tests took when they were recorded."""
     lines = (line.split() for line in DURATIONS.read_text().splitlines())
     return {name: float(seconds) for seconds, name in lines}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _messenger() -> Iterator[None]:
+    """With PAPERWASP_MESSENGER=pipe all services of the tests' process have a messenger that sends bytes."""
+    if os.environ.get("PAPERWASP_MESSENGER") != "pipe":
+        yield
+        return
+    from tests.messengers import over_pipe
+
+    with over_pipe():
+        yield
 
 
 @pytest.hookimpl(wrapper=True)

@@ -55,7 +55,8 @@ class Messenger(Protocol):
 
     def hand(self, address: str, message: object, reply: Reply) -> None:
         """Hands a message over, and makes no future for the answer: the reply is called with it, or with the error,
-        now or later, by any thread; it must not raise."""
+        now or later, by any thread; it must not raise. The answer is None where this messenger cannot carry such a
+        message: then it is to be asked in another way."""
 
     def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         """Sends messages in their order. The reply to each is called with its answer or error, later and on the event
@@ -76,7 +77,7 @@ class EmbeddedMessenger:
     def __init__(self) -> None:
         self._handlers: dict[str, Handler] = {}
         self._batch_handlers: dict[str, BatchHandler] = {}
-        self._replies: _Replies | None = None
+        self._replies: Replies | None = None
 
     def serve(self, address: str, handler: Handler, batch_handler: BatchHandler | None = None) -> None:
         if address in self._handlers:
@@ -95,30 +96,31 @@ class EmbeddedMessenger:
         self._batch_handlers.pop(address, None)
 
     def request(self, address: str, message: object) -> asyncio.Future[Any]:
-        replies = self._replies_to(asyncio.get_running_loop())
+        replies = self.replies_to(asyncio.get_running_loop())
         future: asyncio.Future[Any] = replies.loop.create_future()
         handler = self._handlers.get(address)
         if handler is None:
             future.set_exception(NotFound(f"nobody serves '{address}'"))
             return future
         try:
-            handler(message, _ReplyToLoop(replies, partial(_settle, future)))
+            handler(message, ReplyToLoop(replies, partial(settle, future)))
         except Exception as error:
             future.set_exception(error)
         return future
 
     def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
-        to_loop = self._replies_to(asyncio.get_running_loop())
-        on_loop = [_ReplyToLoop(to_loop, reply) for reply in replies]
+        to_loop = self.replies_to(asyncio.get_running_loop())
+        on_loop = [ReplyToLoop(to_loop, reply) for reply in replies]
         handler = self._batch_handlers.get(address)
         if handler is None:
             answer_all(on_loop, [NotFound(f"nobody serves '{address}'")] * len(messages))
             return len(messages)
         return handler(messages, on_loop)
 
-    def _replies_to(self, loop: asyncio.AbstractEventLoop) -> _Replies:
+    def replies_to(self, loop: asyncio.AbstractEventLoop) -> Replies:
+        """The answers that are on their way to an event loop."""
         if self._replies is None or self._replies.loop is not loop:
-            self._replies = _Replies(loop)
+            self._replies = Replies(loop)
         return self._replies
 
     def ask(self, address: str, message: object) -> Answered | asyncio.Future[Any]:
@@ -144,9 +146,9 @@ class EmbeddedMessenger:
 
     def _later(self, reply: _Reply) -> Answered | asyncio.Future[Any]:
         """The future of an answer that has not come yet."""
-        replies = self._replies_to(asyncio.get_running_loop())
+        replies = self.replies_to(asyncio.get_running_loop())
         future: asyncio.Future[Any] = replies.loop.create_future()
-        reply.waiting = _ReplyToLoop(replies, partial(_settle, future))
+        reply.waiting = ReplyToLoop(replies, partial(settle, future))
         try:
             reply.first.pop()
         except IndexError:  # it came just now, from another thread
@@ -216,7 +218,7 @@ class _Reply:
                 self.waiting(answer)
 
 
-class _Replies:
+class Replies:
     """Answers on their way to the event loop. Any thread adds, and wakes the loop afterwards."""
 
     __slots__ = ("_is_woken", "_waiting", "loop")
@@ -249,12 +251,12 @@ class _Replies:
                 return
 
 
-class _ReplyToLoop:
+class ReplyToLoop:
     """The reply, for any thread, whose answer `taker` is called with on the loop."""
 
     __slots__ = ("replies", "taker")
 
-    def __init__(self, replies: _Replies, taker: Reply) -> None:
+    def __init__(self, replies: Replies, taker: Reply) -> None:
         self.replies = replies
         self.taker = taker
 
@@ -267,9 +269,9 @@ def answer_all(replies: Sequence[Reply], answers: Sequence[object]) -> None:
     """Calls each reply with its answer, in order; a loop that many of them go to is woken after the last. Any thread.
 
     None of the replies may raise."""
-    last: _Replies | None = None
+    last: Replies | None = None
     for reply, answer in zip(replies, answers, strict=True):
-        if not isinstance(reply, _ReplyToLoop):
+        if not isinstance(reply, ReplyToLoop):
             reply(answer)
             continue
         if reply.replies is not last:
@@ -313,7 +315,8 @@ def in_turn(handler: Handler) -> BatchHandler:
     return serve
 
 
-def _settle(future: asyncio.Future[Any], answer: object) -> None:
+def settle(future: asyncio.Future[Any], answer: object) -> None:
+    """Gives a future its answer, or the error that it is, unless nobody waits any more."""
     if future.done():
         return
     if isinstance(answer, BaseException):

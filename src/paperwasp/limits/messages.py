@@ -10,7 +10,3 @@ TREE_NODES: Final = 1 << 20
 """Nodes of one tree."""
 TREE_DEPTH: Final = 300
 """Nodes of a tree within each other."""
-PIPE_UNANSWERED: Final = 16_384
-"""Operations that a process has sent through a pipe and not heard of: more wait where they are."""
-PIPE_UNANSWERED_BYTES: Final = 256 * 1024 * 1024
-"""The same, in bytes."""

@@ -99,11 +99,23 @@ class Doors:
     store: ConfigStore
     messenger: Messenger
     open_log: OpenLog
+    close: Callable[[], None] = lambda: None
 
 
 def embedded_doors(data: DataDirectory) -> Doors:
     """Files in the data directory, and calls within the process. Errors: Corruption."""
     return Doors(FileConfigStore(data.config), EmbeddedMessenger(), open_file_log)
+
+
+def piped_doors(data: DataDirectory) -> Doors:
+    """As `embedded_doors`, but every message goes as bytes through another process. Errors: Corruption."""
+    from paperwasp.cluster.messages.envelope import Codec
+    from paperwasp.cluster.messages.operations import CONVERSIONS as ABOUT_DOCUMENTS
+    from paperwasp.cluster.pipe_messenger import PipeMessenger
+    from paperwasp.search.query_messages import CONVERSIONS as ABOUT_QUERIES
+
+    messenger = PipeMessenger(Codec((*ABOUT_DOCUMENTS, *ABOUT_QUERIES)))
+    return Doors(FileConfigStore(data.config), messenger, open_file_log, messenger.close)
 
 
 def open_file_log(directory: Path, repair: bool) -> OperationLog:
@@ -127,6 +139,7 @@ class ServerProcess:
             data = DataDirectory(settings.data_directory)
             closing.callback(data.close)
             doors = open_doors(data)
+            closing.callback(doors.close)
             store, messenger = doors.store, doors.messenger
             accounts = Accounts(KnownKeys(data.keys), Refusals(), SYSTEM, settings.authenticates)
             access_logs = AccessLogs(data.logs / "access", settings.access_log)
