@@ -38,6 +38,8 @@ class RecordKind(IntEnum):
 
     OPERATIONS = 1
     CONFIGURATION = 2
+    IMPORTED = 3
+    """Operations from the log of another node, with their mark there."""
 
 
 class Mark(NamedTuple):

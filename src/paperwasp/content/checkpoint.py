@@ -63,6 +63,7 @@ class FrozenState:
     directory: Path
     layout: Layout
     applied: tuple[Mark, ...]
+    imported: Mapping[int, Mark]
     timestamp_us: int
     limit: int
     dead_bytes: int
@@ -103,6 +104,7 @@ class Checkpoints:
             directory=directory,
             layout=state.layout,
             applied=tuple(state.applied),
+            imported=dict(state.imported),
             timestamp_us=state.timestamp_us,
             limit=limit,
             dead_bytes=state.dead_bytes,
@@ -124,6 +126,7 @@ class Checkpoints:
             "version": _VERSION,
             "layout": orjson.loads(frozen.layout.to_bytes()),
             "applied": [list(mark) for mark in frozen.applied],
+            **({"imported": [[p, *mark] for p, mark in frozen.imported.items()]} if frozen.imported else {}),
             "timestamp_us": frozen.timestamp_us,
             "limit": frozen.limit,
             "dead_bytes": frozen.dead_bytes,
@@ -299,6 +302,7 @@ def _fill(state: NodeState, directory: Path, manifest: Mapping[str, Any]) -> Non
     _warn_of_other_libraries(manifest.get("libraries", {}))
     change_layout(state, Layout.from_bytes(orjson.dumps(manifest["layout"])))
     state.applied = [Mark(*mark) for mark in manifest["applied"]]
+    state.imported = {partition: Mark(*mark) for partition, *mark in manifest.get("imported", ())}
     state.timestamp_us = manifest["timestamp_us"]
     state.limit = manifest["limit"]
     state.dead_bytes = manifest.get("dead_bytes", 0)

@@ -8,11 +8,13 @@ many rows are dead, begins to compact what it has written. Methods are called on
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Sequence
+from functools import partial
 from threading import Thread
 from typing import Final
 
 from paperwasp.base.env import Environment, release_memory
-from paperwasp.cluster.operation_log import OperationLog
+from paperwasp.cluster.operation_log import Mark, OperationLog
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.compaction import Compactor, HandOver
 from paperwasp.content.current_state import CurrentState
@@ -38,6 +40,8 @@ class CheckpointWriter:
         self._compactor = Compactor(checkpoints, log, environment)
         self._thread: Thread | None = None
         self._error: Exception | None = None
+        self._kept: dict[object, tuple[int, Mark]] = {}
+        """What the log must keep besides: of a partition, the records after a mark."""
 
     def start_if_due(self, hand_over: HandOver) -> None:
         """Starts a checkpoint where enough has changed, or enough rows are dead; then new rows follow it, and are
@@ -77,6 +81,20 @@ class CheckpointWriter:
             raise
         return state, outcomes
 
+    def open_last(self, partition: int) -> tuple[NodeState, Callable[[], object]]:
+        """The state of the checkpoint that counts, without an index, beside the one that there is. The log keeps the
+        records of the partition after it until what comes with it is called. Errors: Corruption."""
+        self._interrupt()
+        state, kept = self._checkpoints.load_beside(), object()
+        self._kept[kept] = (partition, state.applied[partition])
+        return state, partial(self._kept.pop, kept, None)
+
+    def _forgettable(self, applied: Sequence[Mark]) -> list[Mark]:
+        least = list(applied)
+        for partition, mark in list(self._kept.values()):
+            least[partition] = min(least[partition], mark)
+        return least
+
     def wait(self) -> None:
         """Returns when the checkpoint that was started counts. Errors: what writing it raised."""
         self._wait_for_thread()
@@ -109,7 +127,7 @@ class CheckpointWriter:
         try:
             with outside_arenas():
                 self._checkpoints.write(frozen, self._current.state.index)
-            self._log.trim(frozen.applied)
+            self._log.trim(self._forgettable(frozen.applied))
             release_memory()  # what the copies took
             if hand_over is not None:
                 self._compactor.start(hand_over)

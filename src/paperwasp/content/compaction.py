@@ -89,6 +89,7 @@ def compact(
         if isinstance(column, TensorColumn) and isinstance(before, TensorColumn):
             column.adopt_graph(before, lids)
     compacted.applied = state.applied
+    compacted.imported = state.imported
     compacted.timestamp_us = state.timestamp_us
     compacted.conform_below = {name: int(np.searchsorted(lids, lid)) for name, lid in state.conform_below.items()}
     state.index.close()

@@ -11,7 +11,7 @@ state is made again from the last checkpoint and the log. One thread, the writer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import apply_entries
@@ -68,6 +68,20 @@ class Consumer:
                 return
             current.since_checkpoint.note(1, sum(len(record.payload) for record in logged.records))
         current.publish()
+
+    def import_partition(self, change: Callable[[NodeState], object]) -> None:
+        """Makes a change to the documents that is not in the log, and a checkpoint with it, which returns when that
+        counts. Operations wait. Errors: those of both; then all is as before."""
+        self._fault.check()
+        try:
+            change(self._current.state)
+            self._checkpoints.start()
+            self._checkpoints.wait()
+        except Exception as error:
+            self._fault.begin(error)
+            self._make_again()
+            raise
+        self._current.publish()
 
     def take_over(self, compacted: NodeState) -> None:
         """Goes on with the same documents in new rows, once the rest of the log is applied to them too."""

@@ -29,6 +29,9 @@ from paperwasp.content.fault import Fault
 from paperwasp.content.graph_building import GraphBuilding
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
+from paperwasp.content.partition_export import PartitionExport
+from paperwasp.content.partition_format import check_partition
+from paperwasp.content.partition_import import PartitionImporter
 from paperwasp.content.producer import Producer
 from paperwasp.content.replay import replay
 from paperwasp.content.writer import Writer
@@ -145,6 +148,23 @@ class ContentNode:
         looked_at: list[int] = []
         self.operations.run(lambda: looked_at.append(self._current.state.store.prune(before_us, most)))
         return looked_at[0]
+
+    def export_partition(self, partition: int) -> PartitionExport:
+        """Opens a partition to be read by another node, while this one goes on. Errors: those of a checkpoint."""
+        check_partition(partition)
+        self.checkpoint()
+        opened: list[PartitionExport] = []
+
+        def open_last() -> None:
+            opened.append(PartitionExport(partition, *self._checkpoints.open_last(partition), self._log))
+
+        self.operations.run(open_last)
+        return opened[0]
+
+    def partition_importer(self, partition: int) -> PartitionImporter:
+        """What takes a partition from another node (`partition_import`)."""
+        check_partition(partition)
+        return PartitionImporter(partition, self._current, self.operations, self._producer, self._consumer)
 
     def stop(self, *, checkpoint: bool = True) -> None:
         """Applies what is queued, writes a checkpoint unless that is not wanted, closes. The log stays open."""

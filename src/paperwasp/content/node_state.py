@@ -61,6 +61,8 @@ class NodeState:
         self.conform_below: dict[str, int] = {}
         """By document type: what is stored of rows below may be of an earlier layout. None where absent."""
         self.applied: list[Mark] = [START] * limits.PARTITIONS
+        self.imported: dict[int, Mark] = {}
+        """By partition that came from another node: the last record of the log there that is in the documents."""
         self.timestamp_us = 0
         """Of the last entry applied."""
 

@@ -16,13 +16,14 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.operation_log import OperationLog
+from paperwasp.cluster.operation_log import NewRecord, OperationLog, RecordKind
 from paperwasp.content.configuration import Configuration
 from paperwasp.content.documents import Codecs
 from paperwasp.content.gathering import OperationReply, Waiting
 from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import Layout, TypeLayout
-from paperwasp.content.records import AnyOperation, Logged, LoggedBatch, LoggedLayout, markers_of, records_of
+from paperwasp.content.partition_format import MovedRecord, encode_imported
+from paperwasp.content.records import AnyOperation, Entry, Logged, LoggedBatch, LoggedLayout, markers_of, records_of
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import partition_of
@@ -77,6 +78,16 @@ class Producer:
         """Makes entries durable. Errors: NoSpace, InternalError: why nothing was logged."""
         records = records_of(entries)
         return LoggedBatch(entries, records, self._log.append(records))
+
+    def append_imported(self, partition: int, records: Sequence[MovedRecord], entries: Sequence[Entry]) -> LoggedBatch:
+        """Makes records of another node's log durable in this one, with their marks there. Errors: as of `append`."""
+        self.go_on_after(max((entry.timestamp_us for entry in entries), default=0))
+        moved = [NewRecord(partition, encode_imported(record), RecordKind.IMPORTED) for record in records]
+        return LoggedBatch(entries, moved, self._log.append(moved))
+
+    def go_on_after(self, timestamp_us: int) -> None:
+        """Operations have later times than this one from now on."""
+        self._timestamp_us = max(self._timestamp_us, timestamp_us)
 
     def check(self, configured: Configuration) -> None:
         """Errors: what `configure` would refuse; changes nothing. Any thread."""

@@ -16,6 +16,7 @@ from paperwasp.cluster.operation_log import LogRecord, Mark, NewRecord, Operatio
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
+from paperwasp.content.partition_format import read_imported
 from paperwasp.content.records import Entry, decode_entries
 from paperwasp.content.relayout import change_layout
 from paperwasp.document.operations import Outcome
@@ -111,9 +112,13 @@ class Replay:
         return False
 
     def _gather(self, record: LogRecord) -> None:
-        if record.kind != RecordKind.OPERATIONS:
+        payload = record.payload
+        if record.kind == RecordKind.IMPORTED:
+            imported = read_imported(payload)
+            self._state.imported[record.partition], payload = imported.mark, imported.payload
+        elif record.kind != RecordKind.OPERATIONS:
             raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
-        self._entries.extend(decode_entries(record.payload, lambda: _where(record)))
+        self._entries.extend(decode_entries(payload, lambda: _where(record)))
         self._size_bytes += len(record.payload)
         self._advance(record)
         if len(self._entries) >= limits.LOG_BATCH_OPERATIONS or self._size_bytes >= limits.LOG_BATCH_BYTES:

@@ -44,6 +44,12 @@ GRAPH_SECONDS: Final = 1.0
 """How often it is looked whether a graph is to be built."""
 ROW_SECONDS: Final = 1.0
 """How often documents are looked for that are not in the row store yet."""
+PARTITION_CHUNK_DOCUMENTS: Final = 1024
+"""Documents in memory at a time while a partition is moved to another node."""
+PARTITION_CHUNK_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of documents or records that end such a chunk earlier."""
+PARTITION_FRAME_BYTES: Final = (1 << 30) + 1024
+"""The most bytes of one frame of a moved partition: as large as a record of the log may be."""
 TOMBSTONE_SECONDS: Final = 14 * 24 * 3600
 """How long it is remembered that a document was removed."""
 CHECKPOINT_DOCUMENTS: Final = 65_536

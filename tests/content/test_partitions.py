@@ -1,0 +1,358 @@
+"""Partitions that are moved between two nodes: a picture, then records, while the first node is fed."""
+
+from __future__ import annotations
+
+import io
+import random
+import threading
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from paperwasp import limits
+from paperwasp.cluster.operation_log import Mark
+from paperwasp.content.digest import digest
+from paperwasp.content.partition_export import PartitionExport
+from paperwasp.content.partition_format import (
+    MAGIC,
+    FrameKind,
+    MovedRecord,
+    decode_record,
+    encode_frame,
+    encode_record,
+    read_picture,
+)
+from paperwasp.document.ids import partition_of
+from paperwasp.document.operations import Operation
+from paperwasp.errors import Conflict, Corruption, InvalidInput, NoSpace, PaperwaspError
+from tests.chance import SEED
+from tests.content.nodes import BOOK, MUSIC, TestNode, doc_id, put, remove, start, started, update
+
+OTHERS = 60
+
+
+def names_of(partition: int, count: int) -> list[str]:
+    """Names of documents of that partition."""
+    numbers = (str(number) for number in range(100_000))
+    found = (name for name in numbers if partition_of(doc_id(name).gid) == partition)
+    return [next(found) for _ in range(count)]
+
+
+def digest_of(node: TestNode, partition: int) -> str:
+    found: list[str] = []
+    node.node.operations.run(lambda: found.append(digest(node.node._current.state).partitions[partition]))
+    return found[0]
+
+
+def picture_of(export: PartitionExport) -> io.BytesIO:
+    return io.BytesIO(b"".join(export.picture()))
+
+
+def random_operation(chance: random.Random, name: str) -> Operation:
+    kind = chance.randrange(6)
+    if kind == 0:
+        return remove(name)
+    if kind == 1:
+        return update(name, year=chance.randrange(2000))
+    if kind == 2:
+        return update(name, create=True, title=f"title {chance.randrange(9)}")
+    return put(name, title=f"{chance.randrange(9)} blue", year=chance.randrange(2000))
+
+
+class Feeder(threading.Thread):
+    """Feeds documents of all partitions until it is stopped."""
+
+    def __init__(self, node: TestNode, names: list[str], chance: random.Random) -> None:
+        super().__init__(daemon=True)
+        self._node, self._names, self._chance = node, names, chance
+        self.stopped = threading.Event()
+        self.batches = threading.Semaphore(0)
+
+    def run(self) -> None:
+        while not self.stopped.is_set():
+            names = self._chance.choices(self._names, k=self._chance.choice((1, 3, 20)))
+            self._node.apply(*(random_operation(self._chance, name) for name in names))
+            self.batches.release()
+
+    def wait(self) -> None:
+        """Returns when something more was fed."""
+        for _ in range(3):
+            assert self.batches.acquire(timeout=60)
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_partition_moves_under_a_feed(tmp_path: Path, number: int) -> None:
+    print(f"seed {SEED + number}")  # noqa: T201
+    chance = random.Random(SEED + number)
+    partition = chance.randrange(limits.PARTITIONS)
+    names = names_of(partition, 40) + [str(name) for name in range(OTHERS)]
+    with started(tmp_path / "first") as first, started(tmp_path / "second") as second:
+        first.apply(*(put(name, title="before", year=1) for name in names))
+        second.apply(*(put(name, title="of the second node") for name in chance.sample(names, 30)))
+        second.apply(*(remove(name) for name in chance.sample(names, 5)))
+        others = [digest_of(second, other) for other in range(limits.PARTITIONS)]
+        feeder = Feeder(first, names, random.Random(chance.random()))
+        feeder.start()
+        feeder.wait()
+        with first.node.export_partition(partition) as export:
+            feeder.wait()
+            importer = second.node.partition_importer(partition)
+            assert importer.take_picture(picture_of(export)) == export.mark
+            given: list[bytes] = []
+            for _ in range(chance.randrange(1, 4)):
+                feeder.wait()
+                if chance.random() < 0.5:
+                    first.node.checkpoint()  # which would have the log forget what the export needs
+                if chance.random() < 0.3:
+                    first.node.compact()
+                taken = len(given)
+                given += export.records()
+                importer.take_records(given[chance.randrange(taken + 1) :])  # some that it has had already
+                if chance.random() < 0.3:
+                    second.crash()
+                    second.__dict__.update(start(tmp_path / "second").__dict__)
+                    importer = second.node.partition_importer(partition)
+            feeder.stopped.set()
+            feeder.join()
+            given += export.records()
+            importer.take_records(given)
+        assert digest_of(second, partition) == digest_of(first, partition)
+        there = [digest_of(second, other) for other in range(limits.PARTITIONS)]
+        others[partition] = there[partition]
+        assert there == others
+        second.apply(*(put(name, title="afterwards") for name in names[:40]))
+        after = digest_of(second, partition)
+        second.crash()
+        second.__dict__.update(start(tmp_path / "second").__dict__)
+        assert digest_of(second, partition) == after
+        assert second.get(names[0])["title"] == "afterwards"
+
+
+def moved(first: TestNode, partition: int) -> tuple[bytes, PartitionExport]:
+    """The picture of a partition, and what it is from."""
+    export = first.node.export_partition(partition)
+    return b"".join(export.picture()), export
+
+
+def frames_of(picture: bytes) -> list[bytes]:
+    """The bytes of each frame of a picture."""
+    offsets = [frame.offset for frame in read_picture(io.BytesIO(picture))] + [len(picture)]
+    return [picture[begin:end] for begin, end in pairwise(offsets)]
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[TestNode, TestNode]]:
+    """Two nodes with documents; the second has others of them."""
+    names = [*names_of(3, 12), *names_of(4, 3)]
+    with started(tmp_path / "first") as first, started(tmp_path / "second") as second:
+        first.apply(*(put(name, title=f"title {name}", year=7) for name in names))
+        first.apply(*(remove(name) for name in names[:2]), update(names[3], year=8))
+        second.apply(*(put(name, title="another") for name in names[5:]), remove(names[2]))
+        yield first, second
+
+
+def test_a_picture_comes_in_chunks(pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = pair
+    monkeypatch.setattr(limits, "PARTITION_CHUNK_DOCUMENTS", 5)
+    picture, export = moved(first, 3)
+    kinds = [frame.kind for frame in read_picture(io.BytesIO(picture))]
+    assert kinds == [FrameKind.HEADER, *[FrameKind.DOCUMENTS] * 3, FrameKind.END]
+    assert second.node.partition_importer(3).take_picture(io.BytesIO(picture)) == export.mark
+    assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
+
+
+@pytest.mark.parametrize("change", ["cut", "flipped", "more", "left out", "twice", "another order", "foreign document"])
+def test_a_damaged_picture_changes_nothing(
+    pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    first, second = pair
+    monkeypatch.setattr(limits, "PARTITION_CHUNK_DOCUMENTS", 5)
+    picture, export = moved(first, 3)
+    export.close()
+    frames = frames_of(picture)
+    chance, before = random.Random(SEED), [digest_of(second, partition) for partition in range(limits.PARTITIONS)]
+    damaged: list[bytes]
+    if change == "cut":
+        damaged = [picture[:size] for size in range(0, len(picture), 7)]
+    elif change == "flipped":
+        places = chance.sample(range(len(picture)), 100)
+        damaged = [picture[:p] + bytes((picture[p] ^ 1 << chance.randrange(8),)) + picture[p + 1 :] for p in places]
+    elif change == "more":
+        damaged = [picture + b"x", picture + frames[1]]
+    elif change == "left out":
+        damaged = [MAGIC + b"".join(frames[:n] + frames[n + 1 :]) for n in range(len(frames))]
+    elif change == "twice":
+        damaged = [MAGIC + b"".join(frames[: n + 1] + frames[n:]) for n in range(len(frames))]
+    elif change == "another order":
+        damaged = [MAGIC + b"".join([frames[0], frames[2], frames[1], *frames[3:]])]
+    else:
+        other, opened = moved(first, 4)
+        opened.close()
+        damaged = [MAGIC + b"".join([frames[0], frames_of(other)[1], *frames[2:]])]
+    for data in damaged:
+        with pytest.raises((Corruption, InvalidInput)):
+            second.node.partition_importer(3).take_picture(io.BytesIO(data))
+    assert [digest_of(second, partition) for partition in range(limits.PARTITIONS)] == before
+
+
+def test_foreign_input_is_named(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    export.close()
+    with pytest.raises(InvalidInput, match="this is partition 3, not 4"):
+        second.node.partition_importer(4).take_picture(io.BytesIO(picture))
+    with pytest.raises(InvalidInput, match="does not begin as one"):
+        second.node.partition_importer(3).take_picture(io.BytesIO(b"PK" + picture))
+    with pytest.raises(InvalidInput, match="no partition 16"):
+        second.node.export_partition(16)
+    with started(tmp_path / "third", {"music": MUSIC}) as third, pytest.raises(Conflict, match="the schemas"):
+        third.node.partition_importer(3).take_picture(io.BytesIO(picture))
+    future = encode_frame(FrameKind.HEADER, frames_of(picture)[0][9:].replace(b'"version":1', b'"version":9', 1))
+    with pytest.raises(PaperwaspError, match="version 9; known is 1"):
+        second.node.partition_importer(3).take_picture(io.BytesIO(MAGIC + future))
+
+
+def test_types_may_have_other_numbers(tmp_path: Path) -> None:
+    with started(tmp_path / "first", {"book": BOOK}) as first, started(tmp_path / "second", {"music": MUSIC}) as second:
+        for node, types in ((first, {"music": MUSIC, "book": BOOK}), (second, {"book": BOOK, "music": MUSIC})):
+            node.node.configure(2, types)
+        name = names_of(5, 1)[0]
+        first.apply(put(name, title="blue"), put(name, "book", title="train"))
+        picture, export = moved(first, 5)
+        export.close()
+        second.node.partition_importer(5).take_picture(io.BytesIO(picture))
+        assert second.get(name) == {"title": "blue"}
+
+
+def test_an_import_that_fails_leaves_what_was(
+    pair: tuple[TestNode, TestNode], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    export.close()
+    before = [digest_of(second, partition) for partition in range(limits.PARTITIONS)]
+
+    def full(*_: object) -> None:
+        raise NoSpace("the disk is full")
+
+    importer = second.node.partition_importer(3)
+    for place in ("paperwasp.content.partition_import.apply_entries", "paperwasp.content.checkpoint.write_arrays"):
+        monkeypatch.setattr(place, full)
+        with pytest.raises(NoSpace, match="the disk is full"):
+            importer.take_picture(io.BytesIO(picture))
+        monkeypatch.undo()
+        assert [digest_of(second, partition) for partition in range(limits.PARTITIONS)] == before
+        assert second.fault() is None
+    importer.take_picture(io.BytesIO(picture))
+    after = digest_of(second, 3)
+    assert after == digest_of(first, 3) != before[3]
+    second.crash()
+    second.__dict__.update(start(tmp_path / "second").__dict__)
+    assert digest_of(second, 3) == after
+
+
+def test_records_follow_each_other(pair: tuple[TestNode, TestNode]) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer, names = second.node.partition_importer(3), names_of(3, 12)
+    for number in range(5):
+        first.apply(put(names[number], title=f"later {number}"))
+    frames = list(export.records())
+    with pytest.raises(Conflict, match="its picture comes first"):
+        importer.take_records(frames)
+    importer.take_picture(io.BytesIO(picture))
+    before = digest_of(second, 3)
+    with pytest.raises(Corruption, match=f"record {export.mark.sequence + 2} comes after {export.mark.sequence}"):
+        importer.take_records(frames[1:])
+    with pytest.raises(Corruption, match="cut or damaged"):
+        importer.take_records([frames[0][:-1]])
+    first_record = decode_record(frames[0])
+    with pytest.raises(Corruption, match="of kind 9"):
+        importer.take_records([encode_record(first_record._replace(kind=9))])
+    assert digest_of(second, 3) == before
+    assert importer.take_records(frames) == decode_record(frames[-1]).mark
+    last = decode_record(frames[-1])
+    with pytest.raises(Corruption, match="is another than was taken before"):
+        importer.take_records([encode_record(MovedRecord(last.mark._replace(crc=1), last.kind, last.payload))])
+    assert importer.take_records(frames) == last.mark
+    assert digest_of(second, 3) == digest_of(first, 3)
+    with pytest.raises(Conflict, match="was taken already"):
+        importer.take_picture(io.BytesIO(picture))
+    export.close()
+
+
+def test_a_change_of_schemas_on_the_way(pair: tuple[TestNode, TestNode]) -> None:
+    """One that the other node has too is passed over; another ends the move."""
+    first, second = pair
+    for node in pair:
+        node.node.configure(2, {"music": MUSIC})
+    picture, export = moved(first, 3)
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    name = names_of(3, 8)[7]
+    assert second.get(name) == first.get(name) is not None
+    first.node.configure(3, {"music": MUSIC, "book": BOOK})
+    first.apply(put(name, title="after the change"))
+    frames = list(export.records())
+    with pytest.raises(Conflict, match="the schemas"):
+        importer.take_records(frames)
+    second.node.configure(3, {"music": MUSIC, "book": BOOK})
+    importer.take_records(frames)
+    assert second.get(name) == {"title": "after the change"}
+    export.close()
+
+
+def test_a_partition_that_came_moves_on(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer, names = second.node.partition_importer(3), names_of(3, 12)
+    importer.take_picture(io.BytesIO(picture))
+    with started(tmp_path / "third") as third:
+        again, onwards = moved(second, 3)
+        last = third.node.partition_importer(3)
+        last.take_picture(io.BytesIO(again))
+        first.apply(put(names[4], title="on its way"))
+        importer.take_records(export.records())
+        second.node.compact()
+        second.apply(put(names[5], title="and more"))
+        last.take_records(onwards.records())
+        onwards.close()
+        assert digest_of(third, 3) == digest_of(second, 3) != digest_of(first, 3)
+        assert third.get(names[4])["title"] == "on its way"
+    export.close()
+
+
+def test_the_worked_example() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "internals" / "formats" / "partition.md").read_text()
+    lines = page.split("## Worked example")[1].split("```")[1].strip().splitlines()
+    frame = bytes.fromhex("".join(line[:30] for line in lines))
+    record = MovedRecord(Mark(7, 0x01020304), 1, b"\4\0\0\0\0")
+    assert encode_record(record) == frame
+    assert decode_record(frame) == record
+
+
+def test_a_frame_that_says_to_be_huge_is_not_read() -> None:
+    huge = MAGIC + bytes(4) + (limits.PARTITION_FRAME_BYTES + 1).to_bytes(4, "little") + bytes(100)
+    with pytest.raises(Corruption, match="a frame of 1073742849 bytes"):
+        list(read_picture(io.BytesIO(huge)))
+
+
+def test_records_are_taken_in_chunks(pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of frames that are damaged further on, those before them are applied."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    monkeypatch.setattr(limits, "PARTITION_CHUNK_BYTES", 1)
+    for name in names_of(3, 4):
+        first.apply(put(name, title="in a chunk of its own"))
+    frames = list(export.records())
+    with pytest.raises(Corruption):
+        importer.take_records([*frames[:3], frames[3][:-1]])
+    assert importer.take_records([]) == decode_record(frames[2]).mark
+    importer.take_records(frames)
+    assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
