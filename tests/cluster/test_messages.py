@@ -57,7 +57,7 @@ from paperwasp.search.query import (
 )
 from paperwasp.search.query_messages import CONVERSIONS as ABOUT_QUERIES
 from paperwasp.search.query_messages import GROUPINGS, ITEMS
-from paperwasp.search.summary_values import Objects
+from paperwasp.search.show.values import Objects
 from paperwasp.search.text_query import RouteQuery, TextQuery
 from tests.chance import SEED
 

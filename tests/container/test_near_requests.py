@@ -22,7 +22,7 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.http.messages import Request
-from paperwasp.search import plans
+from paperwasp.search.plan import runs
 from tests.container.search_nodes import put, remove
 from tests.container.text_peers import Peers, peers, text, with_input
 
@@ -277,7 +277,7 @@ def test_exact_searches_are_run_by_plans(shared: Peers, field: str) -> None:
 
 
 def test_strings_of_attributes_are_shown_by_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plans, "attribute_hits", None)  # Python writes none of them
+    monkeypatch.setattr(runs, "attribute_hits", None)  # Python writes none of them
     names = ["", 'a"b\\', "\x00\x1f\x7f\n", "caf\u00e9", "\u65e5\u672c", "\U0001f41d", "a" * 3000, "\u00ff\uffff"]
     with peers(schema()) as found:
         choice = random.Random(3)
@@ -305,7 +305,7 @@ def test_numbers_of_attributes_are_shown_by_plans(shared: Peers, monkeypatch: py
         for vector in ("[1,1,1,1]", "[9,8,7,6]")
     ]
     shared.compare_requests(*requests)
-    monkeypatch.setattr(plans, "attribute_hits", None)  # Python writes none of them
+    monkeypatch.setattr(runs, "attribute_hits", None)  # Python writes none of them
     before = shared.answered
     body = shared.compare_requests(*requests)
     assert shared.answered == before + 2

@@ -28,12 +28,12 @@ from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.query_expressions import PARAMETERS, RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
-from paperwasp.search import scoring
 from paperwasp.search.features import compile as compile_module
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import evaluate
 from paperwasp.search.features.kept_profiles import KeptProfiles
-from paperwasp.search.rank_cost import RankCost
+from paperwasp.search.phases import scoring
+from paperwasp.search.ready_profile import RankCost
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED
 from tests.container.search_nodes import Running, put, running

@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.container.search.known_requests import cut_request
 from paperwasp.container.search.text_requests import TextRequests
 from paperwasp.http.messages import Request, Response
-from paperwasp.search.plans import ReadyRun
+from paperwasp.search.plan.runs import ReadyRun
 from paperwasp.search.text_query import TextAnswer
 from paperwasp.server.roles.plan_runs import _Pool
 from tests.container.search_nodes import put

@@ -21,7 +21,7 @@ from paperwasp.container.search.text_requests import _WINDOWS
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.bind import cache_of
-from paperwasp.search.plan_filters import KEPT_CHARACTERS, KEY_BYTES
+from paperwasp.search.plan.views import KEPT_CHARACTERS, KEY_BYTES
 from tests.container.search_nodes import CLUSTER_OF, put, remove, update
 from tests.container.text_peers import Peers, at_once, document, peers, query, statement, text, with_input
 

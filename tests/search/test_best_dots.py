@@ -20,9 +20,9 @@ from paperwasp.document.tensor import products
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search import scored_blocks
-from paperwasp.search.helpers import Helpers
+from paperwasp.search.phases import scored_blocks
 from paperwasp.search.query import Query
+from paperwasp.search.resources import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED

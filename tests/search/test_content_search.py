@@ -24,7 +24,6 @@ from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.errors import InvalidQuery, Timeout
 from paperwasp.schema import parse_schemas
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators import term
 from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Item
@@ -33,6 +32,7 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit, SearchResponse, SortKey
+from paperwasp.search.query_language import Annotations
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
@@ -423,7 +423,7 @@ def test_random_queries(
             assert {hit.document_id for hit in everything.hits} == matches
             got = ask(node, tree, profile, hits=hits, offset=offset)
             assert got.total_count == len(matches)
-            with patch("paperwasp.search.first_phase.pruned_hits", return_value=None):
+            with patch("paperwasp.search.phases.first_phase.pruned_hits", return_value=None):
                 expected = ask(node, tree, profile, hits=hits, offset=offset)
             assert [(h.document_id, h.relevance) for h in got.hits] == [
                 (h.document_id, h.relevance) for h in expected.hits

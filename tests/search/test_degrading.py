@@ -27,7 +27,6 @@ from paperwasp.document.operations import Put
 from paperwasp.errors import InvalidQuery, Timeout, TooLarge
 from paperwasp.ranking import Program
 from paperwasp.schema import parse_schemas
-from paperwasp.search.diversity import Diversifier
 from paperwasp.search.features.block import Block
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Item
@@ -35,6 +34,8 @@ from paperwasp.search.operators.near import NearItem
 from paperwasp.search.operators.patterns import RegexItem
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.phases.match_phase import Diversifier
+from paperwasp.search.phases.scoring import scores_of
 from paperwasp.search.query import (
     DiversityOverride,
     MatchPhaseOverride,
@@ -42,7 +43,6 @@ from paperwasp.search.query import (
     SearchResponse,
     SortKey,
 )
-from paperwasp.search.scoring import scores_of
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
@@ -251,7 +251,7 @@ def stepping() -> Environment:
 
 
 def test_soft_timeout_gives_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 10)
+    monkeypatch.setattr("paperwasp.search.phases.scoring.BLOCK_LIDS", 10)
     with node_with([{"score": n} for n in range(200)]) as node:
         clock = stepping()
         answer = ask(node, env=clock, deadline_ns=clock.monotonic_ns() + 10_000_000)
@@ -278,7 +278,7 @@ def test_what_was_scored_of_a_block_before_the_time_was_over_is_kept(monkeypatch
             raise OutOfTime
         return block.lids.astype(np.float64)
 
-    monkeypatch.setattr("paperwasp.search.scoring.evaluate", evaluate)
+    monkeypatch.setattr("paperwasp.search.phases.scoring.evaluate", evaluate)
     with node_with([{"score": n} for n in range(16)]) as node:
         answer = ask(node)
         assert [hit.relevance for hit in answer.hits] == list(range(7, -1, -1)) and parts == [4, 4, 4]
@@ -289,14 +289,14 @@ def test_what_was_scored_of_a_block_before_the_time_was_over_is_kept(monkeypatch
 
 def test_the_second_phase_ends_between_its_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever it ends: all hits as the second phase ranks them, or those that there are as the first one did."""
-    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 10)
+    monkeypatch.setattr("paperwasp.search.phases.scoring.BLOCK_LIDS", 10)
     ranked: list[int] = []
 
     def scored(block: Block, program: Program) -> NDArray[np.float64]:
         ranked.append(block.hits)
         return scores_of(block, program)
 
-    monkeypatch.setattr("paperwasp.search.second_phase.scores_of", scored)
+    monkeypatch.setattr("paperwasp.search.phases.later_phases.scores_of", scored)
     begun = set()
     with node_with([{"score": n} for n in range(100)]) as node:
         for milliseconds in range(2, 90):
@@ -314,7 +314,7 @@ def test_the_second_phase_ends_between_its_blocks(monkeypatch: pytest.MonkeyPatc
 
 def test_a_global_phase_ranks_what_a_soft_timeout_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever the time is over, each of the hits that it may rank has what it needs, or there is no answer."""
-    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 10)
+    monkeypatch.setattr("paperwasp.search.phases.scoring.BLOCK_LIDS", 10)
     degraded, lengths = set(), set()
     with node_with([{"score": n} for n in range(100)]) as node:
         for milliseconds in range(1, 30):

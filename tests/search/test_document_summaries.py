@@ -23,7 +23,6 @@ from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.updates import Assign, FieldUpdate
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import Teasers, TeaserSettings
-from paperwasp.search import summary
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item
@@ -35,6 +34,7 @@ from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.show import summary
 from paperwasp.storage.documents.document_store import DocumentStore
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of

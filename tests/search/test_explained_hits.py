@@ -15,12 +15,12 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import TooLarge
 from paperwasp.ranking.tensor_run import TensorNode, batch
 from paperwasp.schema import parse_schemas
-from paperwasp.search import explaining
 from paperwasp.search.features.block import Block
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.query import Hit
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.show import explaining
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

@@ -24,16 +24,15 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import Timeout
 from paperwasp.schema import parse_schemas
-from paperwasp.search.cost import FACET_GROUP_NS, FACET_HIT_NS, FACET_NS
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.requests import layout_of
-from paperwasp.search.match import match
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.phases.rank import match
 from paperwasp.search.query import MatchPhaseOverride, RankingOverride, SearchResponse, SortKey, Streaming
-from paperwasp.search.search import BoundSearch, search
+from paperwasp.search.search import FACET_GROUP_NS, FACET_HIT_NS, FACET_NS, BoundSearch, search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
@@ -172,7 +171,7 @@ def test_what_match_phase_leaves_is_grouped(tmp_path: Path) -> None:
 
 def test_a_soft_timeout_groups_what_was_ranked(node: TestNode, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a clock on which a millisecond passes each time that it is asked, blocks of two are ranked."""
-    monkeypatch.setattr("paperwasp.search.blocks.BLOCK_LIDS", 2)
+    monkeypatch.setattr("paperwasp.search.phases.scoring.BLOCK_LIDS", 2)
     seen = set()
     for milliseconds in range(2, 30):
         ticks = count(1_000_000, 1_000_000)
@@ -220,7 +219,7 @@ def test_facets_are_counted_where_they_are_asked(node: TestNode, profile: str, m
         return match(bound)
 
     monkeypatch.setattr("paperwasp.search.search.match", counted)
-    monkeypatch.setattr("paperwasp.search.rank.match", counted)
+    monkeypatch.setattr("paperwasp.search.phases.rank.match", counted)
     bound = BoundSearch.if_short(view, query, served)
     assert bound is not None
     expected_ns = bound.expected_ns()

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
-from paperwasp.search.gram_marks import text_of_grams
-from paperwasp.search.highlighting import Highlighter
 from paperwasp.search.operators.text import QueryPart, QueryWord
+from paperwasp.search.show.marking import Highlighter, text_of_grams
 from paperwasp.text.linguistics import TextProfile, document_language, index_terms, profile_of
 
 ENGLISH = profile_of("best", True, None)

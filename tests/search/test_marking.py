@@ -16,9 +16,6 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, TeaserSettings
-from paperwasp.search import summary
-from paperwasp.search.highlighting import Highlighter
-from paperwasp.search.marking import Marking, Style
 from paperwasp.search.operators.boolean import OrItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.phrase import PhraseItem
@@ -26,6 +23,8 @@ from paperwasp.search.operators.text import QueryPart, QueryWord
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.show import summary
+from paperwasp.search.show.marking import Highlighter, Marking, Style
 from paperwasp.text.linguistics import TextProfile, index_terms, profile_of
 from paperwasp.text.linguistics.query import word_forms
 from tests.content.nodes import started

@@ -20,7 +20,6 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import space_of
-from paperwasp.search.matched_elements import matched_elements
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.in_operator import InItem
@@ -33,6 +32,7 @@ from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.show.matched_elements import matched_elements
 from tests.content.nodes import TestNode, doc_id, start
 from tests.search.queries import query_of
 

@@ -17,9 +17,9 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search import scored_blocks
 from paperwasp.search.features import native_query
-from paperwasp.search.helpers import Helpers
+from paperwasp.search.phases import scored_blocks
+from paperwasp.search.resources import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED

@@ -23,9 +23,9 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema import parse_schemas
-from paperwasp.search import rank
 from paperwasp.search.features.compile import served_profile
-from paperwasp.search.known_features import FeatureNotes, KnownFeatures, reused_features
+from paperwasp.search.phases import rank
+from paperwasp.search.phases.scoring import FeatureNotes, KnownFeatures, reused_features
 from paperwasp.search.query import GlobalPage, SearchResponse
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

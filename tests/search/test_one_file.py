@@ -23,8 +23,6 @@ from paperwasp.query.yql.statement import parse_template, slot_values
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.bind import space_of
-from paperwasp.search.highlighting import query_parts
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import AndItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.field_match import FieldMatch
@@ -35,8 +33,10 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.text import Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
+from paperwasp.search.query_language import Scope
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.show.marking import query_parts
 from tests.content.nodes import TestNode, started
 from tests.search.queries import query_of
 

@@ -15,11 +15,11 @@ from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.schema import parse_schemas
+from paperwasp.search.observe import Profiler
 from paperwasp.search.operators.boolean import AndItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.word import WordItem
-from paperwasp.search.profiling import Profiler
 from paperwasp.search.query import Profiling
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

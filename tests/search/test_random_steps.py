@@ -19,12 +19,14 @@ import pytest
 
 from paperwasp.http.messages import Response
 from paperwasp.schema import parse_schemas
-from paperwasp.search import first_phase, page, pruning, search
+from paperwasp.search import search
 from paperwasp.search.features import native_query
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.phases import first_phase, pruning
+from paperwasp.search.show import hits
 from paperwasp.storage.index import segments
 from tests.chance import SEED
 from tests.content.nodes import remove
@@ -138,7 +140,7 @@ def compare_one(
 
 def count_kernels(patch: pytest.MonkeyPatch, steps: Counter[str]) -> None:
     """Count which steps kernels do."""
-    pruned_hits, rendered_hits = pruning.pruned_hits, page.rendered_hits
+    pruned_hits, rendered_hits = pruning.pruned_hits, hits.rendered_hits
     native = native_query._NativeQuery.of
 
     def count(step: str, found: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from paperwasp.search.blocks import (
+from paperwasp.search.phases.scoring import (
     BLOCK_LIDS,
     BLOCK_NS,
     FIRST_BLOCK_LIDS,
@@ -27,7 +27,7 @@ from paperwasp.search.blocks import (
 def test_blocks_take_about_as_long(hit_ns: int, sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     assert (sizes[0], BLOCK_LIDS, LEAST_BLOCK_LIDS) == (FIRST_BLOCK_LIDS, 16_384, 64)
     now_ns = 0
-    monkeypatch.setattr("paperwasp.search.blocks.time.monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr("paperwasp.search.phases.scoring.time.monotonic_ns", lambda: now_ns)
     lids = np.arange(sum(sizes), dtype=np.uint32)
     found = []
     for places in blocks_of(len(lids), 1):

@@ -26,12 +26,12 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search import blocks, scored_blocks
-from paperwasp.search.helpers import Helpers
 from paperwasp.search.operators.boolean import TrueItem
+from paperwasp.search.phases import scored_blocks, scoring
+from paperwasp.search.phases.ranked import NO_SCORES
+from paperwasp.search.phases.scoring import scores_in_time
 from paperwasp.search.query import Query, SearchResponse
-from paperwasp.search.ranked import NO_SCORES
-from paperwasp.search.scoring import scores_in_time
+from paperwasp.search.resources import Helpers
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.chance import SEED
@@ -92,8 +92,8 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is worth another thread."""
     monkeypatch.setattr(scored_blocks, "THREAD_NS", 1)
     monkeypatch.setattr(scored_blocks, "LEAST_BLOCK_LIDS", 1)
-    monkeypatch.setattr(blocks, "LEAST_BLOCK_LIDS", 1)
-    monkeypatch.setattr(blocks, "BLOCK_LIDS", 5)
+    monkeypatch.setattr(scoring, "LEAST_BLOCK_LIDS", 1)
+    monkeypatch.setattr(scoring, "BLOCK_LIDS", 5)
 
 
 @pytest.fixture

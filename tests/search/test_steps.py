@@ -18,8 +18,6 @@ from paperwasp.document.operations import Put
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema import parse_schemas
 from paperwasp.search import search as search_module
-from paperwasp.search.blocks import FIRST_BLOCK_LIDS, blocks_of, first_block
-from paperwasp.search.cost import is_plain
 from paperwasp.search.operators.boolean import OrItem, TrueItem
 from paperwasp.search.operators.equiv import WordAlternativesItem
 from paperwasp.search.operators.item import CHARACTERS_OF_LOOKUP, Item
@@ -27,8 +25,10 @@ from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
 from paperwasp.search.operators.patterns import FuzzyItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.phases.scoring import FIRST_BLOCK_LIDS, blocks_of, first_block
 from paperwasp.search.query import Query, SearchResponse, SortKey, Streaming
-from paperwasp.search.rank_cost import RankCost
+from paperwasp.search.ready_profile import RankCost
+from paperwasp.search.search import is_plain
 from paperwasp.search.served import ServedSchemas
 from paperwasp.server.roles.content_service import ContentService
 from tests.content.nodes import TestNode, started

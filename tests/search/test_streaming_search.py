@@ -27,7 +27,6 @@ from paperwasp.schema.model import Schema
 from paperwasp.search import served as served_schemas
 from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level
 from paperwasp.search.grouping.result_tree import values_of
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.patterns import PrefixItem, SubstringItem, SuffixItem
@@ -35,6 +34,7 @@ from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import SearchAfter, SearchResponse, SortKey, Streaming
+from paperwasp.search.query_language import Annotations
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from tests.content.nodes import TestNode, started
@@ -221,7 +221,7 @@ def test_pages_follow_each_other_over_batches(profile: str, types: tuple[str, ..
 def test_out_of_time() -> None:
     documents = [mail(n, subject="word", size=n) for n in range(100)]
     with node_with(*documents) as node, patch.object(limits, "STREAMED_BETWEEN_CLOCKS", 10), patch(
-        "paperwasp.search.query_clock.QueryClock.is_over", lambda clock: True
+        "paperwasp.search.resources.QueryClock.is_over", lambda clock: True
     ):  # fmt: skip
         answer = ask(node, WordItem("subject", "word"), "default", hits=400)
         assert answer.degraded == {"timeout"} and 0 < answer.coverage < 1

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paperwasp.document.types import DOUBLE, INT, STRING, DataType, array_of, map_of, struct_of, weighted_set_of
-from paperwasp.search.summary_values import Objects, shape_of
+from paperwasp.search.show.values import Objects, shape_of
 
 ENTRY = struct_of("entry", {"key": STRING, "value": INT})
 NUMBERED = struct_of("numbered", {"value": STRING, "key": INT, "more": STRING})

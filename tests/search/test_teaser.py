@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.schema.teaser_settings import NO_TAGS, Tags, TeaserSettings
-from paperwasp.search.teaser import Occurrence, annotated, teaser
+from paperwasp.search.show.teaser import Occurrence, annotated, teaser
 
 FILL = "abcde fghij " * 40
 """480 bytes, 80 words of five letters."""

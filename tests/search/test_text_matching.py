@@ -25,7 +25,6 @@ from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators import TermOperator
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem, WordAlternativesItem
@@ -35,6 +34,7 @@ from paperwasp.search.operators.patterns import PrefixItem, RegexItem
 from paperwasp.search.operators.phrase import PhraseItem, UriItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import Annotations
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.storage.index.tokens import ELEMENT_GAP

@@ -14,12 +14,12 @@ from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery, PaperwaspError
 from paperwasp.query.rules import Rewriting, RuleBases, load_rules, rewrite
 from paperwasp.query.rules.tree import described, item_of, leaves_of, root_of
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import Annotations
 
 WORDS = st.sampled_from(["a", "b", "c", "d e", "e-f"])
 

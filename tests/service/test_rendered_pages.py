@@ -11,8 +11,8 @@ from urllib.parse import urlencode
 import pytest
 
 from paperwasp.search import search as search_module
-from paperwasp.search.page import Page, rendered_hits
 from paperwasp.search.query import Hit
+from paperwasp.search.show.hits import Page, rendered_hits
 from tests import web
 from tests.content.row_checks import check_rows, fill_rows
 from tests.service.in_process import Deployed, deployed_service

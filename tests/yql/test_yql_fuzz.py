@@ -15,7 +15,6 @@ from paperwasp.query.yql import UserText, complete, parse_simple, parse_yql
 from paperwasp.query.yql.indexes import Indexes, Reading
 from paperwasp.query.yql.query_type import QUERY_TYPES
 from paperwasp.query.yql.statement import parse_template
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem, WordAlternativesItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
@@ -32,6 +31,7 @@ from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.weighted import DotProductItem, WandItem, WeightedSetItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import Annotations
 
 SELECT = "select * from sources * where "
 INDEXES = Indexes(

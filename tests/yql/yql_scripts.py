@@ -12,7 +12,6 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 
 from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.labeled import LabeledItem
@@ -22,6 +21,7 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
 import numpy as np
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.content.layout import INDEX_MODE
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import CompiledProfile
+from paperwasp.ranking.names import input_name
 from paperwasp.ranking.text_hash import text_number
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.diversity import diversifier_of
 from paperwasp.search.features.setting import QuerySetting
-from paperwasp.search.match_phase import limiter_of
 from paperwasp.search.matching_settings import element_gaps, tuning
-from paperwasp.search.observe import observer_of
+from paperwasp.search.observe import QueryTrace, observer_of
 from paperwasp.search.operators import Operator, SearchSpace
 from paperwasp.search.operators.boolean import FalseOperator
 from paperwasp.search.operators.item import plan
 from paperwasp.search.operators.operator import ViewCache, no_clock
-from paperwasp.search.order import RELEVANCE, Level, levels_of
+from paperwasp.search.phases.match_phase import diversifier_of, limiter_of
+from paperwasp.search.phases.order import RELEVANCE, Level, levels_of, sort_feature
 from paperwasp.search.query import Query
-from paperwasp.search.query_clock import QueryClock
-from paperwasp.search.query_properties import inputs_by_property, now_by_property
 from paperwasp.search.ready_profile import ReadyProfile
+from paperwasp.search.resources import QueryClock
 from paperwasp.search.served import ServedSchemas
-from paperwasp.search.sort_features import sort_feature
 from paperwasp.search.streaming_search import STREAMING_MODE
-from paperwasp.search.trace import QueryTrace
 
 
 def bind(
@@ -212,3 +211,33 @@ def _sorted_inputs(inputs: Mapping[str, object]) -> tuple[dict[str, float], dict
         elif isinstance(value, int | float):
             numbers[name] = float(value)
     return numbers, texts, tensors
+
+
+# Inputs and the time, as the rank properties of a query set them.
+#
+# A property sets query(name) under the names `query(name)`, `name` and `$name`, in this order, as a number, or as the
+# hash of a text. What `input.query(name)` gives goes before it; inputs of tensor type cannot be set so.
+#
+# Vespa: query_value.cpp (`request_lookup`, `as_feature`), nowfeature.cpp. `docs/reference/rank-properties.md` lists all
+# names.
+
+
+NOW: Final = "vespa.now"
+_WHOLE: Final = compile_later(r"\s*[+-]?[0-9]{1,18}")
+
+
+def inputs_by_property(properties: Mapping[str, str]) -> dict[str, float]:
+    """query(name) → number, for all names that the properties may be."""
+    named = {name: text for name, text in properties.items() if not input_name(name)}
+    old = {name[1:]: text for name, text in named.items() if name.startswith("$")}
+    new = {name: text for key, text in properties.items() if (name := input_name(key))}
+    return {name: text_number(text) for name, text in {**old, **named, **new}.items()}
+
+
+def now_by_property(properties: Mapping[str, str], default: float) -> float:
+    """Seconds since 1970: the whole number that the property begins with, 0 if it begins with none."""
+    text = properties.get(NOW)
+    if text is None:
+        return default
+    found = _WHOLE.match(text)
+    return float(found[0]) if found else 0.0

@@ -7,15 +7,13 @@ from typing import Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.ranking import CompiledProfile
-from paperwasp.search.diversity import Diversifier
 from paperwasp.search.features.setting import QuerySetting
-from paperwasp.search.helpers import Helpers
-from paperwasp.search.match_phase import Limiter
 from paperwasp.search.observe import NO_OBSERVER, Observer
-from paperwasp.search.order import Level
+from paperwasp.search.phases.match_phase import Diversifier, Limiter
+from paperwasp.search.phases.order import Level
 from paperwasp.search.query import Query
-from paperwasp.search.rank_cost import RankCost
-from paperwasp.search.ready_profile import ReadyProfile
+from paperwasp.search.ready_profile import RankCost, ReadyProfile
+from paperwasp.search.resources import Helpers
 
 _NO_HELPERS: Final = Helpers()
 

@@ -29,12 +29,12 @@ from paperwasp.search.grouping.merging import merged
 from paperwasp.search.grouping.node import Lids
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import GroupingRequest
-from paperwasp.search.hits import hits_of
+from paperwasp.search.phases.rank import sorted_places
+from paperwasp.search.phases.ranked import RankedHits
+from paperwasp.search.phases.scored_blocks import threads_of
 from paperwasp.search.query import Query
-from paperwasp.search.rank import sorted_places
-from paperwasp.search.ranked import RankedHits
-from paperwasp.search.scored_blocks import threads_of
-from paperwasp.search.summary import SummaryForms
+from paperwasp.search.show.hits import hits_of
+from paperwasp.search.show.summary import SummaryForms
 from paperwasp.storage.attributes import ColumnView
 
 DocumentIds = Callable[[Lids], Sequence[str]]

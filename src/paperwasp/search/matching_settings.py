@@ -14,27 +14,50 @@ from typing import Final
 from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import RankProfile
-from paperwasp.search import matching_properties as matching
 from paperwasp.search.operators.operator import NO_TUNING, NeighborTuning, Tuning
+
+# The rank properties by which a query says how words and vectors are matched: see `operators.operator`.
+
+
+ELEMENT_GAP: Final = "vespa.matching.element_gap."
+"""What a query says of how far apart the elements of a field are: a rank property, with the field's name behind it."""
+FILTER_THRESHOLD: Final = "vespa.matching.filter_threshold"
+STOPWORD_LIMIT: Final = "vespa.matching.weakand.stop_word_drop_limit"
+ADJUST_TARGET: Final = "vespa.matching.weakand.stop_word_adjust_limit"
+ALLOW_DROP_ALL: Final = "vespa.matching.weakand.allow_drop_all"
+"""What a query says of words that are in many documents, as rank properties: see `operators.operator`."""
+APPROXIMATE_THRESHOLD: Final = "vespa.matching.global_filter.lower_limit"
+POST_FILTER_THRESHOLD: Final = "vespa.matching.global_filter.upper_limit"
+FILTER_FIRST_THRESHOLD: Final = "vespa.matching.nns.filter_first_upper_limit"
+FILTER_FIRST_EXPLORATION: Final = "vespa.matching.nns.filter_first_exploration"
+EXPLORATION_SLACK: Final = "vespa.matching.nns.exploration_slack"
+TARGET_FACTOR: Final = "vespa.matching.nns.target_hits_max_adjustment_factor"
+TIME_BUDGET: Final = "vespa.matching.anntimebudget"
+"""What a query says of nearest neighbours, in the same way; the last in milliseconds."""
+THREADS_OF_SEARCH: Final = "vespa.matching.numthreadspersearch"
+HITS_OF_THREAD: Final = "vespa.matching.minhitsperthread"
+SEARCH_PARTITIONS: Final = "vespa.matching.numsearchpartitions"
+"""What a query says of the threads that rank it: see `search.phases.scored_blocks`."""
+
 
 _DIGITS: Final = 9
 _SHARE: Final = compile_later(r"(?:[0-9]{1,15}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,3})?")
 _SHARES: Final = {
-    matching.FILTER_THRESHOLD: "filter-threshold",
-    matching.STOPWORD_LIMIT: "weakand stopword-limit",
-    matching.ADJUST_TARGET: "weakand adjust-target",
+    FILTER_THRESHOLD: "filter-threshold",
+    STOPWORD_LIMIT: "weakand stopword-limit",
+    ADJUST_TARGET: "weakand adjust-target",
 }
 """The property of a query → what a rank profile calls it."""
 _NEIGHBORS: Final = {
-    matching.APPROXIMATE_THRESHOLD: "approximate-threshold",
-    matching.POST_FILTER_THRESHOLD: "post-filter-threshold",
-    matching.FILTER_FIRST_THRESHOLD: "filter-first-threshold",
-    matching.FILTER_FIRST_EXPLORATION: "filter-first-exploration",
-    matching.EXPLORATION_SLACK: "exploration-slack",
-    matching.TARGET_FACTOR: "target-hits-max-adjustment-factor",
+    APPROXIMATE_THRESHOLD: "approximate-threshold",
+    POST_FILTER_THRESHOLD: "post-filter-threshold",
+    FILTER_FIRST_THRESHOLD: "filter-first-threshold",
+    FILTER_FIRST_EXPLORATION: "filter-first-exploration",
+    EXPLORATION_SLACK: "exploration-slack",
+    TARGET_FACTOR: "target-hits-max-adjustment-factor",
 }
 """The same of nearest neighbours."""
-_NAMES: Final = frozenset((*_SHARES, matching.ALLOW_DROP_ALL, *_NEIGHBORS, matching.TIME_BUDGET))
+_NAMES: Final = frozenset((*_SHARES, ALLOW_DROP_ALL, *_NEIGHBORS, TIME_BUDGET))
 
 
 def declared_gaps(declared: RankProfile) -> dict[str, float]:
@@ -45,8 +68,8 @@ def declared_gaps(declared: RankProfile) -> dict[str, float]:
 
 def element_gaps(declared: Mapping[str, float], properties: Mapping[str, str]) -> Mapping[str, float]:
     """The gaps of a rank profile with what the properties of a query say instead. Errors: InvalidQuery."""
-    names = [name for name in properties if name.startswith(matching.ELEMENT_GAP)]
-    said = {name.removeprefix(matching.ELEMENT_GAP): _gap(properties[name]) for name in names}
+    names = [name for name in properties if name.startswith(ELEMENT_GAP)]
+    said = {name.removeprefix(ELEMENT_GAP): _gap(properties[name]) for name in names}
     return {**declared, **said} if said else declared
 
 
@@ -82,7 +105,7 @@ def _tuning(declared: RankProfile, properties: Mapping[str, str]) -> Tuning:
     if not (of_fields or filters or any(name in said or key in properties for key, name in _SHARES.items())):
         return NO_TUNING if neighbors is NO_TUNING.neighbors else Tuning(neighbors=neighbors)
     shares = {name: _share(key, properties, said.get(name, 1.0)) for key, name in _SHARES.items()}
-    allowed = properties.get(matching.ALLOW_DROP_ALL)
+    allowed = properties.get(ALLOW_DROP_ALL)
     return Tuning(
         shares["filter-threshold"],
         of_fields,
@@ -102,19 +125,19 @@ def _neighbors(said: Mapping[str, float], properties: Mapping[str, str]) -> Neig
         if key in properties or name in said
     }
     tuning = replace(NO_TUNING.neighbors, **found) if found else NO_TUNING.neighbors
-    budget_ms = properties.get(matching.TIME_BUDGET)
+    budget_ms = properties.get(TIME_BUDGET)
     return tuning if budget_ms is None else replace(tuning, time_budget_ms=_milliseconds(budget_ms))
 
 
 def _milliseconds(text: str) -> float:
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS + 1:
-        raise InvalidQuery(f"The rank property '{matching.TIME_BUDGET}' is a number of milliseconds, not '{text[:20]}'")
+        raise InvalidQuery(f"The rank property '{TIME_BUDGET}' is a number of milliseconds, not '{text[:20]}'")
     return float(text)
 
 
 def _setting(key: str, properties: Mapping[str, str], declared: float) -> float:
     text = properties.get(key)
-    if key != matching.TARGET_FACTOR:
+    if key != TARGET_FACTOR:
         return _share(key, properties, declared)
     if text is not None and (not _SHARE.fullmatch(text) or float(text) < 1):
         raise InvalidQuery(f"The rank property '{key}' is a number from 1 on, not '{text[:20]}'")

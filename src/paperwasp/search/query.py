@@ -24,7 +24,7 @@ from paperwasp.schema.teaser_settings import HI_TAGS, NO_TAGS, Tags
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.request import GroupingRequest
 from paperwasp.search.operators.item import Item
-from paperwasp.search.summary_values import ALL_OBJECTS, Objects
+from paperwasp.search.show.values import ALL_OBJECTS, Objects
 
 NO_PROFILING: Final = Profiling()
 BEFORE_ALL: Final = b""
@@ -46,8 +46,8 @@ class SearchAfter:
     gid: bytes
     """Of the last hit; or `BEFORE_ALL` of those that are equal to it, or `AFTER_ALL`."""
     lid: int = -1
-    """What stands for its place in the order of a node, which finds it: a lid, or `paging.streamed_lid`; -1 is before
-    all."""
+    """What stands for its place in the order of a node, which finds it: a lid, or `phases.order.streamed_lid`; -1 is
+    before all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,6 @@ from paperwasp.search.grouping.aggregators.summary import HitsState
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.partial_bytes import partial_from_bytes, partial_to_bytes
 from paperwasp.search.grouping.request import GroupingRequest
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import (
     Deadline,
@@ -52,7 +51,8 @@ from paperwasp.search.query import (
     SearchResponse,
     Show,
 )
-from paperwasp.search.summary_values import Objects
+from paperwasp.search.query_language import Annotations
+from paperwasp.search.show.values import Objects
 
 _T = TypeVar("_T")
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
 from paperwasp.base.records import dataclass
-from paperwasp.ranking import CompiledProfile
+from paperwasp.core.rank.rank_program import OPERATION_WIDTH
+from paperwasp.ranking import CompiledProfile, Program, RankValue
+from paperwasp.ranking.tensor_graph import TensorFeature, cells_of
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.features.compile import ServedProfile
-from paperwasp.search.known_features import reused_features
 from paperwasp.search.matching_settings import declared_gaps, declared_tuning, filter_tuning
 from paperwasp.search.operators.operator import Tuning
+from paperwasp.search.phases.scoring import reused_features
 from paperwasp.search.query import RankingOverride
-from paperwasp.search.rank_cost import RankCost
 from paperwasp.search.streaming_search import ranked_in_one_phase
 
 _OVERRIDES: Final = (
@@ -76,3 +77,117 @@ class ReadyProfile:
         if not streamed:
             return profile
         return self.one_phase if profile is self.profile else ranked_in_one_phase(profile)
+
+
+# The costs of ranking and writing hits by a rank profile, as measured while queries run.
+
+
+FEATURE_NS: Final = 2_000
+"""What one rank feature of one hit is taken to cost until it was measured: more than nearly all do."""
+TENSOR_NS: Final = 100_000
+"""What a tensor of an expression that came with a query is taken to cost, until it was measured."""
+OPERATION_NS: Final = 5
+"""What one operation of such an expression is taken to cost for one hit."""
+CELL_NS: Final = 2
+"""What one cell of the tensors of a hit is taken to cost, until it was measured."""
+HIT_NS: Final = 20_000
+"""What writing a hit is taken to cost until it was measured."""
+_LEAST_MEASURED: Final = 8
+"""This number of hits, or more, says what one costs."""
+_DEARER: Final = 0.5
+_CHEAPER: Final = 0.1
+
+
+class RankCost:
+    """Nanoseconds of CPU time that ranking one match, reranking one hit, and writing one hit take with a rank profile.
+
+    A dearer measurement counts by half, a cheaper one by a tenth. Threads may update it at the same time: a lost
+    update is harmless.
+    """
+
+    __slots__ = ("first_ns", "fixed_ns", "global_ns", "second_ns", "shown_ns", "write_ns")
+
+    def __init__(
+        self,
+        first_ns: float = FEATURE_NS,
+        second_ns: float = 0.0,
+        fixed_ns: float = 0.0,
+        global_ns: float = 0.0,
+        shown_ns: float = 0.0,
+    ) -> None:
+        self.first_ns = first_ns
+        self.second_ns = second_ns
+        self.write_ns: float = HIT_NS
+        self.fixed_ns: Final = fixed_ns
+        """What tensors are taken to cost that may be the same for all hits, however few these are."""
+        self.global_ns: Final = global_ns
+        """What the tensors of one hit for the global phase are taken to cost."""
+        self.shown_ns: Final = shown_ns
+        """The same of those that are shown with a hit."""
+
+    @classmethod
+    def of(cls, profile: CompiledProfile) -> RankCost:
+        """Return what a profile is taken to cost before it was run."""
+        first, second = profile.first_phase, profile.second_phase
+        first_ns = FEATURE_NS * max(1, len(first.features)) + CELL_NS * cells_of(first)
+        second_ns = 0 if second is None else FEATURE_NS * max(1, len(second.features)) + CELL_NS * cells_of(second)
+        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile), *_cells_ns(profile))
+
+    @classmethod
+    def of_query(cls, profile: CompiledProfile) -> RankCost:
+        """The same of a profile with expressions of a query, which nobody has looked at: tensors are taken to be
+        expensive, and each operation counts."""
+        phases = profile.first_phase, profile.second_phase
+        first_ns, second_ns = (0.0 if program is None else _unseen_ns(program) for program in phases)
+        return cls(first_ns, second_ns, CELL_NS * _all_cells(profile), *_cells_ns(profile))
+
+    @property
+    def known_ns(self) -> float | None:
+        """What ranking one match takes; None: that is not measured, or not less than it was taken to be."""
+        return self.first_ns if self.first_ns < FEATURE_NS else None
+
+    def ranked(self, count: int, took_ns: int) -> None:
+        """Note what the first phase of this number of matches took."""
+        self.first_ns = _updated(self.first_ns, count, took_ns)
+
+    def reranked(self, count: int, took_ns: int) -> None:
+        """Note what the second phase of this number of hits took."""
+        self.second_ns = _updated(self.second_ns, count, took_ns)
+
+    def wrote(self, count: int, took_ns: int) -> None:
+        """Note what writing this number of hits took."""
+        self.write_ns = _updated(self.write_ns, count, took_ns)
+
+
+def _unseen_ns(program: Program) -> float:
+    tensors = sum(isinstance(feature, TensorFeature) for feature in program.features)
+    operations = program.code.size // OPERATION_WIDTH
+    known_ns = FEATURE_NS * max(1, len(program.features)) + TENSOR_NS * tensors + OPERATION_NS * operations
+    return known_ns + CELL_NS * cells_of(program)
+
+
+def _all_cells(profile: CompiledProfile) -> int:
+    """Of all that is computed for a hit which is ranked in all phases, and shown."""
+    phases = (program for program in (profile.first_phase, profile.second_phase) if program is not None)
+    return sum(map(cells_of, (*phases, *_global_inputs(profile), *_shown(profile))))
+
+
+def _cells_ns(profile: CompiledProfile) -> tuple[float, float]:
+    """What the tensors of one hit take: those for the global phase, and those that are shown."""
+    return CELL_NS * sum(map(cells_of, _global_inputs(profile))), CELL_NS * sum(map(cells_of, _shown(profile)))
+
+
+def _global_inputs(profile: CompiledProfile) -> Iterable[RankValue]:
+    return () if profile.global_phase is None else profile.global_phase.inputs.values()
+
+
+def _shown(profile: CompiledProfile) -> Iterable[RankValue]:
+    return (*profile.match_features.values(), *profile.summary_features.values())
+
+
+def _updated(known_ns: float, count: int, took_ns: int) -> float:
+    if count < _LEAST_MEASURED:
+        return known_ns
+    one_ns = took_ns / count
+    share = _DEARER if one_ns > known_ns else _CHEAPER
+    return (1 - share) * known_ns + share * one_ns

@@ -25,22 +25,20 @@ from paperwasp.errors import Timeout
 from paperwasp.ranking.typed_expression import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
-from paperwasp.search.cost import estimate_ns, grouped_ns, is_plain
-from paperwasp.search.global_phase import rank_globally
 from paperwasp.search.grouped_hits import HitGroups
+from paperwasp.search.grouping.cutting import most_groups
 from paperwasp.search.grouping.facets import is_facet
-from paperwasp.search.hits import SortKeys, hits_of
-from paperwasp.search.match import match
-from paperwasp.search.order import Level
-from paperwasp.search.page import Page, rendered_hits
-from paperwasp.search.paging import located, streamed_lid, within_batch
+from paperwasp.search.observe import QueryTrace
+from paperwasp.search.operators.item import Item
+from paperwasp.search.phases.later_phases import rank_globally
+from paperwasp.search.phases.order import Level, located, streamed_lid, within_batch
+from paperwasp.search.phases.rank import match, page_of_all, rank, rank_all
+from paperwasp.search.phases.ranked import NO_LIDS, NO_SCORES, TIMEOUT, Matches, RankedHits
 from paperwasp.search.query import Hit, Query, SearchResponse
-from paperwasp.search.query_clock import QueryClock
-from paperwasp.search.rank import page_of_all, rank, rank_all
-from paperwasp.search.ranked import NO_LIDS, NO_SCORES, TIMEOUT, Matches, RankedHits
+from paperwasp.search.resources import QueryClock
 from paperwasp.search.served import ServedSchemas
+from paperwasp.search.show.hits import Page, SortKeys, hits_of, rendered_hits
 from paperwasp.search.streaming_search import batches_of
-from paperwasp.search.trace import QueryTrace
 
 _GENERAL: Final = "general (documents)"
 """In a trace: hits are written from documents that were read for them."""
@@ -391,3 +389,55 @@ def _places(kind: int, hits: RankedHits, levels: Sequence[Level]) -> Iterator[_P
     for number, keys in zip(numbers, _keys(hits, levels, numbers), strict=True):
         order = _falling(hits.scores[number]) if keys is None else keys
         yield _Place(order, int(hits.lids[number]), kind, number, keys)
+
+
+# How long a query takes, before it runs: short ones run where they are, others on a worker thread.
+#
+# A hand-off to another thread costs more than most queries do. Which queries are short is estimated from how many
+# documents their terms match, and from what ranking and writing hits by the same rank profile has taken before.
+
+
+FACET_NS: Final = 30_000
+"""Of a facet, whatever it counts."""
+FACET_HIT_NS: Final = 10
+"""Of one hit that it counts."""
+FACET_GROUP_NS: Final = 1_500
+"""Of one group that is shown."""
+
+
+def is_plain(tree: Item, types_count: int) -> bool:
+    """Return whether a tree is planned for this number of document types in little time, whatever the index holds."""
+    waiting = [tree]
+    left = limits.INLINE_QUERY_ITEMS // max(1, types_count)
+    while waiting:
+        item = waiting.pop()
+        left -= item.lookups()
+        if left < 0 or not item.is_plain:
+            return False
+        waiting.extend(item.children_of())
+    return True
+
+
+def estimate_ns(bound: BoundQuery, hits: int) -> float:
+    """Return about how long a query takes for one document type, rather too long than too short."""
+    space, cost, profile = bound.setting.space, bound.cost, bound.profile
+    matching_ns, matches = bound.setting.operator.cost(space.limit)
+    ranking_ns = 0.0 if bound.is_pruned else matches * cost.first_ns
+    if profile.second_phase is not None:
+        ranking_ns += min(matches, profile.rerank_count) * cost.second_ns
+    if profile.global_phase is not None:
+        ranking_ns += min(matches, bound.query.rank.global_hits) * cost.global_ns
+    return matching_ns + ranking_ns + min(matches, hits) * (cost.write_ns + cost.shown_ns) + cost.fixed_ns
+
+
+def grouped_ns(bound: BoundQuery, hits: int, matches: int) -> float:
+    """Return about how long a query takes whose matches were found: all are scored, and the facets counted."""
+    cost, profile = bound.cost, bound.profile
+    found = matches * cost.first_ns + min(matches, hits) * (cost.write_ns + cost.shown_ns) + cost.fixed_ns
+    if profile.second_phase is not None:
+        found += min(matches, profile.rerank_count) * cost.second_ns
+    for request in bound.query.groupings:
+        most = most_groups(request.levels[0])
+        groups = matches if most is None else min(matches, most)
+        found += FACET_NS + matches * FACET_HIT_NS + groups * FACET_GROUP_NS
+    return found

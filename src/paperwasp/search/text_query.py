@@ -3,8 +3,8 @@ kind, and the values of each.
 
 These queries are for words, of a user's text or of a statement, and for what is near to a vector.
 
-They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.plans`). What
-has none is answered by None, and the query is asked the general way, whose answer is the same.
+They are a part of the queries of `search.query`, for which a content node has a compiled plan (`search.plan.runs`).
+What has none is answered by None, and the query is asked the general way, whose answer is the same.
 """
 
 from __future__ import annotations

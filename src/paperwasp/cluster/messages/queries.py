@@ -85,7 +85,7 @@ class RankingOverride(Part, frozen=True):
 
 
 class Profiling(Part, frozen=True):
-    """How deep profiles are, or (below 0) how long: see `search.profiling`. 0: there is none."""
+    """How deep profiles are, or (below 0) how long: see `search.observe`. 0: there is none."""
 
     matching: int = 0
     first_phase: int = 0
@@ -174,7 +174,7 @@ class ShowPart(Part, frozen=True):
     tags: tuple[str, ...] = ()
     """The fields of `schema.teaser_settings.Tags`; empty: the default ones."""
     objects: tuple[bool, ...] = ()
-    """Those of `search.summary_values.Objects`; empty: the default ones."""
+    """Those of `search.show.values.Objects`; empty: the default ones."""
 
 
 class Search(Message, frozen=True):

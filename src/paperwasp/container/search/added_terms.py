@@ -15,14 +15,13 @@ from paperwasp.container.search.settings import PredicateParameters, WandParamet
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.yql.indexes import Indexes
-from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.language.parameter_lists import Tokens, weighted_tokens
 from paperwasp.search.operators.boolean import OrItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.predicate import PredicateItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.weighted import DotProductItem, WandItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import Annotations, Tokens, weighted_tokens
 
 _KEY: Final = compile_later(r"""\s*(?:"([^"]*)"|'([^']*)'|([^:,\s][^:,]*|)):\s*""")
 _VALUE: Final = compile_later(r"[^,}\[]*(?:\[[^\]]*\][^,}\[]*)*")

@@ -18,7 +18,7 @@ from paperwasp.container.search.settings import GlobalParameters
 from paperwasp.container.search.sorting import RELEVANCE
 from paperwasp.errors import IllegalQuery
 from paperwasp.ranking.global_phase import GlobalPhase
-from paperwasp.search.global_phase import relevances
+from paperwasp.search.phases.later_phases import relevances
 from paperwasp.search.query import GlobalPage, Hit, SortKey
 
 

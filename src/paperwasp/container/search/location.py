@@ -18,10 +18,10 @@ from paperwasp.container.search.settings import PositionParameters
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.schema.model import Schema
-from paperwasp.search.language.degrees import DEGREES, read_degrees
 from paperwasp.search.operators.boolean import AndItem, RankItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem
 from paperwasp.search.operators.item import Item
+from paperwasp.search.query_language import DEGREES, read_degrees
 
 _NUMBER: Final = r"\s*(-?\d{1,10})\s*"
 _CIRCLE: Final = compile_later(

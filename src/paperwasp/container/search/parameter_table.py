@@ -29,7 +29,7 @@ from paperwasp.container.search.parameter_setters import (
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.query.yql import query_type
-from paperwasp.search import matching_properties as matching
+from paperwasp.search import matching_settings as matching
 from paperwasp.search.features.catalog import feature_named
 
 SHAPE: Final = "shape"

@@ -24,7 +24,7 @@ from paperwasp.search.query import (
     RankingOverride,
     Streaming,
 )
-from paperwasp.search.summary_values import ALL_OBJECTS, Objects
+from paperwasp.search.show.values import ALL_OBJECTS, Objects
 
 
 @dataclass(slots=True)

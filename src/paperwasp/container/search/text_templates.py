@@ -17,7 +17,6 @@ from paperwasp.container.search.ready_query import ReadyQuery
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.query.yql.lifting import template_of, value_of
 from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.search.operators.boolean import AndItem, OrItem, RankItem
 from paperwasp.search.operators.in_operator import InItem
 from paperwasp.search.operators.item import Item
@@ -27,6 +26,7 @@ from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Query
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
 from paperwasp.search.text_query import ItemTemplate, TextTemplate
 from paperwasp.text.linguistics.detection import CJK, language_of
 

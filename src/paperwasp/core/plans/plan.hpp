@@ -10,7 +10,7 @@
 // not of this class, or turns out to need more when its words are known, goes the general way, whose answer is the same: search/search.py
 // is the specification.
 //
-// Its four records are made by search/plan_compiler.py (words, what is shown), search/plan_near.py and search/plan_rank.py, which hand
+// Its four records are made by search/plan/compiler.py (words and what is shown, what is near, what is ranked by), which hands
 // them over by plan_records.cpp.
 //
 // Threads: a plan and its records never change.

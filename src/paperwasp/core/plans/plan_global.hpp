@@ -1,5 +1,5 @@
 // The global phase in plans: the best hits of a plan are ranked again, by an expression of features of each of them, some of which become
-// numbers of how it stands among all of them. search/global_phase.py is the specification.
+// numbers of how it stands among all of them. search/phases/later_phases.py is the specification.
 //
 // Threads: a form never changes.
 #pragma once

@@ -34,7 +34,7 @@ uint64_t PlanRun::find_matches(WordFinder& finder, uint64_t* selected) const {
     return find_weakly(reader, children, accepted().data(), accepted().size(), target, least, selected, clock);
 }
 
-// The best by BM25, as `search.pruning.pruned_hits` finds them. False: it is not done.
+// The best by BM25, as `search.phases.pruning.pruned_hits` finds them. False: it is not done.
 bool PlanRun::find_best_hits(WordFinder& finder, std::vector<Scored>& hits) {
     const Reader& reader = *snapshot_.reader;
     std::vector<std::unique_ptr<Found>> found_terms;  // the query keeps pointers to them
@@ -80,7 +80,7 @@ std::vector<const NativeFound*> PlanRun::native_found(WordFinder& finder, std::v
     return given_of;
 }
 
-// The best by nativeRank, as `search.first_phase.exhaustive` finds them. False: it is not done.
+// The best by nativeRank, as `search.phases.first_phase.exhaustive` finds them. False: it is not done.
 bool PlanRun::find_native_hits(WordFinder& finder, std::vector<Scored>& hits) {
     const Reader& reader = *snapshot_.reader;
     const size_t words = accepted().size();
@@ -99,7 +99,7 @@ bool PlanRun::find_native_hits(WordFinder& finder, std::vector<Scored>& hits) {
     return true;
 }
 
-// The nearest by closeness, as `search.nearest.nearest` finds them. False: it is not done.
+// The nearest by closeness, as `search.phases.first_phase.nearest` finds them. False: it is not done.
 bool PlanRun::find_near_hits(std::vector<Scored>& hits) {
     const std::optional<std::vector<NearDocument>> found = near_->find(*snapshot_.live, accepted());
     if (!found) return false;
@@ -118,7 +118,7 @@ void PlanRun::keep_best(std::vector<Scored>& hits) const {
     hits.erase(end, hits.end());
 }
 
-// The first in the order of an attribute, as `search.rank.rank` finds them where nothing is ranked. Always true.
+// The first in the order of an attribute, as `search.phases.rank.rank` finds them where nothing is ranked. Always true.
 bool PlanRun::find_ordered_hits(WordFinder& finder, std::vector<Scored>& hits) {
     std::vector<uint64_t> matches(accepted().size(), 0);
     total_ = find_matches(finder, matches.data());

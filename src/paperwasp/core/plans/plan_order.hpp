@@ -1,4 +1,4 @@
-// Hits of a plan in the order of an attribute, as search/order.py finds them.
+// Hits of a plan in the order of an attribute, as search/phases/order.py finds them.
 #pragma once
 
 #include <cstddef>

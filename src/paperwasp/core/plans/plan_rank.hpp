@@ -1,5 +1,5 @@
 // Ranking by an expression in plans: what the expression of a rank profile is computed of, and its program. The matches of a query are all
-// scored, as search/first_phase.py does.
+// scored, as search/phases/first_phase.py does.
 //
 // Threads: an expression never changes.
 #pragma once

@@ -1,7 +1,7 @@
 // PlanRun: a plan with its slots filled, for one snapshot. It is run once; by a thread of Python without the interpreter's
 // lock, unless it is short.
 //
-//     who makes it       Plans.run_of of search/plans.py, by plan_module.cpp; or RoutedText (http/text_route.hpp)
+//     who makes it       Plans.run_of of search/plan/runs.py, by plan_module.cpp; or RoutedText (http/text_route.hpp)
 //     fill_terms, …      plan_terms.cpp: the words of a request become terms of the index, and its vector a search
 //     run                plan_run.cpp: finds, ranks again, counts, writes
 //       find_…_hits      plan_hits.cpp; by an expression: plan_rank.cpp

@@ -196,7 +196,7 @@ bool PlanRun::add_order() {
     return true;
 }
 
-// Puts the query to the kernel as `search/pruning.py` does: field by field, words in the order of the query. False: all is scored.
+// Puts the query to the kernel as `search/phases/pruning.py` does: field by field, words in the order of the query. False: all is scored.
 bool PlanRun::add_terms() {
     for (const PlanField& field : plan_.ranking.fields) {
         const Snapshot::Field found = *snapshot_.field(field.name);

@@ -1,4 +1,4 @@
-// Teasers: what teaser.hpp declares. Names and order are those of the plain twin, search/teaser.py, where each step is explained.
+// Teasers: what teaser.hpp declares. Names and order are those of the plain twin, search/show/teaser.py, where each step is explained.
 #include "text/teaser.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Teasers: of a long text, the parts around the words of the query. The plain twin, which says how, is search/teaser.py.
+// Teasers: of a long text, the parts around the words of the query. The plain twin, which says how, is search/show/teaser.py.
 #pragma once
 
 #include <algorithm>

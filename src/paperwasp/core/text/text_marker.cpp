@@ -1,4 +1,4 @@
-// TextMarker: what text_marker.hpp declares, and marking in strings. The plain twin is search/highlighting.py.
+// TextMarker: what text_marker.hpp declares, and marking in strings. The plain twin is search/show/marking.py.
 #include "text/text_marker.hpp"
 
 #include <nanobind/stl/optional.h>

@@ -167,7 +167,7 @@ class Telemetry:
         """The phases of a query: matching and ranking, then the hits that are shown."""
         total_hits, hits, coverage, error, fill_ns = about
         span.set_attribute("paperwasp.search.total_hits", total_hits)
-        span.set_attribute("paperwasp.search.hits", hits)
+        span.set_attribute("paperwasp.search.show.hits", hits)
         if coverage is not None:
             span.set_attribute("paperwasp.search.coverage", coverage.percent)
         if error >= 0:

@@ -25,9 +25,9 @@ from paperwasp.query.rules.rules import (
     Rule,
 )
 from paperwasp.query.rules.tree import DEFAULT_INDEX, Branch, Leaf, Node, Unseen, described, leaves_of
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.range_operator import RangeItem
+from paperwasp.search.query_language import Annotations
 
 
 class _Slot(Node):

@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, cast
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.search.language.lexicon import NUMBERS, Number, accept_keyword, number_value, parse_number
-from paperwasp.search.language.scope import NO_SCOPE, Scope, Value
 from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.notation import COMPARISONS, CONDITIONS, LEAVES, ArgumentReader
@@ -21,6 +19,16 @@ from paperwasp.search.operators.patterns import text_range, word_of
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.operators.same_element import SameElementItem, element_number
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import (
+    NO_SCOPE,
+    NUMBERS,
+    Number,
+    Scope,
+    Value,
+    accept_keyword,
+    number_value,
+    parse_number,
+)
 from paperwasp.text.parsing.tokens import Token
 
 # Ranges of numbers that strings and parameters of YQL hold: `<7`, `>7`, `[1;7]`, `<1;7>`, `[;7;-9]`.

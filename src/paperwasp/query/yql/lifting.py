@@ -21,10 +21,9 @@ from typing import Any, Final, NamedTuple
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.search.language.lexicon import unescaped
-from paperwasp.search.language.slots import Slot, SlotText, slot_of
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import Slot, SlotText, slot_of, unescaped
 
 _NUMBER: Final = r"(?:(?<=[=<>])|(?<=[=<>][ ]))-?[0-9]{1,15}(?:\.[0-9]{1,15})?(?![\w.])"
 """A number after a sign of comparison."""

@@ -18,19 +18,21 @@ from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
 from paperwasp.query.yql.conditions import ConditionParser
 from paperwasp.query.yql.lifting import Fill, Values, outline_of, slots_of, template_of, value_of
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.language.lexicon import (
+from paperwasp.search.operators.item import Annotated, Item
+from paperwasp.search.query_language import (
+    DEFAULT_ANNOTATIONS,
+    NO_SCOPE,
+    NO_SLOTS,
     YQL,
+    Slot,
     accept_keyword,
     at_keyword,
     dotted_name,
     expect_keyword,
     parse_number,
+    slot_of,
     string_value,
 )
-from paperwasp.search.language.scope import NO_SCOPE
-from paperwasp.search.language.slots import NO_SLOTS, Slot, slot_of
-from paperwasp.search.operators.item import Annotated, Item
 from paperwasp.text.parsing.text_memory import TextMemory
 from paperwasp.text.parsing.tokens import TokenStream, position_of
 

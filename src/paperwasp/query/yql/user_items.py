@@ -13,10 +13,9 @@ from typing import Any, Final
 from paperwasp.base.records import dataclass
 from paperwasp.errors import IllegalQuery, Position
 from paperwasp.query.yql.query_type import QUERY_TYPES, query_type
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.item import Composite, Item
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, leaf, string
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations, Scope
 
 NOT_PARSED: Final = ("raw", "segment")
 """The grammars of texts that are one word."""

@@ -21,13 +21,13 @@ from paperwasp.query.yql.simple import marked, parse_simple, read_excluded, read
 from paperwasp.query.yql.simple_terms import Reader, too_many_items
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.query.yql.user_items import NOT_PARSED, Grammar, NonEmptyItem, UserQueryItem, UserTextItem
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
 from paperwasp.search.operators.boolean import AndItem, NotItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.near import NearItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS
 
 __all__ = ["UserQueryItem", "UserText", "UserTextItem", "complete"]
 

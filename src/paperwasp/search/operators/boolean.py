@@ -7,13 +7,13 @@ from dataclasses import replace
 from functools import cached_property
 
 from paperwasp.base.records import dataclass
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.composed import terms_where_matched
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import ALL_GRAMS, GRAM_COMPOSITES, Composite, Item, plan
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, operand
 from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.text import QueryPart, Target
+from paperwasp.search.query_language import Scope
 
 # and: documents that all children match.
 #

@@ -9,7 +9,6 @@ from typing import Final
 from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import FalseOperator
 from paperwasp.search.operators.composed import UnionMatch
 from paperwasp.search.operators.field_match import FieldMatch
@@ -27,6 +26,7 @@ from paperwasp.search.operators.notation import (
 from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.text import QueryPart, QueryWord, Target, Way
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
+from paperwasp.search.query_language import Scope
 
 # equiv: terms on one index that match, and rank, as one.
 #

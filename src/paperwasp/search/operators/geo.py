@@ -16,14 +16,13 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.language.degrees import DEGREES, read_degrees
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
+from paperwasp.search.query_language import DEGREES, Scope, read_degrees
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.areas import Area
 from paperwasp.storage.attributes.elements import positions_in

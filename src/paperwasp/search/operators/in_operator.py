@@ -14,9 +14,6 @@ from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, DataTyp
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field, Schema
 from paperwasp.schema.text_profiles import text_profile
-from paperwasp.search.language.lexicon import number_value, parse_number, string_value
-from paperwasp.search.language.parameter_lists import string_values
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import FalseItem
 from paperwasp.search.operators.composed import TokensMatch
 from paperwasp.search.operators.field_match import FieldMatch
@@ -26,6 +23,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import AttributeMatch
 from paperwasp.search.operators.text import tokens_match
 from paperwasp.search.operators.word import fields_of, term_operator
+from paperwasp.search.query_language import Scope, number_value, parse_number, string_value, string_values
 from paperwasp.text.linguistics import query_terms
 from paperwasp.text.parsing.tokens import Token, TokenStream
 

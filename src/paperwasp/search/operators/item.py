@@ -27,10 +27,10 @@ from typing import ClassVar, Final
 from paperwasp.base.records import dataclass
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.schema.model import Field, Schema
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.text import QueryPart, Target, Way
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
 
 CHARACTERS_OF_LOOKUP: Final = 100
 """A text of more counts as several words that are looked up."""

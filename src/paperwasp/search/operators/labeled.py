@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import AndItem, FalseItem, has_false
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.search.operators.item import Composite, Item, plan
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import bits_of
+from paperwasp.search.query_language import Annotations, Scope
 
 
 class LabelMatch(FieldMatch):

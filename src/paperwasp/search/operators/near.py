@@ -23,8 +23,6 @@ from paperwasp.core import _core
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import FalseItem, has_false
 from paperwasp.search.operators.composed import UnionMatch, blocks_of, documents_with_all
 from paperwasp.search.operators.equiv import index_of
@@ -35,6 +33,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace, TermOpera
 from paperwasp.search.operators.term import PositionalMatch
 from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import fields_of, term_operator
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Scope
 
 DISTANCE: Final = 2
 """Where the query says none."""

@@ -26,8 +26,6 @@ from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.language.lexicon import dotted_name
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.best import BestMatch, BestOperator
 from paperwasp.search.operators.field_match import Bitmap, Lids, Occurrences
 from paperwasp.search.operators.item import Item, TermItem
@@ -35,6 +33,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import NeighborTuning, Operator, SearchSpace
 from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
+from paperwasp.search.query_language import Scope, dotted_name
 from paperwasp.storage.attributes.distances import Distances, Found, GraphSearch, KernelGraph
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.tensor import GraphView, TensorView

@@ -11,11 +11,21 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 import orjson
 
 from paperwasp.errors import Position
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
-from paperwasp.search.language.lexicon import dotted_name, string_value
-from paperwasp.search.language.scope import NO_SCOPE, OF_GROUP, Scope, Value, accept_annotations, read_value
-from paperwasp.search.language.slots import NO_SLOTS, Slot
 from paperwasp.search.operators.item import Annotated, Item, TermItem
+from paperwasp.search.query_language import (
+    DEFAULT_ANNOTATIONS,
+    NO_SCOPE,
+    NO_SLOTS,
+    OF_GROUP,
+    Annotations,
+    Scope,
+    Slot,
+    Value,
+    accept_annotations,
+    dotted_name,
+    read_value,
+    string_value,
+)
 from paperwasp.text.parsing.tokens import Token, TokenStream
 
 # Names → the readers of operators in YQL, of the three kinds there are.

@@ -23,8 +23,8 @@ from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
 from paperwasp.schema.model import Field, Schema
-from paperwasp.search.language.annotations import Annotations
 from paperwasp.search.operators.field_match import POSTING_NS, Bitmap, FieldMatch
+from paperwasp.search.query_language import Annotations
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.index import IndexSnapshot
 
@@ -193,7 +193,7 @@ class SearchSpace:
 
 class ViewCache:
     """What one view keeps of a document type for all of its queries: operators of words that say nothing else, and what
-    compiled plans need. `search.bind` makes it; `search.plans` and operators look there.
+    compiled plans need. `search.bind` makes it; `search.plan.runs` and operators look there.
 
     Threads: any may ask for operators and keep them, since what two make is alike; `snapshot` and `filters` are for one
     at a time, which the lock of the content cluster sees to."""

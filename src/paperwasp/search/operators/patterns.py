@@ -9,7 +9,6 @@ from paperwasp.base.records import dataclass
 from paperwasp.errors import IllegalQuery, InternalError, InvalidQuery
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.model import Field, Schema
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import Item, OneText, TermItem
 from paperwasp.search.operators.notation import ArgumentReader, annotated, bounds, call, comparison, leaf, string
@@ -17,6 +16,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import AttributeMatch, IndexMatch
 from paperwasp.search.operators.text import NOWHERE, QueryWord, Target, Way, part_match, sequence, tokens_in
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
+from paperwasp.search.query_language import Scope
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.patterns import (
     FuzzyPattern,

@@ -16,8 +16,6 @@ from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.schema.model import Field, Schema
-from paperwasp.search.language.annotations import Annotations
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.field_match import FieldMatch, Lids
 from paperwasp.search.operators.item import CHARACTERS_OF_LOOKUP, GRAM_COMPOSITES, Item, TermItem
 from paperwasp.search.operators.notation import ArgumentReader, annotated, call, group, group_to_yql, leaf, string
@@ -25,6 +23,7 @@ from paperwasp.search.operators.operator import Operator, SearchSpace
 from paperwasp.search.operators.term import FoundMatch, word_match
 from paperwasp.search.operators.text import QueryPart, Target, Way, sequence, token_match, tokens_in, tokens_match
 from paperwasp.search.operators.word import WordItem, fields_of, term_operator
+from paperwasp.search.query_language import Annotations, Scope
 
 # phrase: words next to each other, in order. A part may have several forms; an attribute, which has no places, is
 # matched by a phrase of one word only.

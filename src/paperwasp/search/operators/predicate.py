@@ -19,12 +19,12 @@ from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import FalseOperator
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, call, condition, literal, string
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
+from paperwasp.search.query_language import Scope
 from paperwasp.storage.attributes.predicate import PredicateView
 from paperwasp.text.parsing.tokens import Token
 

@@ -12,8 +12,6 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.document.float_text import double_text
 from paperwasp.schema.model import Field
-from paperwasp.search.language.lexicon import NUMBERS, number_value
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.notation import Argument, ArgumentReader, annotated, bounds, call, condition
@@ -22,6 +20,7 @@ from paperwasp.search.operators.patterns import text_range
 from paperwasp.search.operators.term import IndexMatch, range_match, word_match
 from paperwasp.search.operators.text import NOWHERE, sequence
 from paperwasp.search.operators.word import fields_of, seen_match, term_operator
+from paperwasp.search.query_language import NUMBERS, Scope, number_value
 from paperwasp.storage.attributes.bounds import NumberTerm
 
 _WORDS: Final = compile_later(r"[0-9A-Za-z]+")

@@ -26,8 +26,6 @@ from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS
-from paperwasp.search.language.scope import Scope, Value
 from paperwasp.search.operators.boolean import AndItem, AndOperator, FalseItem, FalseOperator, TrueOperator, has_false
 from paperwasp.search.operators.composed import element_keys
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
@@ -37,6 +35,7 @@ from paperwasp.search.operators.operator import BOTH, EITHER, FIRST_ONLY, Operat
 from paperwasp.search.operators.term import PositionalMatch, counts_of
 from paperwasp.search.operators.text import QueryPart, Target
 from paperwasp.search.operators.word import WordItem
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Scope, Value
 from paperwasp.text.parsing.tokens import TokenStream
 
 _BLOCK_LIDS: Final = 65_536

@@ -24,7 +24,6 @@ import numpy as np
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.boolean import AndOperator, any_of
 from paperwasp.search.operators.composed import terms_where_matched, unwrapped
 from paperwasp.search.operators.field_match import Bitmap
@@ -32,6 +31,7 @@ from paperwasp.search.operators.item import GRAM_COMPOSITES, Composite, Item, pl
 from paperwasp.search.operators.notation import Argument, ArgumentReader, call, condition
 from paperwasp.search.operators.operator import NOT_COUNTED, Operator, SearchSpace, TermOperator, Tuning
 from paperwasp.search.operators.term import IndexMatch
+from paperwasp.search.query_language import Scope
 
 DEFAULT_TARGET_HITS: Final = 100
 _FIXED_POINT: Final = 1_000_000

@@ -12,8 +12,6 @@ from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
-from paperwasp.search.language.parameter_lists import Tokens, highest, weighted_tokens
-from paperwasp.search.language.scope import Scope
 from paperwasp.search.operators.best import BestMatch, BestOperator
 from paperwasp.search.operators.boolean import FalseItem
 from paperwasp.search.operators.composed import TokensMatch, WithoutPositions, element_keys
@@ -24,6 +22,7 @@ from paperwasp.search.operators.notation import Argument, ArgumentReader, annota
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import AttributeMatch, counts_of, first_weights
 from paperwasp.search.operators.word import fields_of
+from paperwasp.search.query_language import Scope, Tokens, highest, weighted_tokens
 from paperwasp.storage.attributes import ColumnView
 
 # The base of weightedSet, dotProduct and wand: weighted tokens of a query, and what they match and score in a field.

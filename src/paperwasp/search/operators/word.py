@@ -17,7 +17,6 @@ from paperwasp.document.types import POSITION, ArrayType, TensorFieldType
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
 from paperwasp.schema.text_profiles import text_profile
-from paperwasp.search.language.annotations import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.search.operators.boolean import AndOperator, FalseOperator, OrOperator, TrueOperator
 from paperwasp.search.operators.composed import UnionMatch, WithoutPositions
 from paperwasp.search.operators.field_match import FieldMatch
@@ -26,6 +25,7 @@ from paperwasp.search.operators.notation import annotated, string
 from paperwasp.search.operators.operator import NO_TUNING, Operator, SearchSpace, TermOperator
 from paperwasp.search.operators.term import IndexMatch, word_match
 from paperwasp.search.operators.text import Target, Way, token_match, tokens_in, tokens_match
+from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
 from paperwasp.text.linguistics.query import QueryToken
 
 DOCUMENT_TYPE: Final = "sddocname"

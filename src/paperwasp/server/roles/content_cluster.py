@@ -30,7 +30,7 @@ from paperwasp.content.row_filling import RowFilling
 from paperwasp.document.selection import fields_of, negate, parse_selection
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
 from paperwasp.operations.backup.files import SourceFile, below, close_all
-from paperwasp.search.helpers import Helpers
+from paperwasp.search.resources import Helpers
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.server.roles.content_service import ContentService

@@ -43,7 +43,7 @@ from paperwasp.content.resources import FeedGate
 from paperwasp.content.visiting import visit
 from paperwasp.errors import InternalError, Overload, PaperwaspError
 from paperwasp.search.mutations import mutate
-from paperwasp.search.plans import Plans
+from paperwasp.search.plan.runs import Plans
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.search import BoundSearch, search
 from paperwasp.search.served import ServedSchemas

@@ -37,7 +37,7 @@ from paperwasp import limits
 from paperwasp.base.asyncio_internals import has_more_to_do, running_loop
 from paperwasp.container.search.merge import GRACE_SECONDS
 from paperwasp.core import _core
-from paperwasp.search.plans import PlannedRoute, ReadyRun
+from paperwasp.search.plan.runs import PlannedRoute, ReadyRun
 from paperwasp.search.text_query import TextAnswer
 
 _LOG: Final = logging.getLogger("paperwasp.search")
