@@ -10,9 +10,9 @@ import httpx
 import orjson
 
 from tests import web
+from tests.docs.pages import DOCS
 from tests.evaluation.packages import files
 from tests.service.in_process import active, deployed_service
-from tests.service.test_component_pages import DOCS
 
 BLOCK = re.compile(r"^`([^`\n]+)`:\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FORM = {"content-type": "application/x-www-form-urlencoded"}

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from paperwasp.cli import app
 from tests import web
+from tests.docs.pages import DOCS
 from tests.service.in_process import Deployed, active, deployed_service
-from tests.service.test_component_pages import DOCS
 
 BLOCK = re.compile(
     r"^(?:`([^`\n]+)`|(Relevance|Match-features|Error)):\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL
