@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import replicas
 from tests.chance import FIXED_SEED, SEED
 
 settings.register_profile(
@@ -76,3 +77,19 @@ def pytest_runtest_protocol(item: pytest.Item) -> object:
         if path := os.environ.get("PAPERWASP_DURATIONS"):
             with Path(path).open("a") as file:
                 file.write(f"{sum(os.times()[:4]) - before:.2f} {item.nodeid.partition('::')[0]}\n")
+
+
+if replicas.ENABLED:
+    replicas.begin()
+
+    @pytest.fixture(autouse=True)
+    def _compared() -> Generator[None]:
+        """Nodes are compared with their second replicas."""
+        yield
+        assert not (differing := replicas.differences()), differing
+
+    def pytest_sessionfinish(session: pytest.Session) -> None:
+        """Say how many comparisons there were."""
+        if path := os.environ.get("PAPERWASP_REPLICAS_COUNTS"):
+            with Path(path).open("a") as file:
+                file.write(f"{replicas.counts}\n")

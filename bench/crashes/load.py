@@ -21,9 +21,9 @@ CONNECTIONS: Final = 4
 """HTTP/1.1 connections that change documents."""
 STREAMS: Final = 12
 """Streams of one HTTP/2 connection that do the same."""
-UNKNOWN: Final = (500, 503, 504)
+UNKNOWN: Final = (500, 503, 504, 507)
 """Answers after which an operation may be done or not."""
-REFUSED: Final = (429, 507)
+REFUSED: Final = (429,)
 """Answers after which it is not done."""
 DEPLOY: Final = "/application/v2/tenant/default/prepareandactivate"
 _METHODS: Final = {"put": "POST", "update": "PUT", "remove": "DELETE"}

@@ -54,8 +54,8 @@ TYPES: Final[dict[str, DataType]] = {
     "numbers": array_of(INT), "tags": array_of(STRING), "reals": array_of(DOUBLE),
     "votes": weighted(STRING), "marks": weighted(INT, True, True),
     "dense": tensor(DENSE), "cells": tensor(MAPPED),
-    "sizes": MapType("map<string, int>", STRING, INT), "pair": PAIR, "pairs": array_of(PAIR),
-    "named": MapType("map<string, pair>", STRING, PAIR),
+    "sizes": MapType("map<string,int>", STRING, INT), "pair": PAIR, "pairs": array_of(PAIR),
+    "named": MapType("map<string,pair>", STRING, PAIR),
 }  # fmt: skip
 INDEXED: Final = ("title", "artist", "lyrics")
 NEVER: Final = frozenset(("title", "lyrics", "sizes", "pair", "pairs", "named", "lower"))

@@ -215,6 +215,17 @@ def test_entries_that_do_not_follow_are_not_applied() -> None:
         marks_after(MemoryLog().last(), records, second)
 
 
+def test_what_another_has_logged_before_is_read_first(tmp_path: Path) -> None:
+    """The entries that are handed over do not follow what was applied: then the log says what is between."""
+    with started(tmp_path) as node:
+        other = Producer(node.log, node.node.reader.view().layout, 10**18)
+        for year in range(3):
+            log_all(other, [put("a", year=year, title="t")])
+            assert node.outcomes(update("a", note="n")) == [Outcome(True)]
+            assert node.get("a") == {"year": year, "title": "t", "note": "n"}
+        assert node.fault() is None
+
+
 def test_what_no_replica_can_do_is_refused_by_all(tmp_path: Path) -> None:
     """Records that another producer may have written: they change nothing, and what comes after them is applied."""
 

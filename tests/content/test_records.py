@@ -38,6 +38,7 @@ from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Inde
 from paperwasp.errors import Corruption, InvalidInput, OtherVersion
 from paperwasp.schema.model import Field
 from paperwasp.storage.documents.document_store import StoredForm
+from tests.content.document_schemas import VARIANTS, variant_schema
 from tests.content.nodes import BOOK, MUSIC, MUSIC_FIELDS, doc_id, put, remove, schema, update
 
 LAYOUT = EMPTY.changed(1, [MUSIC, BOOK], {})
@@ -289,6 +290,9 @@ def test_layouts_come_back_as_they_were() -> None:
     assert Layout.from_bytes(LAYOUT.to_bytes()) == LAYOUT
     again = Layout.from_bytes(LAYOUT.to_bytes()).changed(1, [BOOK, MUSIC], {})
     assert again == LAYOUT
+    for variant in range(VARIANTS):  # fields of all types
+        other = EMPTY.changed(1, [variant_schema(variant)], {})
+        assert Layout.from_bytes(other.to_bytes()) == other
     with pytest.raises(OtherVersion, match="version 9"):
         Layout.from_bytes(LAYOUT.to_bytes().replace(b'"version":3', b'"version":9'))
 

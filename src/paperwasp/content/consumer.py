@@ -39,34 +39,33 @@ class Consumer:
     def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
         """Applies and publishes what was logged just now; gives the outcome of each entry.
 
-        Errors: NoSpace or InternalError, which say that it is applied later; Corruption where the log has something
-        else before it.
+        Errors: NoSpace or InternalError, which say that it is applied later.
         """
         current, entries = self._current, batch.entries
-        applied = marks_after(current.state.applied, batch.records, batch.marks)
         try:
+            applied = marks_after(current.state.applied, batch.records, batch.marks)
             outcomes = apply_entries(current.state, entries)
             current.state.applied = applied
             current.publish()
         except Exception as error:
             return self._apply_again(error, len(entries))
-        current.since_checkpoint.note(len(entries), sum(len(record.payload) for record in batch.records))
+        current.since_checkpoint.note(len(entries), sum([len(record.payload) for record in batch.records]))
         return outcomes
 
     def configure(self, configured: Configuration, logged: LoggedLayout) -> None:
         """Goes on under these schemas, whose layout was logged just now, where it is another. Errors: as of `apply`;
         then readers see the schemas from before until the layout is applied."""
         current = self._current
-        applied = marks_after(current.state.applied, logged.records, logged.marks)
         current.configure(configured, logged.layout)
         if logged.records:
             try:
+                applied = marks_after(current.state.applied, logged.records, logged.marks)
                 change_layout(current.state, logged.layout)
                 current.state.applied = applied
             except Exception as error:
                 self._apply_again(error)
                 return
-            current.since_checkpoint.note(1, sum(len(record.payload) for record in logged.records))
+            current.since_checkpoint.note(1, sum([len(record.payload) for record in logged.records]))
         current.publish()
 
     def import_partition(self, change: Callable[[NodeState], object]) -> None:

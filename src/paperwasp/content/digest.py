@@ -54,7 +54,8 @@ def digest(state: NodeState, removals_from_us: int = 0) -> StateDigest:
             hashes[partition_of(gid)].update(gid + orjson.dumps([document.id, *described], option=_SORTED) + b"\n")
     if documents != state.live_count:
         raise Corruption(f"{documents} documents in the store, {state.live_count} in rows")
-    types = Layout(0, state.layout.types).to_bytes()  # the generation may go on without the log
+    # Generation, and order of types, may change without a record of the log.
+    types = Layout(0, dict(sorted(state.layout.types.items()))).to_bytes()
     layout = blake2b(types + orjson.dumps(state.live_counts, option=_SORTED), digest_size=_DIGEST_BYTES)
     return StateDigest(layout.hexdigest(), tuple(state.applied), tuple(found.hexdigest() for found in hashes))
 
