@@ -39,6 +39,184 @@ def unlocked_ns() -> int: ...
 def begin_outside_arenas() -> None: ...
 def end_outside_arenas() -> None: ...
 
+# siphash.cpp
+def siphash(data: bytes) -> int: ...
+
+# xxh3.cpp
+def xxh3(data: bytes) -> int: ...
+
+# documents/json_scan.cpp
+def scan_json(text: bytes, most_values: int, most_depth: int, piece_bytes: int) -> tuple[int, int, int, list[int]]: ...
+
+# documents/list_numbers.cpp
+def list_numbers(values: list[object], count: int) -> _F64 | None: ...
+
+# documents/repeated_names.cpp
+def repeats_names(text: bytes) -> bool: ...
+
+# documents/members.cpp
+def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...
+
+# documents/operation_records.cpp
+def read_as_of(batch: Sequence[tuple[object, _Reply, int]]) -> list[DocumentType] | None: ...
+def in_order_of_log(
+    batch: Sequence[tuple[object, _Reply, int]], first_us: int, partitions: int
+) -> tuple[list[PlainChange], list[_Reply]]: ...
+def operation_records(entries: list[object], version: int, partitions: int) -> list[tuple[int, bytes]]: ...
+
+# documents/log_records.cpp
+def log_records(
+    magic: bytes, records: list[tuple[int, bytes, int]], sequences: list[int], time_us: int
+) -> tuple[bytes, list[int]]: ...
+
+# documents/plain_change.cpp
+_PlainValue: TypeAlias = str | float | list[str] | _F64
+
+class PlainChange:
+    @property
+    def id(self) -> str: ...
+    @property
+    def gid(self) -> bytes: ...
+    @property
+    def document_type(self) -> str: ...
+    @property
+    def read_as(self) -> DocumentType: ...
+    @property
+    def is_update(self) -> bool: ...
+    timestamp_us: int
+    @property
+    def body(self) -> bytes: ...
+    @property
+    def body_bytes(self) -> int: ...
+    @property
+    def fields(self) -> dict[str, _PlainValue]: ...
+    def get(self, name: str) -> _PlainValue | None: ...
+
+def rows_of(
+    puts: list[PlainChange], first_lid: int, form: int
+) -> tuple[bytes, _U64, _U32, list[tuple[bytes, bytes]]]: ...
+
+# documents/plain_columns.cpp
+def alike_from(entries: Sequence[object], first: int) -> list[PlainChange]: ...
+def gids_of(changes: list[PlainChange]) -> bytes: ...
+def set_in_place(
+    updates: list[PlainChange],
+    lids: _U32,
+    columns: list[tuple[str, NDArray[np.generic]]],
+    changed: _U8,
+    timestamps: _U64,
+) -> int: ...
+def put_numbers(puts: list[PlainChange], name: str, rows: NDArray[np.generic], first: int) -> None: ...
+
+# documents/plain_fields.cpp
+class PlainFields:
+    def __init__(self, document_type: DocumentType, fields: list[tuple[str, int, int, int, str]]) -> None: ...
+    def put(self, body: bytes) -> tuple[dict[str, _PlainValue], bytes] | None: ...
+    def assigned(self, body: bytes) -> tuple[dict[str, _PlainValue], bytes] | None: ...
+    def change(
+        self, start: str, name: str, body: bytes, is_update: bool
+    ) -> PlainChange | tuple[dict[str, _PlainValue], bytes] | None: ...
+    def changes(
+        self,
+        start: str,
+        names: list[str],
+        bodies: list[bytes],
+        is_update: bool,
+        most_id_bytes: int,
+        most_body_bytes: int,
+    ) -> list[PlainChange]: ...
+
+# documents/document_answers.cpp
+def document_answers(path_start: str, id_start: str, names: list[str]) -> list[bytes]: ...
+
+# documents/lz4.cpp
+def lz4_compress(data: bytes) -> bytes: ...
+def lz4_decompress(block: bytes, size: int) -> bytes | None: ...
+
+# documents/row_files.cpp
+class RowFiles:
+    def __init__(self, files: list[_U8]) -> None: ...
+    def get(self, lid: int) -> tuple[bytes, bytes] | None: ...
+    def lengths(self, first: int, end: int, live: _U64) -> _U32: ...
+    def records(self, first: int, end: int, live: _U64) -> bytes: ...
+    def is_whole(self) -> bool: ...
+
+def pack_rows(documents: Sequence[tuple[bytes, bytes] | PlainChange | None]) -> tuple[_U32, bytes]: ...
+
+# documents/page.cpp
+class PageForm:
+    def __init__(
+        self,
+        keys: list[bytes],
+        as_stored: bool,
+        required: int,
+        shows_empty: int,
+        unset: list[bytes],
+        source: bytes,
+        type: bytes,
+        id_prefix: bytes,
+    ) -> None: ...
+
+def page(
+    rows: RowFiles, lids: _U32, relevances: bytes, changed: _U8, first_lid: int, gids: _U8, form: PageForm
+) -> list[bytes | None]: ...
+def value_page(values: list[bytes], relevances: bytes, gids: _U8, form: PageForm) -> list[bytes | None]: ...
+
+# documents/gid_map.cpp
+def gid_map_find(keys: _U8, lids: _U32, gids: _U8, found: _U32) -> None: ...
+def gid_map_insert(keys: _U8, lids: _U32, gids: _U8, new_lids: _U32, previous: _U32) -> int: ...
+def gid_map_remove(keys: _U8, lids: _U32, gids: _U8, previous: _U32) -> int: ...
+
+# documents/global_id.cpp
+def global_id(location: str, id: str) -> bytes: ...
+
+# text/word_set.cpp
+class WordSet:
+    def __init__(self, words: list[str]) -> None: ...
+    def texts_with(self, texts: list[str], least: int, characters: int) -> list[int]: ...
+    def puts_with(self, puts: list[PlainChange], name: str, least: int, characters: int) -> list[int] | None: ...
+
+# text/vocabulary.cpp
+class WordCharacters:
+    def __init__(self, ranges: _U32) -> None: ...
+
+class Vocabulary:
+    def __init__(
+        self,
+        forms_of: Callable[[list[str]], Sequence[tuple[str, ...]]],
+        folds: bool,
+        characters: WordCharacters,
+        most_words: int,
+    ) -> None: ...
+    def __len__(self) -> int: ...
+
+# text/query_parts.cpp
+class QueryParts:
+    def __init__(
+        self,
+        parts: Sequence[tuple[int, Sequence[Sequence[tuple[Sequence[str], bool]]]]],
+        long_term: int,
+        further: int,
+        firsts: str | None,
+    ) -> None: ...
+
+# text/text_marker.cpp
+class TextMarker:
+    def __init__(
+        self,
+        parts: QueryParts,
+        vocabulary: Vocabulary,
+        tags: tuple[str, str, str],
+        teaser: tuple[int, int, int, bool, int, int, float, int, bool] | None,
+    ) -> None: ...
+
+def mark(text: str, marker: TextMarker) -> str | None: ...
+
+# text/marked_members.cpp
+MemberMarker: TypeAlias = tuple[bytes, TextMarker, WordSet | None]
+
+def mark_members(objects: Sequence[bytes | None], members: Sequence[MemberMarker]) -> list[bytes | None]: ...
+
 # index/lexicon.cpp
 NO_TERM: int
 
@@ -73,12 +251,6 @@ class Lexicon:
     def set_stems(self, stemmer: int, first: int, terms: _U32) -> None: ...
     def set_stems_of(self, stemmer: int, surfaces: _U32, terms: _U32) -> None: ...
     def memory_bytes(self) -> int: ...
-
-# text/word_set.cpp
-class WordSet:
-    def __init__(self, words: list[str]) -> None: ...
-    def texts_with(self, texts: list[str], least: int, characters: int) -> list[int]: ...
-    def puts_with(self, puts: list[PlainChange], name: str, least: int, characters: int) -> list[int] | None: ...
 
 # index/field_index_writer.cpp
 NO_INDEX: int
@@ -184,6 +356,207 @@ def near(
     gap: int,
 ) -> tuple[list[_U8], _U32, _U32]: ...
 
+# attributes/sorting.cpp
+def first_rows(values: NDArray[_Signed], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
+
+# attributes/predicate.cpp
+def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...
+
+# attributes/column_strings.cpp
+class ColumnStrings:
+    def __init__(self, strings: list[str]) -> None: ...
+    def extend(self) -> None: ...
+    def text(self, code: int) -> bytes | None: ...
+
+# attributes/elements.cpp
+def row_elements(rows: _U64, wanted: _U64, elements: int) -> tuple[_U32, _U32]: ...
+def join_elements(how: int, a_offsets: _U32, a: _U32, b_offsets: _U32, b: _U32) -> tuple[_U32, _U32]: ...
+
+# attributes/attribute.cpp
+def range_bitmap(values: NDArray[_Number], low: float, high: float, bitmap: _U64) -> None: ...
+def array_range_bitmap(values: NDArray[_Number], rows: _U64, low: float, high: float, bitmap: _U64) -> None: ...
+
+# attributes/value_sets.cpp
+def member_bitmap(codes: _U32, table: _U8, bitmap: _U64) -> None: ...
+def array_member_bitmap(codes: _U32, rows: _U64, table: _U8, bitmap: _U64) -> None: ...
+def set_bitmap(values: NDArray[_Number], numbers: NDArray[_Number], bitmap: _U64) -> None: ...
+def array_set_bitmap(values: NDArray[_Number], rows: _U64, numbers: NDArray[_Number], bitmap: _U64) -> None: ...
+
+# attributes/text_scan.cpp
+def texts_beginning(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
+def texts_ending(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
+def texts_having(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
+def texts_near(content: _U8, ends: _U64, word: _U32, most_edits: int, same: int, prefix: bool, table: _U8) -> None: ...
+
+# attributes/products.cpp
+def products(
+    values: NDArray[_Number],
+    rows: _U64,
+    weights: NDArray[np.int32],
+    keys: NDArray[_Number],
+    token_weights: NDArray[np.int64],
+    lids: _U32,
+    sums: _F64,
+) -> None: ...
+
+# attributes/column_numbers.cpp
+def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...
+
+# attributes/places.cpp
+def places_in(
+    numbers: NDArray[np.int64],
+    rows: _U64,
+    box: NDArray[np.int32],
+    x: int,
+    y: int,
+    aspect: int,
+    square: int,
+    single: bool,
+    bitmap: _U64,
+) -> None: ...
+
+# attributes/group_rows.cpp
+def group_rows(parents: _U32, keys: _U32 | NDArray[np.int64]) -> tuple[_U32, _U32]: ...
+@overload
+def count_values(column: _U32, lids: _U32, relevances: _F64) -> tuple[_U32, NDArray[np.int64], _F64, _U32]: ...
+@overload
+def count_values(
+    column: NDArray[np.int8] | NDArray[np.int32] | NDArray[np.int64], lids: _U32, relevances: _F64
+) -> tuple[NDArray[np.int64], NDArray[np.int64], _F64, _U32]: ...
+
+# attributes/group_values.cpp
+def group_counts(groups: _U32, count: int) -> NDArray[np.int64]: ...
+def group_sums(values: NDArray[_Sum], groups: _U32, count: int) -> NDArray[_Sum]: ...
+def group_extremes(values: NDArray[_Sum], groups: _U32, count: int, start: float, is_max: bool) -> NDArray[_Sum]: ...
+def group_best(values: _F64, groups: _U32, count: int) -> tuple[_F64, _U32]: ...
+
+# attributes/group_order.cpp
+def first_groups(parents: _U32, keys: list[_F64 | NDArray[np.int64]], most: int) -> NDArray[np.int64]: ...
+def first_counted(
+    values: _U32 | NDArray[np.int64], counts: NDArray[np.int64], relevances: _F64, rows: _U32, order: int, most: int
+) -> tuple[NDArray[np.int64], bool]: ...
+
+# vectors/distances.cpp
+@overload
+def least_distances(
+    metric: int, query: NDArray[_Float], cells: NDArray[_Float], rows: _U64, distances: _F64, vectors: _U32 | None
+) -> None: ...
+@overload
+def least_distances(
+    metric: int, query: NDArray[np.int8], cells: NDArray[np.int8], rows: _U64, distances: _F64, vectors: _U32 | None
+) -> None: ...
+@overload
+def least_distances(
+    metric: int,
+    query: NDArray[np.float32],
+    cells: NDArray[np.uint16],
+    rows: _U64,
+    distances: _F64,
+    vectors: _U32 | None,
+) -> None: ...
+
+# vectors/hnsw.cpp
+_VectorCells = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.uint16] | NDArray[np.int8]
+_VectorQuery = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int8]
+
+class Hnsw:
+    def __init__(
+        self, metric: int, cell_type: int, dimensions: int, max_links: int, explore_at_insert: int
+    ) -> None: ...
+    def add(self, cells: _VectorCells, nodes: _U32, owners: _U32, threads: int = 1) -> None: ...
+    def remove(self, cells: _VectorCells, nodes: _U32) -> None: ...
+    def search(
+        self,
+        cells: _VectorCells,
+        query: _VectorQuery,
+        count: int,
+        explore: int,
+        accept: _U64 | None,
+        limit: int,
+        threshold: float,
+        filter_first: bool,
+        exploration: float,
+        slack: float,
+        end_ns: int = 0,
+    ) -> tuple[_U32, _F64, _U32]: ...
+    def renumbered(self, cells: _VectorCells, numbers: _U32, owners: _U32) -> Hnsw: ...
+    def arrays(self) -> tuple[_U64, _U8, _U32, _U32, _U32, _U32]: ...
+    @staticmethod
+    def from_arrays(
+        metric: int,
+        cell_type: int,
+        dimensions: int,
+        max_links: int,
+        explore_at_insert: int,
+        cells: _VectorCells,
+        header: _U64,
+        levels: _U8,
+        owners: _U32,
+        counts: _U32,
+        links: _U32,
+        parents: _U32,
+        threads: int = 1,
+    ) -> Hnsw: ...
+    @property
+    def nodes(self) -> int: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+# vectors/nearest_hits.cpp
+def nearest_hits(distances: _F64, threshold: float, heap: _F64, held: int) -> tuple[_U32, int]: ...
+
+# vectors/nearness.cpp
+def norm_of_query(cells: NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int8]) -> float: ...
+def angles_of(computed: _F64) -> _F64: ...
+
+# vectors/vector_text.cpp
+def read_vector(json: bytes, count: int) -> _F64 | None: ...
+
+# vectors/dots.cpp
+def all_dots(a: NDArray[_Float], b: NDArray[_Float], out: NDArray[_Float]) -> None: ...
+def dots_at(
+    vector: NDArray[_Float],
+    rows: NDArray[_Float],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    nothing: float,
+) -> _F64: ...
+
+# vectors/max_similarity.cpp
+@overload
+def greatest_dots(
+    tokens: NDArray[np.float32],
+    cells: _NarrowCells,
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    greatest: NDArray[np.float32],
+    level: int = 0,
+) -> None: ...
+@overload
+def greatest_dots(
+    tokens: _F64,
+    cells: _F64 | _NarrowCells,
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    greatest: _F64,
+    level: int = 0,
+) -> None: ...
+def greatest_sums(
+    tokens: NDArray[_Float],
+    cells: NDArray[np.int8],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    greatest: NDArray[_Float],
+    level: int = 0,
+) -> None: ...
+def least_bits(
+    tokens: NDArray[np.int8],
+    cells: NDArray[np.int8],
+    starts: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    least: _U32,
+) -> None: ...
+
 # rank/top_k.cpp
 def best(
     reader: Reader,
@@ -210,135 +583,137 @@ def weak_and(
     selected: _U64 | None,
 ) -> int: ...
 
-# attributes/sorting.cpp
-def first_rows(values: NDArray[_Signed], bitmap: _U64, wanted: int, descending: bool) -> _U32: ...
-
-# attributes/predicate.cpp
-def evaluate_predicates(programs: _U32, rows: _U64, masks: _U64, results: _U64) -> None: ...
-
-# documents/json_scan.cpp
-def scan_json(text: bytes, most_values: int, most_depth: int, piece_bytes: int) -> tuple[int, int, int, list[int]]: ...
-
-# documents/list_numbers.cpp
-def list_numbers(values: list[object], count: int) -> _F64 | None: ...
-
-# documents/repeated_names.cpp
-def repeats_names(text: bytes) -> bool: ...
-
-# documents/members.cpp
-def pick_members(objects: list[bytes], names: list[bytes], required: int) -> list[bytes | None]: ...
-
-# documents/operation_records.cpp
-def read_as_of(batch: Sequence[tuple[object, _Reply, int]]) -> list[DocumentType] | None: ...
-def in_order_of_log(
-    batch: Sequence[tuple[object, _Reply, int]], first_us: int, partitions: int
-) -> tuple[list[PlainChange], list[_Reply]]: ...
-def operation_records(entries: list[object], version: int, partitions: int) -> list[tuple[int, bytes]]: ...
-
-# documents/log_records.cpp
-def log_records(
-    magic: bytes, records: list[tuple[int, bytes, int]], sequences: list[int], time_us: int
-) -> tuple[bytes, list[int]]: ...
-
-# documents/plain_change.cpp
-_PlainValue: TypeAlias = str | float | list[str] | _F64
-
-class PlainChange:
-    @property
-    def id(self) -> str: ...
-    @property
-    def gid(self) -> bytes: ...
-    @property
-    def document_type(self) -> str: ...
-    @property
-    def read_as(self) -> DocumentType: ...
-    @property
-    def is_update(self) -> bool: ...
-    timestamp_us: int
-    @property
-    def body(self) -> bytes: ...
-    @property
-    def body_bytes(self) -> int: ...
-    @property
-    def fields(self) -> dict[str, _PlainValue]: ...
-    def get(self, name: str) -> _PlainValue | None: ...
-
-def rows_of(
-    puts: list[PlainChange], first_lid: int, form: int
-) -> tuple[bytes, _U64, _U32, list[tuple[bytes, bytes]]]: ...
-
-# documents/plain_columns.cpp
-def alike_from(entries: Sequence[object], first: int) -> list[PlainChange]: ...
-def gids_of(changes: list[PlainChange]) -> bytes: ...
-def set_in_place(
-    updates: list[PlainChange],
+# rank/native_scores.cpp
+def native_scores(
+    reader: Reader,
     lids: _U32,
-    columns: list[tuple[str, NDArray[np.generic]]],
-    changed: _U8,
-    timestamps: _U64,
-) -> int: ...
-def put_numbers(puts: list[PlainChange], name: str, rows: NDArray[np.generic], first: int) -> None: ...
+    numbers: _F64,
+    tables: list[_F64],
+    lists: _U32,
+    given: dict[int, tuple[_U32, _U32]],
+    term_weights: _F64,
+    pairs: _U32,
+    pair_weights: _F64,
+    weights: _F64,
+    proximity: _F64,
+    attribute: _F64,
+    floor: float,
+    results: _F64,
+) -> None: ...
 
-# documents/plain_fields.cpp
+# rank/best_of.cpp
+def best_of(lids: _U32, scores: _F64, wanted: int) -> tuple[_U32, _F64]: ...
 
-class PlainFields:
-    def __init__(self, document_type: DocumentType, fields: list[tuple[str, int, int, int, str]]) -> None: ...
-    def put(self, body: bytes) -> tuple[dict[str, _PlainValue], bytes] | None: ...
-    def assigned(self, body: bytes) -> tuple[dict[str, _PlainValue], bytes] | None: ...
-    def change(
-        self, start: str, name: str, body: bytes, is_update: bool
-    ) -> PlainChange | tuple[dict[str, _PlainValue], bytes] | None: ...
-    def changes(
-        self,
-        start: str,
-        names: list[str],
-        bodies: list[bytes],
-        is_update: bool,
-        most_id_bytes: int,
-        most_body_bytes: int,
-    ) -> list[PlainChange]: ...
+# rank/native_best.cpp
+class NativeFloor:
+    def __init__(self) -> None: ...
 
-# documents/document_answers.cpp
-def document_answers(path_start: str, id_start: str, names: list[str]) -> list[bytes]: ...
+def best_native(
+    reader: Reader,
+    numbers: _F64,
+    tables: list[_F64],
+    lists: _U32,
+    given: dict[int, tuple[_U32, _U32, _U32]],
+    term_weights: _F64,
+    pairs: _U32,
+    pair_weights: _F64,
+    weights: _F64,
+    hits: _U64,
+    k: int,
+    first: int = 0,
+    last: int = 0xFFFFFFFF,
+    floor: NativeFloor | None = None,
+) -> tuple[_U32, _F64, int, float] | None: ...
 
-# documents/lz4.cpp
-def lz4_compress(data: bytes) -> bytes: ...
-def lz4_decompress(block: bytes, size: int) -> bytes | None: ...
+# rank/field_match.cpp
+def field_match(
+    offsets: list[_U32],
+    positions: list[_U32],
+    matched: _U8,
+    lengths: NDArray[np.int32],
+    terms: _U32,
+    shifts: _U32,
+    weights: _F64,
+    significances: _F64,
+    connectedness: _F64,
+    total_weight: float,
+    total_significance: float,
+    table: _F64,
+    importances: _F64,
+    max_alternatives: int,
+    max_occurrences: int,
+    results: _F64,
+) -> None: ...
 
-# documents/row_files.cpp
-class RowFiles:
-    def __init__(self, files: list[_U8]) -> None: ...
-    def get(self, lid: int) -> tuple[bytes, bytes] | None: ...
-    def lengths(self, first: int, end: int, live: _U64) -> _U32: ...
-    def records(self, first: int, end: int, live: _U64) -> bytes: ...
-    def is_whole(self) -> bool: ...
+# rank/forest.cpp
+def forest_sum(
+    nodes: _U64,
+    values: _F64,
+    roots: _U32,
+    depths: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    members: _F64,
+    features: list[_F64],
+    sums: _F64,
+) -> None: ...
 
-def pack_rows(documents: Sequence[tuple[bytes, bytes] | PlainChange | None]) -> tuple[_U32, bytes]: ...
+# rank/element_match.cpp
+def element_match(
+    places: list[tuple[_U32, _U32, _U32, _U32, NDArray[np.int32]]], weights: _F64, hits: int, flow: bool
+) -> tuple[_U32, _U32, _F64]: ...
 
-# documents/page.cpp
-class PageForm:
-    def __init__(
-        self,
-        keys: list[bytes],
-        as_stored: bool,
-        required: int,
-        shows_empty: int,
-        unset: list[bytes],
-        source: bytes,
-        type: bytes,
-        id_prefix: bytes,
-    ) -> None: ...
+# rank/term_order.cpp
+def edit_distance(
+    offsets: list[_U32],
+    positions: list[_U32],
+    lengths: NDArray[np.int32],
+    deletion: float,
+    insertion: float,
+    replacement: float,
+    results: _F64,
+) -> None: ...
+def order_matches(
+    offsets: list[_U32], positions: list[_U32], lengths: NDArray[np.int32], prefix: int, results: _F64
+) -> None: ...
+def reverse_proximity(
+    a_offsets: _U32,
+    a_positions: _U32,
+    b_offsets: _U32,
+    b_positions: _U32,
+    hits: int,
+    least: float,
+    most: float,
+    results: _F64,
+) -> None: ...
 
-def page(
-    rows: RowFiles, lids: _U32, relevances: bytes, changed: _U8, first_lid: int, gids: _U8, form: PageForm
-) -> list[bytes | None]: ...
-def value_page(values: list[bytes], relevances: bytes, gids: _U8, form: PageForm) -> list[bytes | None]: ...
+# rank/best_dots.cpp
+def best_dots(
+    vector: NDArray[_Float],
+    vectors: NDArray[_Float],
+    rows: _U64,
+    nothing: float,
+    hits: _U64,
+    wanted: int,
+    first: int = 0,
+    last: int = 0xFFFFFFFF,
+) -> tuple[_U32, _F64, int]: ...
 
-# attributes/column_strings.cpp
-class ColumnStrings:
-    def __init__(self, strings: list[str]) -> None: ...
-    def extend(self) -> None: ...
-    def text(self, code: int) -> bytes | None: ...
+# rank/rank_program.cpp
+def rank_program_evaluate(
+    code: NDArray[np.int32], constants: _F64, columns: Sequence[_F64], temporaries: int, result: int, out: _F64
+) -> None: ...
+def rank_program_operations() -> list[str]: ...
+
+# rank/native_rank.cpp
+def term_distance(
+    first_offsets: _U32,
+    first_positions: _U32,
+    first_length: int,
+    second_offsets: _U32,
+    second_positions: _U32,
+    distances: _U32,
+    places: _U32,
+) -> None: ...
 
 # plans/snapshot.cpp
 class Snapshot:
@@ -466,14 +841,6 @@ class PlanShown:
         most_groups: int,
     ) -> None: ...
 
-# http/http1_line.cpp
-def read_request_line(data: bytes, at: int) -> tuple[str, str, str, int] | None: ...
-
-# http/request_text.cpp
-def cut_query_string(query: str) -> tuple[str, str, bytes] | None: ...
-def cut_json(body: bytes) -> tuple[bytes, str, bytes] | None: ...
-def cut_whole_request(request: bytes) -> tuple[bytes, str, bytes] | None: ...
-
 # plans/plan_pool.cpp
 class PlanPool(Generic[_Token]):
     def __init__(self, threads: int, long_ns: int, most_of_run: int = 0, thread_ns: int = 200_000) -> None: ...
@@ -486,6 +853,14 @@ class PlanPool(Generic[_Token]):
     def busy(self) -> int: ...
     @property
     def lent(self) -> int: ...
+
+# http/http1_line.cpp
+def read_request_line(data: bytes, at: int) -> tuple[str, str, str, int] | None: ...
+
+# http/request_text.cpp
+def cut_query_string(query: str) -> tuple[str, str, bytes] | None: ...
+def cut_json(body: bytes) -> tuple[bytes, str, bytes] | None: ...
+def cut_whole_request(request: bytes) -> tuple[bytes, str, bytes] | None: ...
 
 # http/answer_socket.cpp
 class AnswerSocket:
@@ -608,382 +983,6 @@ class FeedSockets(Generic[_Form, _Line]):
         self,
     ) -> tuple[list[tuple[_Form, list[_Line], list[str], list[bytes]]], list[tuple[_Line, bytes, bytes]], int, int]: ...
     def close(self) -> None: ...
-
-# text/vocabulary.cpp
-class WordCharacters:
-    def __init__(self, ranges: _U32) -> None: ...
-
-class Vocabulary:
-    def __init__(
-        self,
-        forms_of: Callable[[list[str]], Sequence[tuple[str, ...]]],
-        folds: bool,
-        characters: WordCharacters,
-        most_words: int,
-    ) -> None: ...
-    def __len__(self) -> int: ...
-
-# text/query_parts.cpp
-class QueryParts:
-    def __init__(
-        self,
-        parts: Sequence[tuple[int, Sequence[Sequence[tuple[Sequence[str], bool]]]]],
-        long_term: int,
-        further: int,
-        firsts: str | None,
-    ) -> None: ...
-
-# text/text_marker.cpp
-class TextMarker:
-    def __init__(
-        self,
-        parts: QueryParts,
-        vocabulary: Vocabulary,
-        tags: tuple[str, str, str],
-        teaser: tuple[int, int, int, bool, int, int, float, int, bool] | None,
-    ) -> None: ...
-
-def mark(text: str, marker: TextMarker) -> str | None: ...
-
-# text/marked_members.cpp
-MemberMarker: TypeAlias = tuple[bytes, TextMarker, WordSet | None]
-
-def mark_members(objects: Sequence[bytes | None], members: Sequence[MemberMarker]) -> list[bytes | None]: ...
-
-# siphash.cpp
-def siphash(data: bytes) -> int: ...
-
-# xxh3.cpp
-def xxh3(data: bytes) -> int: ...
-
-# attributes/elements.cpp
-def row_elements(rows: _U64, wanted: _U64, elements: int) -> tuple[_U32, _U32]: ...
-def join_elements(how: int, a_offsets: _U32, a: _U32, b_offsets: _U32, b: _U32) -> tuple[_U32, _U32]: ...
-
-# rank/native_scores.cpp
-def native_scores(
-    reader: Reader,
-    lids: _U32,
-    numbers: _F64,
-    tables: list[_F64],
-    lists: _U32,
-    given: dict[int, tuple[_U32, _U32]],
-    term_weights: _F64,
-    pairs: _U32,
-    pair_weights: _F64,
-    weights: _F64,
-    proximity: _F64,
-    attribute: _F64,
-    floor: float,
-    results: _F64,
-) -> None: ...
-
-# rank/best_of.cpp
-def best_of(lids: _U32, scores: _F64, wanted: int) -> tuple[_U32, _F64]: ...
-
-# rank/native_best.cpp
-class NativeFloor:
-    def __init__(self) -> None: ...
-
-def best_native(
-    reader: Reader,
-    numbers: _F64,
-    tables: list[_F64],
-    lists: _U32,
-    given: dict[int, tuple[_U32, _U32, _U32]],
-    term_weights: _F64,
-    pairs: _U32,
-    pair_weights: _F64,
-    weights: _F64,
-    hits: _U64,
-    k: int,
-    first: int = 0,
-    last: int = 0xFFFFFFFF,
-    floor: NativeFloor | None = None,
-) -> tuple[_U32, _F64, int, float] | None: ...
-
-# rank/field_match.cpp
-def field_match(
-    offsets: list[_U32],
-    positions: list[_U32],
-    matched: _U8,
-    lengths: NDArray[np.int32],
-    terms: _U32,
-    shifts: _U32,
-    weights: _F64,
-    significances: _F64,
-    connectedness: _F64,
-    total_weight: float,
-    total_significance: float,
-    table: _F64,
-    importances: _F64,
-    max_alternatives: int,
-    max_occurrences: int,
-    results: _F64,
-) -> None: ...
-
-# rank/forest.cpp
-def forest_sum(
-    nodes: _U64,
-    values: _F64,
-    roots: _U32,
-    depths: NDArray[np.int32],
-    columns: NDArray[np.int32],
-    members: _F64,
-    features: list[_F64],
-    sums: _F64,
-) -> None: ...
-
-# rank/element_match.cpp
-def element_match(
-    places: list[tuple[_U32, _U32, _U32, _U32, NDArray[np.int32]]], weights: _F64, hits: int, flow: bool
-) -> tuple[_U32, _U32, _F64]: ...
-
-# rank/term_order.cpp
-def edit_distance(
-    offsets: list[_U32],
-    positions: list[_U32],
-    lengths: NDArray[np.int32],
-    deletion: float,
-    insertion: float,
-    replacement: float,
-    results: _F64,
-) -> None: ...
-def order_matches(
-    offsets: list[_U32], positions: list[_U32], lengths: NDArray[np.int32], prefix: int, results: _F64
-) -> None: ...
-def reverse_proximity(
-    a_offsets: _U32,
-    a_positions: _U32,
-    b_offsets: _U32,
-    b_positions: _U32,
-    hits: int,
-    least: float,
-    most: float,
-    results: _F64,
-) -> None: ...
-
-# attributes/attribute.cpp
-def range_bitmap(values: NDArray[_Number], low: float, high: float, bitmap: _U64) -> None: ...
-def array_range_bitmap(values: NDArray[_Number], rows: _U64, low: float, high: float, bitmap: _U64) -> None: ...
-
-# attributes/value_sets.cpp
-def member_bitmap(codes: _U32, table: _U8, bitmap: _U64) -> None: ...
-def array_member_bitmap(codes: _U32, rows: _U64, table: _U8, bitmap: _U64) -> None: ...
-def set_bitmap(values: NDArray[_Number], numbers: NDArray[_Number], bitmap: _U64) -> None: ...
-def array_set_bitmap(values: NDArray[_Number], rows: _U64, numbers: NDArray[_Number], bitmap: _U64) -> None: ...
-
-# attributes/text_scan.cpp
-def texts_beginning(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
-def texts_ending(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
-def texts_having(content: _U8, ends: _U64, part: bytes, table: _U8) -> None: ...
-def texts_near(content: _U8, ends: _U64, word: _U32, most_edits: int, same: int, prefix: bool, table: _U8) -> None: ...
-
-# attributes/products.cpp
-def products(
-    values: NDArray[_Number],
-    rows: _U64,
-    weights: NDArray[np.int32],
-    keys: NDArray[_Number],
-    token_weights: NDArray[np.int64],
-    lids: _U32,
-    sums: _F64,
-) -> None: ...
-
-# vectors/distances.cpp
-@overload
-def least_distances(
-    metric: int, query: NDArray[_Float], cells: NDArray[_Float], rows: _U64, distances: _F64, vectors: _U32 | None
-) -> None: ...
-@overload
-def least_distances(
-    metric: int, query: NDArray[np.int8], cells: NDArray[np.int8], rows: _U64, distances: _F64, vectors: _U32 | None
-) -> None: ...
-@overload
-def least_distances(
-    metric: int,
-    query: NDArray[np.float32],
-    cells: NDArray[np.uint16],
-    rows: _U64,
-    distances: _F64,
-    vectors: _U32 | None,
-) -> None: ...
-
-# vectors/hnsw.cpp
-_VectorCells = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.uint16] | NDArray[np.int8]
-_VectorQuery = NDArray[np.float64] | NDArray[np.float32] | NDArray[np.int8]
-
-class Hnsw:
-    def __init__(
-        self, metric: int, cell_type: int, dimensions: int, max_links: int, explore_at_insert: int
-    ) -> None: ...
-    def add(self, cells: _VectorCells, nodes: _U32, owners: _U32, threads: int = 1) -> None: ...
-    def remove(self, cells: _VectorCells, nodes: _U32) -> None: ...
-    def search(
-        self,
-        cells: _VectorCells,
-        query: _VectorQuery,
-        count: int,
-        explore: int,
-        accept: _U64 | None,
-        limit: int,
-        threshold: float,
-        filter_first: bool,
-        exploration: float,
-        slack: float,
-        end_ns: int = 0,
-    ) -> tuple[_U32, _F64, _U32]: ...
-    def renumbered(self, cells: _VectorCells, numbers: _U32, owners: _U32) -> Hnsw: ...
-    def arrays(self) -> tuple[_U64, _U8, _U32, _U32, _U32, _U32]: ...
-    @staticmethod
-    def from_arrays(
-        metric: int,
-        cell_type: int,
-        dimensions: int,
-        max_links: int,
-        explore_at_insert: int,
-        cells: _VectorCells,
-        header: _U64,
-        levels: _U8,
-        owners: _U32,
-        counts: _U32,
-        links: _U32,
-        parents: _U32,
-        threads: int = 1,
-    ) -> Hnsw: ...
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def size_bytes(self) -> int: ...
-
-# vectors/nearest_hits.cpp
-def nearest_hits(distances: _F64, threshold: float, heap: _F64, held: int) -> tuple[_U32, int]: ...
-
-# vectors/nearness.cpp
-def norm_of_query(cells: NDArray[np.float32] | NDArray[np.float64] | NDArray[np.int8]) -> float: ...
-def angles_of(computed: _F64) -> _F64: ...
-
-# vectors/vector_text.cpp
-def read_vector(json: bytes, count: int) -> _F64 | None: ...
-
-# attributes/column_numbers.cpp
-def column_numbers(values: NDArray[_Signed], lids: _U32, unset: float, out: _F64) -> None: ...
-
-# vectors/dots.cpp
-def all_dots(a: NDArray[_Float], b: NDArray[_Float], out: NDArray[_Float]) -> None: ...
-def dots_at(
-    vector: NDArray[_Float],
-    rows: NDArray[_Float],
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    nothing: float,
-) -> _F64: ...
-
-# rank/best_dots.cpp
-def best_dots(
-    vector: NDArray[_Float],
-    vectors: NDArray[_Float],
-    rows: _U64,
-    nothing: float,
-    hits: _U64,
-    wanted: int,
-    first: int = 0,
-    last: int = 0xFFFFFFFF,
-) -> tuple[_U32, _F64, int]: ...
-
-# attributes/places.cpp
-def places_in(
-    numbers: NDArray[np.int64],
-    rows: _U64,
-    box: NDArray[np.int32],
-    x: int,
-    y: int,
-    aspect: int,
-    square: int,
-    single: bool,
-    bitmap: _U64,
-) -> None: ...
-
-# documents/gid_map.cpp
-def gid_map_find(keys: _U8, lids: _U32, gids: _U8, found: _U32) -> None: ...
-def gid_map_insert(keys: _U8, lids: _U32, gids: _U8, new_lids: _U32, previous: _U32) -> int: ...
-def gid_map_remove(keys: _U8, lids: _U32, gids: _U8, previous: _U32) -> int: ...
-
-# documents/global_id.cpp
-def global_id(location: str, id: str) -> bytes: ...
-
-# rank/rank_program.cpp
-def rank_program_evaluate(
-    code: NDArray[np.int32], constants: _F64, columns: Sequence[_F64], temporaries: int, result: int, out: _F64
-) -> None: ...
-def rank_program_operations() -> list[str]: ...
-
-# rank/native_rank.cpp
-def term_distance(
-    first_offsets: _U32,
-    first_positions: _U32,
-    first_length: int,
-    second_offsets: _U32,
-    second_positions: _U32,
-    distances: _U32,
-    places: _U32,
-) -> None: ...
-
-# vectors/max_similarity.cpp
-@overload
-def greatest_dots(
-    tokens: NDArray[np.float32],
-    cells: _NarrowCells,
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    greatest: NDArray[np.float32],
-    level: int = 0,
-) -> None: ...
-@overload
-def greatest_dots(
-    tokens: _F64,
-    cells: _F64 | _NarrowCells,
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    greatest: _F64,
-    level: int = 0,
-) -> None: ...
-def greatest_sums(
-    tokens: NDArray[_Float],
-    cells: NDArray[np.int8],
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    greatest: NDArray[_Float],
-    level: int = 0,
-) -> None: ...
-def least_bits(
-    tokens: NDArray[np.int8],
-    cells: NDArray[np.int8],
-    starts: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    least: _U32,
-) -> None: ...
-
-# attributes/group_rows.cpp
-def group_rows(parents: _U32, keys: _U32 | NDArray[np.int64]) -> tuple[_U32, _U32]: ...
-@overload
-def count_values(column: _U32, lids: _U32, relevances: _F64) -> tuple[_U32, NDArray[np.int64], _F64, _U32]: ...
-@overload
-def count_values(
-    column: NDArray[np.int8] | NDArray[np.int32] | NDArray[np.int64], lids: _U32, relevances: _F64
-) -> tuple[NDArray[np.int64], NDArray[np.int64], _F64, _U32]: ...
-
-# attributes/group_values.cpp
-def group_counts(groups: _U32, count: int) -> NDArray[np.int64]: ...
-def group_sums(values: NDArray[_Sum], groups: _U32, count: int) -> NDArray[_Sum]: ...
-def group_extremes(values: NDArray[_Sum], groups: _U32, count: int, start: float, is_max: bool) -> NDArray[_Sum]: ...
-def group_best(values: _F64, groups: _U32, count: int) -> tuple[_F64, _U32]: ...
-
-# attributes/group_order.cpp
-def first_groups(parents: _U32, keys: list[_F64 | NDArray[np.int64]], most: int) -> NDArray[np.int64]: ...
-def first_counted(
-    values: _U32 | NDArray[np.int64], counts: NDArray[np.int64], relevances: _F64, rows: _U32, order: int, most: int
-) -> tuple[NDArray[np.int64], bool]: ...
 
 # http/http2_module.cpp
 class HpackDecoder:

@@ -4,167 +4,36 @@
 // Numbers stand in files and arrays of bytes as the machine has them, and all formats on disk are little-endian.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "paperwasp needs a little-endian machine");
 
+// What binds something, by wings: each is a function `bind_…` of a file.
+// clang-format off
+#define KERNELS(BIND)                                                                                                          \
+    /* shared */     BIND(clock) BIND(unlocked) BIND(object_memory) BIND(siphash) BIND(xxh3)                                   \
+    /* documents */  BIND(gid_map) BIND(global_id) BIND(members) BIND(operation_records) BIND(log_records) BIND(plain_change)  \
+                     BIND(plain_columns) BIND(document_answers) BIND(plain_fields) BIND(json_scan) BIND(list_numbers)          \
+                     BIND(repeated_names) BIND(lz4) BIND(row_files) BIND(page)                                                 \
+    /* text */       BIND(word_set) BIND(vocabulary) BIND(query_parts) BIND(text_marker) BIND(marked_members)                  \
+    /* index */      BIND(lexicon) BIND(field_index) BIND(field_index_check) BIND(term_bits) BIND(reader) BIND(positions)      \
+    /* attributes */ BIND(attribute) BIND(value_sets) BIND(text_scan) BIND(products) BIND(column_numbers) BIND(places)         \
+                     BIND(predicate) BIND(sorting) BIND(elements) BIND(column_strings) BIND(group_rows) BIND(group_values)     \
+                     BIND(group_order)                                                                                         \
+    /* vectors */    BIND(distances) BIND(hnsw) BIND(nearest_hits) BIND(nearness) BIND(vector_text) BIND(dots)                 \
+                     BIND(max_similarity)                                                                                      \
+    /* rank */       BIND(top_k) BIND(weak_and) BIND(bm25) BIND(best_dots) BIND(rank_program) BIND(native_rank) BIND(best_of)  \
+                     BIND(native_best) BIND(native_scores) BIND(field_match) BIND(element_match) BIND(term_order) BIND(forest) \
+    /* plans */      BIND(snapshot) BIND(plan_records) BIND(plan) BIND(plan_pool)                                              \
+    /* http */       BIND(feed_sockets) BIND(answer_socket) BIND(loop_socket) BIND(text_route) BIND(text_routes)               \
+                     BIND(watched_sockets) BIND(request_text) BIND(http1_line) BIND(http2) BIND(http2_client)
+// clang-format on
+
 namespace paperwasp {
-void bind_clock(nb::module_& m);
-void bind_unlocked(nb::module_& m);
-void bind_object_memory(nb::module_& m);
-void bind_lexicon(nb::module_& m);
-void bind_word_set(nb::module_& m);
-void bind_term_bits(nb::module_& m);
-void bind_reader(nb::module_& m);
-void bind_positions(nb::module_& m);
-void bind_feed_sockets(nb::module_& m);
-void bind_field_index(nb::module_& m);
-void bind_field_index_check(nb::module_& m);
-void bind_top_k(nb::module_& m);
-void bind_weak_and(nb::module_& m);
-void bind_bm25(nb::module_& m);
-void bind_attribute(nb::module_& m);
-void bind_value_sets(nb::module_& m);
-void bind_text_scan(nb::module_& m);
-void bind_products(nb::module_& m);
-void bind_distances(nb::module_& m);
-void bind_hnsw(nb::module_& m);
-void bind_nearest_hits(nb::module_& m);
-void bind_nearness(nb::module_& m);
-void bind_vector_text(nb::module_& m);
-void bind_column_numbers(nb::module_& m);
-void bind_dots(nb::module_& m);
-void bind_best_dots(nb::module_& m);
-void bind_places(nb::module_& m);
-void bind_gid_map(nb::module_& m);
-void bind_global_id(nb::module_& m);
-void bind_rank_program(nb::module_& m);
-void bind_native_rank(nb::module_& m);
-void bind_best_of(nb::module_& m);
-void bind_native_best(nb::module_& m);
-void bind_native_scores(nb::module_& m);
-void bind_field_match(nb::module_& m);
-void bind_element_match(nb::module_& m);
-void bind_term_order(nb::module_& m);
-void bind_forest(nb::module_& m);
-void bind_predicate(nb::module_& m);
-void bind_sorting(nb::module_& m);
-void bind_siphash(nb::module_& m);
-void bind_xxh3(nb::module_& m);
-void bind_elements(nb::module_& m);
-void bind_max_similarity(nb::module_& m);
-void bind_members(nb::module_& m);
-void bind_operation_records(nb::module_& m);
-void bind_log_records(nb::module_& m);
-void bind_plain_change(nb::module_& m);
-void bind_plain_columns(nb::module_& m);
-void bind_document_answers(nb::module_& m);
-void bind_plain_fields(nb::module_& m);
-void bind_json_scan(nb::module_& m);
-void bind_list_numbers(nb::module_& m);
-void bind_repeated_names(nb::module_& m);
-void bind_lz4(nb::module_& m);
-void bind_row_files(nb::module_& m);
-void bind_column_strings(nb::module_& m);
-void bind_page(nb::module_& m);
-void bind_snapshot(nb::module_& m);
-void bind_plan(nb::module_& m);
-void bind_plan_pool(nb::module_& m);
-void bind_plan_records(nb::module_& m);
-void bind_answer_socket(nb::module_& m);
-void bind_loop_socket(nb::module_& m);
-void bind_text_route(nb::module_& m);
-void bind_text_routes(nb::module_& m);
-void bind_watched_sockets(nb::module_& m);
-void bind_vocabulary(nb::module_& m);
-void bind_query_parts(nb::module_& m);
-void bind_request_text(nb::module_& m);
-void bind_text_marker(nb::module_& m);
-void bind_marked_members(nb::module_& m);
-void bind_group_rows(nb::module_& m);
-void bind_group_values(nb::module_& m);
-void bind_group_order(nb::module_& m);
-void bind_http1_line(nb::module_& m);
-void bind_http2(nb::module_& m);
-void bind_http2_client(nb::module_& m);
+#define DECLARE(name) void bind_##name(nb::module_& m);
+KERNELS(DECLARE)
 }  // namespace paperwasp
 
 NB_MODULE(_core, m) {
     // A process that ends while threads or caches still hold objects is no leak worth a page of text.
     nanobind::set_leak_warnings(false);
-    m.doc() = "Compiled kernels of paperwasp. What they compute, the plain twins in tests/oracles say.";
-    paperwasp::bind_clock(m);
-    paperwasp::bind_unlocked(m);
-    paperwasp::bind_object_memory(m);
-    paperwasp::bind_lexicon(m);
-    paperwasp::bind_word_set(m);
-    paperwasp::bind_feed_sockets(m);
-    paperwasp::bind_field_index(m);
-    paperwasp::bind_field_index_check(m);
-    paperwasp::bind_term_bits(m);
-    paperwasp::bind_reader(m);
-    paperwasp::bind_positions(m);
-    paperwasp::bind_top_k(m);
-    paperwasp::bind_weak_and(m);
-    paperwasp::bind_bm25(m);
-    paperwasp::bind_attribute(m);
-    paperwasp::bind_value_sets(m);
-    paperwasp::bind_text_scan(m);
-    paperwasp::bind_products(m);
-    paperwasp::bind_distances(m);
-    paperwasp::bind_hnsw(m);
-    paperwasp::bind_nearest_hits(m);
-    paperwasp::bind_nearness(m);
-    paperwasp::bind_vector_text(m);
-    paperwasp::bind_column_numbers(m);
-    paperwasp::bind_dots(m);
-    paperwasp::bind_best_dots(m);
-    paperwasp::bind_places(m);
-    paperwasp::bind_gid_map(m);
-    paperwasp::bind_global_id(m);
-    paperwasp::bind_rank_program(m);
-    paperwasp::bind_native_rank(m);
-    paperwasp::bind_best_of(m);
-    paperwasp::bind_native_best(m);
-    paperwasp::bind_native_scores(m);
-    paperwasp::bind_field_match(m);
-    paperwasp::bind_element_match(m);
-    paperwasp::bind_term_order(m);
-    paperwasp::bind_forest(m);
-    paperwasp::bind_predicate(m);
-    paperwasp::bind_sorting(m);
-    paperwasp::bind_siphash(m);
-    paperwasp::bind_xxh3(m);
-    paperwasp::bind_elements(m);
-    paperwasp::bind_max_similarity(m);
-    paperwasp::bind_members(m);
-    paperwasp::bind_operation_records(m);
-    paperwasp::bind_log_records(m);
-    paperwasp::bind_plain_change(m);
-    paperwasp::bind_plain_columns(m);
-    paperwasp::bind_document_answers(m);
-    paperwasp::bind_plain_fields(m);
-    paperwasp::bind_json_scan(m);
-    paperwasp::bind_list_numbers(m);
-    paperwasp::bind_repeated_names(m);
-    paperwasp::bind_lz4(m);
-    paperwasp::bind_row_files(m);
-    paperwasp::bind_column_strings(m);
-    paperwasp::bind_page(m);
-    paperwasp::bind_snapshot(m);
-    paperwasp::bind_plan_records(m);
-    paperwasp::bind_plan(m);
-    paperwasp::bind_plan_pool(m);
-    paperwasp::bind_answer_socket(m);
-    paperwasp::bind_loop_socket(m);
-    paperwasp::bind_text_route(m);
-    paperwasp::bind_text_routes(m);
-    paperwasp::bind_watched_sockets(m);
-    paperwasp::bind_vocabulary(m);
-    paperwasp::bind_query_parts(m);
-    paperwasp::bind_request_text(m);
-    paperwasp::bind_text_marker(m);
-    paperwasp::bind_marked_members(m);
-    paperwasp::bind_group_rows(m);
-    paperwasp::bind_group_values(m);
-    paperwasp::bind_group_order(m);
-    paperwasp::bind_http1_line(m);
-    paperwasp::bind_http2(m);
-    paperwasp::bind_http2_client(m);
+    m.doc() = "Compiled kernels of paperwasp. What each must compute is in tests/oracles.";
+#define CALL(name) paperwasp::bind_##name(m);
+    KERNELS(CALL)
 }
