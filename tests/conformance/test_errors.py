@@ -12,7 +12,7 @@ from paperwasp import limits
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.configserver import deploy_api
 from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.container.evaluation.handler import EvaluationHandler
+from paperwasp.container.model_evaluation import EvaluationHandler
 from paperwasp.container.search.handler import SearchHandler
 from tests import web
 from tests.conformance.conftest import Served

@@ -16,9 +16,7 @@ from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.gate.filters import RequestFilters
-from paperwasp.container.gate.gate import Gate
-from paperwasp.container.gate.permissions import needed_permission
-from paperwasp.container.gate.rules import AccessRules, Accounts
+from paperwasp.container.gate.gate import AccessRules, Accounts, Gate, needed_permission
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import ClientCertificate, Request, Response
 from paperwasp.http.request_batch import RequestBatch

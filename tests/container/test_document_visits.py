@@ -18,9 +18,9 @@ from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.cluster.messenger import Reply
-from paperwasp.container.accept import media_ranges
 from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.container.document.visit_token import Continuation, fingerprint
+from paperwasp.container.document.visit import media_ranges
+from paperwasp.container.document.visit_parameters import Continuation, fingerprint
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.errors import Corruption, InvalidInput, NoSpace, Overload, PaperwaspError
 from paperwasp.http.messages import Request, Response, StreamedResponse

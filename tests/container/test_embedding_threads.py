@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from paperwasp.container.document.turns import Turn, Turns
-from paperwasp.container.embedding_threads import EmbeddingThreads
+from paperwasp.container.document.queue import Turn, Turns
+from paperwasp.container.threads import EmbeddingThreads
 from paperwasp.errors import Overload
 
 

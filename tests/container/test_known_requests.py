@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.search.benchmark_headers import _REQUEST
+from paperwasp.container.search.rendering import _REQUEST
 from paperwasp.http.messages import Request, Response
 from tests.container.search_nodes import put
 from tests.container.text_peers import Peers, peers

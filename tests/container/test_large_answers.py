@@ -12,8 +12,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
-from paperwasp.container.search.large_answers import has_many_groups, is_large
-from paperwasp.container.search.merge import merged
+from paperwasp.container.search.merge import has_many_groups, is_large, merged
 from paperwasp.container.search.rendering import SearchError, SearchResult, respond
 from paperwasp.http.messages import Request
 from paperwasp.search.grouping.partial import PartialResult

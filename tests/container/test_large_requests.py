@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.large_requests import read_in_turn
+from paperwasp.container.threads import read_in_turn
 from paperwasp.errors import InvalidInput
 from paperwasp.http.messages import Request
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.container.lenient_json import lenient_json
+from paperwasp.container.search.request import lenient_json
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,14 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.application.model_evaluation.models import Models, read_models
-from paperwasp.container.evaluation.handler import EvaluationHandler, is_model_evaluation
-from paperwasp.container.evaluation.rendering import long_text, short_text
-from paperwasp.container.evaluation.runs import EvaluationRuns, outcomes_of
+from paperwasp.container.model_evaluation import (
+    EvaluationHandler,
+    EvaluationRuns,
+    is_model_evaluation,
+    long_text,
+    outcomes_of,
+    short_text,
+)
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response

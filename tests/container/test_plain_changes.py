@@ -10,8 +10,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.cluster.messages.documents import ApplyRequest
-from paperwasp.container.document.operation import Call, read_call
-from paperwasp.container.document.plain_changes import PlainCall, PlainChanges
+from paperwasp.container.document.operation import Call, PlainCall, PlainChanges, read_call
 from paperwasp.container.document.request import read_options, read_path
 from paperwasp.container.document.routes import Routes
 from paperwasp.document.plain_fields import operation_of

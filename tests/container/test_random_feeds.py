@@ -19,7 +19,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.cluster import operation_log
-from paperwasp.container.document.plain_changes import PlainChanges
+from paperwasp.container.document.operation import PlainChanges
 from paperwasp.http.messages import Request
 from paperwasp.http.request_batch import RequestBatch
 from tests.chance import SEED

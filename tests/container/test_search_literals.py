@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.container.search.literals import with_literals
+from paperwasp.container.search.rewrites import with_literals
 from paperwasp.query.yql.indexes import Indexes, Reading
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.search.operators.item import Item

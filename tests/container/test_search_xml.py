@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search.xml import ShownTypes, content_of
-from paperwasp.container.search.xml_elements import escaped
+from paperwasp.container.search.xml import ShownTypes, content_of, escaped
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,

@@ -13,7 +13,7 @@ from paperwasp.application.model_evaluation.models import read_models
 from paperwasp.configserver import ConfigServerApp
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.document.v1 import DocumentApi
-from paperwasp.container.evaluation.handler import EvaluationHandler
+from paperwasp.container.model_evaluation import EvaluationHandler
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import settled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from paperwasp.container.evaluation.rendering import FORMS_OF_ANSWERS, PARAMETER
+from paperwasp.container.model_evaluation import FORMS_OF_ANSWERS, PARAMETER
 from tools.openapi.parts import (
     CBOR,
     JSON,

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Final
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.container.absence import no_application
-from paperwasp.container.gate.gate import Gate, gate_of
-from paperwasp.container.gate.rules import Accounts
+from paperwasp.container.gate.gate import Accounts, Gate, gate_of
 from paperwasp.container.metrics import ContainerMetrics
-from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search
+from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search, no_application
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
 from paperwasp.core import _core

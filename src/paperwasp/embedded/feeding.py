@@ -18,7 +18,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import document_path
 from paperwasp.client.sources.operations import DecodedPut, DecodedPuts, SourceOperation
 from paperwasp.container.app import ContainerApp
-from paperwasp.container.large_requests import is_large
+from paperwasp.container.threads import is_large
 from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.lent_loop import Closed, Given, LentLoop, Take
 from paperwasp.embedded.requests import json_text_request

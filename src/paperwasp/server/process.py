@@ -32,7 +32,7 @@ from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.configserver.app import DeployGuard
-from paperwasp.container.gate.rules import Accounts
+from paperwasp.container.gate.gate import Accounts
 from paperwasp.container.metrics import kind_of
 from paperwasp.content.addresses import address_of
 from paperwasp.http.log_limit import SameSeldom

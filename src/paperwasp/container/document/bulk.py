@@ -26,22 +26,21 @@ import orjson
 from msgspec import structs
 
 from paperwasp import limits
-from paperwasp.base.env import Environment
+from paperwasp.application.model import ApplicationModel
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import dataclass
 from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
 from paperwasp.container.document.routes import Routes
-from paperwasp.container.document.visit import Visitor
-from paperwasp.container.document.visit_clusters import VisitClusters
-from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, read_bulk
-from paperwasp.container.document.visit_rendering import VisitEnd, end_members
-from paperwasp.container.embedding_threads import EmbeddingThreads
+from paperwasp.container.document.visit import VisitEnd, Visitor, answer_visit, end_members
+from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, VisitClusters, read_bulk, read_visit
+from paperwasp.container.threads import EmbeddingThreads, read_in_turn
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_body
 from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
-from paperwasp.http.messages import Request, Response
+from paperwasp.http.messages import Answer, Request, Response
 from paperwasp.indexing.components import TimeLeft
 
 Change = Callable[[VisitedDocument, TimeLeft], ApplyRequest]
@@ -234,3 +233,38 @@ _READERS: Final[Mapping[str, Callable[[Request, BulkContext], Bulk]]] = {
     "DELETE": _read_remove,
     "POST": _read_copy,
 }
+
+
+# Requests to /document/v1/ about many documents: GET visits, POST copies, PUT updates, DELETE removes.
+#
+# Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html
+
+
+class ManyDocuments:
+    """Answers such requests for one application. Immutable."""
+
+    def __init__(
+        self,
+        messenger: Messenger,
+        model: ApplicationModel,
+        address_of: Callable[[str], str],
+        routes: Routes,
+        embedding: EmbeddingThreads,
+        environment: Environment = SYSTEM,
+    ) -> None:
+        self._messenger = messenger
+        self._clusters = VisitClusters(model, address_of)
+        self._routes = routes
+        self._embedding = embedding
+        self._environment = environment
+        self._one_large = asyncio.Lock()
+
+    async def answer(self, request: Request) -> Answer:
+        """Errors: what is wrong with the request; Overload, Timeout."""
+        now_us = self._environment.time_ns() // 1000
+        if request.method == "GET":
+            visit = await read_in_turn(self._one_large, request, read_visit, request, self._clusters, now_us)
+            return await answer_visit(request, visit, self._messenger, self._environment)
+        context = BulkContext(self._clusters, self._routes, now_us)
+        bulk = await read_in_turn(self._one_large, request, read_request, request, context)
+        return await answer_bulk(request, bulk, self._messenger, self._embedding, self._environment)

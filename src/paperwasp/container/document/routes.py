@@ -14,27 +14,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
-from paperwasp.application.model import ApplicationModel
+from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.components.registry import components_of
-from paperwasp.container.document.conditions import ConditionCheck
-from paperwasp.container.document.selections import Acceptance, acceptance_of
+from paperwasp.content.records import check_length
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
-from paperwasp.document.operations import Operation, Value
+from paperwasp.document.operations import Operation, Put, Value
 from paperwasp.document.plain_fields import PlainFields, PlainPut, PlainUpdate
-from paperwasp.document.types import DocumentType
+from paperwasp.document.selection import (
+    PlainSubject,
+    Purpose,
+    check_selection,
+    conjunction,
+    is_everything,
+    matcher_of,
+    parse_selection,
+)
+from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.document.written_numbers import SentFields
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.indexing.components import TimeLeft, no_end
 from paperwasp.indexing.processor import check_put, check_updates, tokenized_fields
+from paperwasp.schema.model import Schema
 
 _FIELD_PATH: Final = compile_later(r"[.\[{]")
 _ROUTES_TO_ALL: Final = ("default", "default-get", "indexing")
@@ -233,3 +243,81 @@ def _named_routes(clusters: Iterable[str]) -> dict[str, str | None]:
     """Route → the cluster that it leads to; None: all."""
     to_one = {pattern.format(cluster): cluster for cluster in clusters for pattern in _ROUTES_TO_ONE}
     return {**dict.fromkeys(_ROUTES_TO_ALL), **{name: to_one[name] for name in to_one if name not in _ROUTES_TO_ALL}}
+
+
+# Test-and-set conditions at the door: whether a selection can be asked of the documents of an application.
+#
+# Vespa: https://docs.vespa.ai/en/writing/document-v1-api-guide.html#conditional-writes
+# Differs: a condition that cannot be read is a 400 that says where; Vespa's content cluster fails with 500.
+
+
+_CHECKED: Final = 1024
+"""Conditions that are remembered to be right: feeders send the same over and over."""
+
+
+class ConditionCheck:
+    """Checks conditions against the document types of an application. Immutable but for what it remembers."""
+
+    def __init__(self, schemas: Iterable[Schema]) -> None:
+        known = tuple(schemas)
+        self._types = {schema.document.name: schema.document for schema in known}
+        self._imported = {
+            schema.document.name: {
+                field.name: field.type for field in schema.fields.values() if field.imported is not None
+            }
+            for schema in known
+        }
+        self._remembered = lru_cache(maxsize=_CHECKED)(self._check)
+
+    def __call__(self, condition: str) -> None:
+        """Errors: InvalidInput for one that is too long; LanguageError with line and column."""
+        check_length(condition)
+        self._remembered(condition)
+
+    def _check(self, condition: str) -> None:
+        check_selection(parse_selection(condition, "condition"), self._types, self._imported, Purpose.CONDITION)
+
+
+# The selections of content clusters among the documents that are sent to them: `selection` in services.xml.
+#
+# A put is taken where its document is selected. An update does not say what the other fields are, and a remove says
+# none: they are taken unless the id alone is against it.
+#
+# Vespa: https://docs.vespa.ai/en/reference/applications/services/content.html#document
+
+
+Acceptance = Callable[[Operation, int], bool]
+"""The operation and the time in microseconds since 1970 → whether the cluster takes it."""
+
+
+def acceptance_of(cluster: ContentCluster, document_type: DocumentType) -> Acceptance | None:
+    """The predicate of the operations that the cluster takes of one of its document types; None: it takes all."""
+    declared = cluster.declared
+    of_type = next(document.selection for document in declared.documents if document.type == document_type.name)
+    selection = conjunction(*(parse_selection(text) for text in (declared.selection, of_type)))
+    if is_everything(selection):
+        return None
+    matches = matcher_of(selection)
+
+    def accepts(operation: Operation, now_us: int) -> bool:
+        if isinstance(operation, Put):
+            return matches(PlainSubject(operation.id, operation.fields, document_type), now_us) is True
+        return matches(_Unseen(operation.id), now_us) is not False
+
+    return accepts
+
+
+class _Unseen:
+    """A document of which only the id is known: what a selection asks of its fields has no answer."""
+
+    def __init__(self, document_id: DocumentId) -> None:
+        self.id = document_id
+
+    def is_a(self, type_name: str) -> bool:
+        return False
+
+    def field(self, name: str) -> Value | None:
+        return None
+
+    def data_type(self, name: str) -> DataType | None:
+        return None

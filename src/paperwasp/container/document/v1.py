@@ -26,7 +26,6 @@ from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.yielding import yielding_if_large
 from paperwasp.cluster.messages.documents import ApplyRequest, GetResponse
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.container.absence import no_application
 from paperwasp.container.document.answer import (
     JSON,
     document_response,
@@ -35,16 +34,14 @@ from paperwasp.container.document.answer import (
     other_method,
 )
 from paperwasp.container.document.asking import Asking, AskingTogether, Changing, ChangingTogether
+from paperwasp.container.document.bulk import ManyDocuments
 from paperwasp.container.document.decoded import DecodedPuts
-from paperwasp.container.document.many import ManyDocuments
-from paperwasp.container.document.operation import METHODS, Call, read_call
-from paperwasp.container.document.plain_changes import ChangesTogether, PlainCall, PlainChanges
-from paperwasp.container.document.queue import DocumentQueue
+from paperwasp.container.document.operation import METHODS, Call, ChangesTogether, PlainCall, PlainChanges, read_call
+from paperwasp.container.document.queue import DocumentQueue, Turn, Turns
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
-from paperwasp.container.document.turns import Turn, Turns
-from paperwasp.container.embedding_threads import EmbeddingThreads
-from paperwasp.container.large_requests import is_large, read_in_turn
+from paperwasp.container.paths import no_application
+from paperwasp.container.threads import EmbeddingThreads, is_large, read_in_turn
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response

@@ -1,7 +1,5 @@
 """Who may ask a container what.
 
-permissions   a request → the permission that it needs
-rules         … and whether whoever sends it has it: by a client certificate or a key
+gate          the permission that a request needs, and whether whoever sends it has it, before it reaches its interface
 filters       what the application's own classes say to a request
-gate          all of it, before a request reaches its interface
 """

@@ -24,28 +24,41 @@ from paperwasp.base.records import dataclass
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.cluster.messages.documents import StampRequest
 from paperwasp.cluster.messenger import Answered
-from paperwasp.container.embedding_threads import EmbeddingThreads
-from paperwasp.container.search.benchmark_headers import is_benchmark, measured_pairs, measured_response
 from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of, sets_aside
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.kept_queries import Kept, KeptQueries
 from paperwasp.container.search.known_requests import CutRequest, KnownRequests, cut_request, known_request
-from paperwasp.container.search.large_answers import has_many_groups, is_large, yielding
-from paperwasp.container.search.merge import GRACE_SECONDS, TIMED_OUT, Answer, merged
+from paperwasp.container.search.merge import (
+    GRACE_SECONDS,
+    TIMED_OUT,
+    Answer,
+    has_many_groups,
+    is_large,
+    merged,
+    yielding,
+)
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
 from paperwasp.container.search.ready_query import ReadyQuery
-from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
+from paperwasp.container.search.rendering import (
+    SearchError,
+    SearchResult,
+    accepted_format,
+    is_benchmark,
+    measured_pairs,
+    measured_response,
+    respond,
+)
 from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
-from paperwasp.container.search.text_answers import GeneralWay, TextAnswers
-from paperwasp.container.search.text_routes import RouteAnswers, find_route
+from paperwasp.container.search.text_answers import GeneralWay, RouteAnswers, TextAnswers, find_route
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
+from paperwasp.container.threads import EmbeddingThreads
 from paperwasp.core import _core
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import REFERENCE
-from paperwasp.container.search.benchmark_headers import is_benchmark
 from paperwasp.container.search.cache import Key, key_of, sets_aside
+from paperwasp.container.search.rendering import is_benchmark
 from paperwasp.container.search.request import JSON_TYPES
 from paperwasp.container.search.shapes import Pairs, Shape
 from paperwasp.container.search.text_requests import TextRequests, Window

@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Final
 
-from paperwasp.container.search import expressions, values
+from paperwasp.application.services_config import EXPRESSIONS
+from paperwasp.container.search import values
 from paperwasp.container.search.parameter_setters import (
+    Convert,
     Setter,
     checks,
     depth,
@@ -29,8 +31,35 @@ from paperwasp.container.search.parameter_setters import (
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.query.yql import query_type
+from paperwasp.ranking.query_expressions import PARAMETERS as EXPRESSION_PARAMETERS
+from paperwasp.ranking.query_expressions import check_text
 from paperwasp.search import matching_settings as matching
 from paperwasp.search.features.catalog import feature_named
+
+# The parameters of a search that bring ranking expressions: `ranking.firstPhase.expression` and its like.
+
+
+SWITCHED_OFF: Final = (
+    f"Ranking expressions in queries are switched off by '{EXPRESSIONS}' in services.xml, or by "
+    "'paperwasp serve --no-query-expressions'"
+)
+
+
+def put_expression(field: str, convert: Convert, parameters: SearchParameters, value: str) -> None:
+    """Sets an expression; white space alone takes back what a query profile says. Errors: IllegalQuery."""
+    parameters.expressions.pop(field, None)
+    if not value.strip():
+        return
+    try:
+        check_text(field, value)
+    except LanguageError as error:
+        raise IllegalQuery(error.message) from None
+    parameters.expressions[field] = convert(value)
+
+
+SETTERS: Final = tuple(((name,), partial(put_expression, field, str)) for field, name in EXPRESSION_PARAMETERS.items())
+"""(name,), and what sets the parameter."""
+
 
 SHAPE: Final = "shape"
 """The plan of a query depends on the value of the parameter, which is set in SearchParameters."""
@@ -167,7 +196,7 @@ PARAMETERS: Final[tuple[tuple[tuple[str, ...], Setter, str], ...]] = (
         to("global_phase.rank_score_drop_limit", optional(values.number)),
         SHAPE,
     ),
-    *((names, setter, SHAPE) for names, setter in expressions.SETTERS),
+    *((names, setter, SHAPE) for names, setter in SETTERS),
     (("ranking.significance.useModel",), to("use_significance_model", values.boolean), SHAPE),
     (("ranking.softtimeout.enable",), to("soft_timeout", values.boolean), SHAPE),
     (("ranking.softtimeout.factor",), number("soft_timeout_factor", values.fraction), SHAPE),

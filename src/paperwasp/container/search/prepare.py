@@ -14,12 +14,11 @@ from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.container.search.collapse import prefetched
 from paperwasp.container.search.config import SearchConfig, Target
-from paperwasp.container.search.expressions import SWITCHED_OFF
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
 from paperwasp.container.search.parameter_setters import Setter
-from paperwasp.container.search.parameter_table import check_search_chain, is_full_name, value_setter
+from paperwasp.container.search.parameter_table import SWITCHED_OFF, check_search_chain, is_full_name, value_setter
 from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
 from paperwasp.container.search.ready_query import Answering, ReadyQuery
 from paperwasp.container.search.rewrites import (

@@ -13,14 +13,12 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from paperwasp.base.records import dataclass
-from paperwasp.container.search.after import After, read_after
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
-from paperwasp.container.search.embedding import Embedding
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.grouping import PreparedGrouping
-from paperwasp.container.search.inputs import InputTypes
+from paperwasp.container.search.inputs import Embedding, InputTypes
 from paperwasp.container.search.parameter_setters import Setter
-from paperwasp.container.search.ready_query import Answering, ClusterQuery, ReadyQuery
+from paperwasp.container.search.ready_query import After, Answering, ClusterQuery, ReadyQuery, read_after
 from paperwasp.container.search.rewrites import AddTerms, Context, Failing, Rewrite
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.container.search.tree import TreeTemplate, language_of

@@ -9,28 +9,29 @@ a query with two mistakes has the error that it would have if each request were 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.container.search.added_terms import added_terms
-from paperwasp.container.search.checks import check_items, check_match_phase, check_text
+from paperwasp.container.search.added_terms import Location, added_terms, read_location, read_position
 from paperwasp.container.search.config import SearchConfig, Target
-from paperwasp.container.search.literals import with_literals
-from paperwasp.container.search.location import Location, read_location, read_position
 from paperwasp.container.search.settings import RequestValues, SearchParameters
-from paperwasp.container.search.significance import significances, uses_model, with_model, with_significances
-from paperwasp.errors import IllegalQuery, PaperwaspError
+from paperwasp.document.types import STRING, NumericType
+from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
 from paperwasp.query.yql import parse_recall
 from paperwasp.query.yql.indexes import Indexes
-from paperwasp.schema.model import Schema
-from paperwasp.search.operators.boolean import AndItem, OrItem, TrueItem
-from paperwasp.search.operators.item import Item, TermItem
+from paperwasp.schema.model import Field, Schema
+from paperwasp.search.operators.boolean import AndItem, OrItem, RankItem, TrueItem
+from paperwasp.search.operators.item import Annotated, Item, TermItem
+from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.weak_and import WeakAndItem
-from paperwasp.search.operators.word import WordItem, is_one_token
+from paperwasp.search.operators.word import TOKEN, WordItem, is_one_token
 from paperwasp.text.linguistics.detection import CJK, language_of
+from paperwasp.text.linguistics.significance import SignificanceModel, SignificanceModels
 
 
 class Context(NamedTuple):
@@ -183,3 +184,165 @@ def choose_significance(
         yield lambda tree, context: with_model(tree, config.significance, said, context.language)
     if given := significances(parameters.rank_properties):
         yield lambda tree, context: with_significances(tree, given)
+
+
+# Refuses queries that are wrong whatever the documents: by the checks of their items, for text that was encoded twice,
+# and for match-phase by an attribute that cannot be its own.
+#
+# Vespa: com.yahoo.search.searchers.InputCheckingSearcher, ValidateMatchPhaseSearcher
+
+
+_SINGLE_CHARACTERS: Final = 4
+"""More words of one character than these make a text worth a look."""
+
+
+def check_items(item: Item, schemas: Sequence[Schema], outer: str = "") -> None:
+    """Errors: IllegalQuery, InvalidQuery for what is wrong in this tree, or at its root, which is below `outer`."""
+    if isinstance(item, TermItem):
+        item.check(".".join(name for name in (outer, item.index) if name), schemas)
+    elif isinstance(item, SameElementItem):
+        outer = item.index
+    for child in item.children_of():
+        if type(child) is not WordItem:  # most are, and nothing is wrong with them
+            check_items(child, schemas, outer)
+
+
+def check_text(text: str | None, tree: Item) -> None:
+    """Errors: IllegalQuery for a user's text that was encoded twice."""
+    if text and not text.isascii() and _is_encoded_twice(text) and _has_many_single_characters(tree):
+        raise IllegalQuery(
+            "The user input has been determined to be double encoded UTF-8. "
+            "Please investigate whether this is a false positive."
+        )
+
+
+def _is_encoded_twice(text: str) -> bool:
+    """Whether the characters of a text are the bytes of another."""
+    try:
+        text.encode("latin-1").decode()
+    except UnicodeError:
+        return False
+    return True
+
+
+def _has_many_single_characters(tree: Item) -> bool:
+    words = (word for item in tree.walk() if isinstance(item, WordItem) for word in TOKEN.findall(item.word))
+    return sum(len(word) == 1 for word in words) > _SINGLE_CHARACTERS
+
+
+def check_match_phase(parameters: SearchParameters, targets: Iterable[Target]) -> None:
+    """Errors: InvalidQuery for an attribute that match-phase cannot be by."""
+    schemas = [schema for target in targets for schema in target.schemas]
+    for settings, is_fit, purpose, wanted in (
+        (parameters.match_phase, _is_fit_for_match_phase, "match-phase", "numeric attribute with fast-search"),
+        (parameters.diversity, _is_fit_for_diversity, "match-phase diversification", "numeric or string attribute"),
+    ):
+        name = settings.get("attribute")
+        if not isinstance(name, str):
+            continue
+        fields = (schema.field_named(name) for schema in schemas)
+        if not any(field is not None and is_fit(field) for field in fields):
+            raise InvalidQuery(
+                f"The attribute '{name}' is not available for {purpose}. It must be a single value {wanted}."
+            )
+
+
+def _is_fit_for_match_phase(field: Field) -> bool:
+    return isinstance(field.type, NumericType) and field.attribute is not None and field.attribute.fast_search
+
+
+def _is_fit_for_diversity(field: Field) -> bool:
+    return (isinstance(field.type, NumericType) or field.type == STRING) and field.attribute is not None
+
+
+# Ranking by fields with `rank: literal`: adds to a query its words in the index of the words as they are.
+#
+#     title contains "Cars"  →  rank(title contains "Cars", title_literal contains "cars")
+#
+# Vespa: LiteralBoostSearcher, which does the same.
+
+
+def with_literals(tree: Item, indexes: Indexes) -> Item:
+    """The tree with these words behind it; itself where there are none."""
+    words = ((indexes.reading(index).literal, word) for index, word in tree.literal_words())
+    found = tuple(WordItem(literal, word.lower()) for literal, word in words if literal)
+    if not found:
+        return tree
+    return RankItem((*tree.children, *found)) if isinstance(tree, RankItem) else RankItem((tree, *found))
+
+
+# How rare the words of a query are, where the query says so: by a significance model, or by rank properties.
+#
+# Vespa: https://docs.vespa.ai/en/ranking/significance.html
+
+
+def uses_model(said: bool | None, schemas: Iterable[Schema], rank_profile: str) -> bool:
+    """Whether words are to have the frequencies of a model. Errors: IllegalQuery where schemas differ."""
+    if said is not None:
+        return said
+    profiles = {schema.name: schema.rank_profiles.get(rank_profile) for schema in schemas}
+    uses = {name: bool(profile and profile.use_significance_model) for name, profile in profiles.items()}
+    if len(set(uses.values())) > 1:
+        raise IllegalQuery(
+            f"Inconsistent 'significance' configuration for the rank profile '{rank_profile}' in the schemas "
+            f"[{', '.join(uses)}]: restrict the query to some of them, or say the same in all"
+        )
+    return any(uses.values())
+
+
+def with_model(tree: Item, models: SignificanceModels, said: str, detected: str) -> Item:
+    """The tree with the frequencies of the model for the language that is said, or detected. Errors: IllegalQuery."""
+    try:
+        return _with_frequencies(tree, models.chosen(said, detected))
+    except ValueError as error:
+        raise IllegalQuery(str(error)) from None
+
+
+_SIGNIFICANCE: Final = compile_later(r"vespa\.term\.([1-9][0-9]{0,8})\.significance")
+
+
+def significances(properties: Mapping[str, str]) -> dict[int, str]:
+    """The rank properties `vespa.term.<n>.significance`, by the number of the term."""
+    return {int(found[1]): text for name, text in properties.items() if (found := _SIGNIFICANCE.fullmatch(name))}
+
+
+def with_significances(tree: Item, given: Mapping[int, str]) -> Item:
+    """The tree with the significances that are given to its terms.
+
+    Terms have numbers from 1, in the order of the tree, as Vespa numbers items (Model.java, `setUniqueIDs`).
+    """
+    return _significant(tree, itertools.count(1), given)
+
+
+def _significant(item: Item, numbers: Iterator[int], given: Mapping[int, str]) -> Item:
+    if isinstance(item, Annotated):
+        text = given.get(next(numbers))
+        if text is None:
+            return item
+        return replace(item, annotations=replace(item.annotations, significance=_number(text)))
+    children, excluded = item.children_of(), item.excluded()
+    wanted = [_significant(child, numbers, given) for child in children[: len(children) - len(excluded)]]
+    unranked = [_significant(child, numbers, {}) for child in excluded]  # they have numbers all the same
+    return item.with_children((*wanted, *unranked)) if children else item
+
+
+def _number(text: str) -> float:
+    """The number that a text writes; 0 where it writes none, as in Vespa."""
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+def _with_frequencies(item: Item, model: SignificanceModel) -> Item:
+    """Adds frequencies of a model to the words; a significance or frequency in the query stays.
+
+    Forms of a word have the frequency of the rarest. Vespa: SignificanceSearcher.java (`setIDF`).
+    """
+    if not isinstance(item, TermItem):
+        return item.map_parts(lambda child: _with_frequencies(child, model))
+    words = item.counted_words()
+    notes = item.annotations
+    if notes.significance is not None or notes.document_frequency is not None or not words:
+        return item
+    return replace(item, annotations=replace(notes, document_frequency=min(map(model.document_frequency, words))))

@@ -23,10 +23,10 @@ from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape
-from paperwasp.container.search.text_facets import facets_of
 from paperwasp.container.search.text_templates import (
     PROBE,
     USER_TEXTS,
+    facets_of,
     near_template,
     text_template,
     words_template,

@@ -5,13 +5,13 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html#query-model
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.query.yql import QueryType, UserText, YqlQuery
-from paperwasp.query.yql.field_names import renamed
 from paperwasp.query.yql.indexes import Indexes
 from paperwasp.query.yql.lifting import Fill, template_of
 from paperwasp.query.yql.query_type import type_of
@@ -172,3 +172,13 @@ def _type_of(text: TextParameters) -> str | QueryType:
     if not text.parts and not text.profile:
         return text.type
     return type_of(text.type).having(**text.parts, profile=text.profile)
+
+
+# The names of fields in a query tree, changed to those that the schemas have.
+#
+# Vespa: getCanonicName of IndexFacts.java, for a name that YQL has in quotes.
+
+
+def renamed(item: Item, names: Mapping[str, str]) -> Item:
+    """The tree with other names for the fields that `names` has."""
+    return item.with_indexes(lambda index: names.get(index, index))

@@ -17,7 +17,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.container.search.groups_xml import root_xml
+from paperwasp.container.search.groups_json import turns_of, values_json
 from paperwasp.container.search.rendering import (
     Coverage,
     SearchError,
@@ -27,7 +27,7 @@ from paperwasp.container.search.rendering import (
     status_of,
     summary_of,
 )
-from paperwasp.container.search.xml_elements import attributes_of, element, escaped, leaf, scalar_text
+from paperwasp.document.float_text import double_text
 from paperwasp.document.parts import part_of
 from paperwasp.document.tensor.json_format import tensor_of
 from paperwasp.document.tensor.types import TensorType
@@ -47,6 +47,9 @@ from paperwasp.operations.monitoring.requests import SearchFacts
 from paperwasp.schema.model import Schema
 from paperwasp.schema.summaries import DEFAULT
 from paperwasp.schema.teaser_settings import HI_TAGS, Tags
+from paperwasp.search.grouping.result_tree import BUCKETS, GroupIds, text_of
+from paperwasp.search.grouping.shown_groups import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
+from paperwasp.search.grouping.values import Null
 from paperwasp.search.query import Hit
 
 XML_TYPE: Final = "text/xml"
@@ -293,3 +296,126 @@ def _tensor(value: Any, type_: TensorType) -> str:
         return orjson.dumps(value).decode()
     type_text, _, cells = str(tensor).partition(":")
     return f"{type_text}:{cells if type_.mapped else cells.replace(',', ', ')}"
+
+
+# The groups of an answer as XML.
+#
+# Vespa: HitRenderer.java in com.yahoo.search.grouping.result
+
+
+RenderHit = Callable[[Any, int], str]
+"""A hit as XML, on this level."""
+
+
+def root_xml(root: ShownRoot, level: int, render: RenderHit) -> str:
+    """The root group as an element on this level."""
+    head = [empty("id", attributes_of({"type": "root"}), level + 1), _continuation("this", root.this, level + 1)]
+    return _group(root.groups, 0, head, 1.0, level, render)
+
+
+def _group(
+    groups: ShownGroups, place: int, head: Sequence[str], relevance: float, level: int, render: RenderHit
+) -> str:
+    """One group with all that it has."""
+    outputs = [
+        leaf("output", attributes_of({"label": label}), escaped(_output(values[place])), level + 1)
+        for label, values in groups.outputs
+        if values[place] is not None
+    ]
+    hits = (_hit_list(lists, place, level + 1, render) for lists in groups.hit_lists)
+    below = (_group_list(lists, place, level + 1, render) for lists in groups.group_lists)
+    children = [*head, *outputs, *filter(None, hits), *filter(None, below)]
+    return element("group", attributes_of({"relevance": relevance}), children, level)
+
+
+def _output(value: Any) -> str:
+    """The text of an output; of several values, their JSON."""
+    if isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        (written,) = values_json([value])
+        return (written or b"").decode()
+    return "" if value is Null.NULL else text_of(value) or ""
+
+
+def _group_list(lists: GroupLists, place: int, level: int, render: RenderHit) -> str:
+    if not lists.is_there[place]:
+        return ""
+    groups = lists.groups
+    rows = range(lists.bounds[place], lists.bounds[place + 1])
+    shown = [
+        _group(groups, row, [_id(groups.ids, row, level + 2)], float(groups.relevances[row]), level + 1, render)
+        for row in rows
+    ]
+    turns = _turns(lists.turns.get(place), level + 1)
+    return _list("grouplist", lists.label, [*turns, *shown], level)
+
+
+def _hit_list(lists: HitLists, place: int, level: int, render: RenderHit) -> str:
+    hits = lists.hits[place]
+    if hits is None:
+        return ""
+    turns = _turns(lists.turns.get(place), level + 1)
+    shown = [render(hit, level + 1) for hit in hits]
+    return _list("hitlist", lists.label, [*turns, *shown], level)
+
+
+def _list(tag: str, label: str, children: Sequence[str], level: int) -> str:
+    attributes = attributes_of({"label": label})
+    return element(tag, attributes, children, level) if children else empty(tag, attributes, level)
+
+
+def _id(ids: GroupIds, row: int, level: int) -> str:
+    low = ids.texts[row]
+    if low is None:
+        return empty("id", attributes_of({"type": "null"}), level)
+    kind: Mapping[str, object] = {"type": ids.kind.value}
+    if ids.kind not in BUCKETS:
+        return leaf("id", attributes_of(kind), escaped(low), level)
+    limits = [leaf("from", "", escaped(low), level + 1), leaf("to", "", escaped(ids.highs[row] or ""), level + 1)]
+    return element("id", attributes_of(kind), limits, level)
+
+
+def _turns(turn: Turn | None, level: int) -> list[str]:
+    return [] if turn is None else [_continuation(name, text, level) for name, text in turns_of(turn).items()]
+
+
+def _continuation(name: str, text: str, level: int) -> str:
+    return leaf("continuation", attributes_of({"id": name}), escaped(text), level)
+
+
+# Elements of XML as texts, each on lines of its own.
+
+
+_NO_XML: Final = compile_later("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+
+
+def element(tag: str, attributes: str, children: Sequence[str], level: int) -> str:
+    """An element on lines of its own; the children have theirs."""
+    start, end = "\n" + "  " * level, "\n" + "  " * level if children else ""
+    return f"{start}<{tag}{attributes}>{''.join(children)}{end}</{tag}>"
+
+
+def leaf(tag: str, attributes: str, content: str, level: int) -> str:
+    """`content` is XML already."""
+    return f"\n{'  ' * level}<{tag}{attributes}>{content}</{tag}>"
+
+
+def empty(tag: str, attributes: str, level: int) -> str:
+    """An element of which nothing but its attributes was ever begun, which Vespa's XMLWriter.java writes short."""
+    return f"\n{'  ' * level}<{tag}{attributes}/>"
+
+
+def attributes_of(values: Mapping[str, object]) -> str:
+    texts = {name: scalar_text(value) for name, value in values.items() if value is not None}
+    return "".join(f' {name}="{escaped(text, in_attribute=True)}"' for name, text in texts.items() if text)
+
+
+def escaped(text: str, *, in_attribute: bool = False) -> str:
+    """Text as XML has it; characters that XML cannot have are left out."""
+    text = _NO_XML.sub("", text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return text.replace('"', "&quot;") if in_attribute else text
+
+
+def scalar_text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return double_text(value) if isinstance(value, float) else str(value)

@@ -23,9 +23,9 @@ from paperwasp.application.client_rules import client_rules, tls_settings
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.records import dataclass
 from paperwasp.cluster.messenger import Messenger
-from paperwasp.container.absence import no_application
 from paperwasp.container.app import ContainerApp
-from paperwasp.container.gate.rules import Accounts
+from paperwasp.container.gate.gate import Accounts
+from paperwasp.container.paths import no_application
 from paperwasp.container.state import Running
 from paperwasp.errors import Conflict
 from paperwasp.http.tls_files import ReloadedTls

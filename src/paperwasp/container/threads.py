@@ -1,7 +1,4 @@
-"""Threads for what embeds: it waits for runs of a model, or for a service elsewhere, and never on the event loop.
-
-Many threads wait for one run of a model, which takes what all of them have: so there are more than processors.
-"""
+"""Threads for requests that take long: those that embed, and those that are long to read."""
 
 from __future__ import annotations
 
@@ -11,7 +8,15 @@ from typing import Final, ParamSpec, TypeVar
 
 from paperwasp import limits
 from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.yielding import yielding_if_large
+from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.errors import Overload
+from paperwasp.http.messages import Request
+
+# Threads for what embeds: it waits for runs of a model, or for a service elsewhere, and never on the event loop.
+#
+# Many threads wait for one run of a model, which takes what all of them have: so there are more than processors.
+
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -40,3 +45,30 @@ class EmbeddingThreads:
             return await asyncio.wrap_future(self._pool.submit(work, *given, **named))
         finally:
             self.waiting -= 1
+
+
+# Requests that take long to read are read on a thread, while the event loop serves others.
+
+
+def is_large(request: Request) -> bool:
+    """Whether a request for documents is to be read outside the event loop: its fields, or a selection of it."""
+    return len(request.body) > limits.JSON_PIECE_BYTES or len(request.query) > limits.DOCUMENT_INLINE_QUERY_CHARACTERS
+
+
+async def read_in_turn(
+    one_large: asyncio.Lock,
+    request: Request,
+    read: Callable[_Given, _Made],
+    *given: _Given.args,
+    **named: _Given.kwargs,
+) -> _Made:
+    """Returns the result of `read` for a request. A large one is read on a thread, one at a time for each lock."""
+    if not is_large(request):
+        return read(*given, **named)
+
+    def read_outside() -> _Made:
+        with yielding_if_large(len(request.body)), outside_arenas(is_worth(len(request.body))):
+            return read(*given, **named)
+
+    async with one_large:
+        return await asyncio.to_thread(read_outside)
