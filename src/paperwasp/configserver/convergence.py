@@ -191,9 +191,12 @@ class Convergence:
         """The applications for which something is proposed."""
         return [ApplicationId.from_key(key.removeprefix(_PROPOSALS)) for key in self._store.announced(_PROPOSALS)]
 
-    def watch_proposals(self, look: Callable[[ApplicationId], None]) -> Callable[[], None]:
-        """Calls `look` with each application whose proposal changes; call the result to stop."""
-        return self._store.watch(_PROPOSALS, lambda key, _: look(ApplicationId.from_key(key.removeprefix(_PROPOSALS))))
+    def watch_proposals(self, look: Callable[[ApplicationId, bool], None]) -> Callable[[], None]:
+        """Calls `look` with each application whose proposal changes, and whether it was withdrawn; call the result to
+        stop."""
+        return self._store.watch(
+            _PROPOSALS, lambda key, entry: look(ApplicationId.from_key(key.removeprefix(_PROPOSALS)), entry is None)
+        )
 
     def report(self, process: str, application: ApplicationId, report: Report | None) -> None:
         """Says how far the process is; None: nothing is left of the application in it."""

@@ -82,7 +82,10 @@ class Follower:
                 _LOG.error("Application %s could not be restored: %s", active.application, error.message)
                 self._fail(active, followed, error)
         self._convergence.join(self._process)
-        self._stops += [self._sessions.watch_active(self.look), self._convergence.watch_proposals(self.look)]
+        self._stops += [
+            self._sessions.watch_active(self.look),
+            self._convergence.watch_proposals(self._look_at_proposal),
+        ]
         self.look_at_all()
 
     def look_from_time_to_time(self) -> None:
@@ -90,7 +93,10 @@ class Follower:
 
         def look() -> None:
             while not self._closed.wait(limits.CONFIG_RESYNC_SECONDS):
-                self.look_at_all()
+                try:
+                    self.look_at_all()
+                except Exception:
+                    _LOG.exception("What the config store says could not be read")
 
         threading.Thread(target=look, name="follower", daemon=True).start()
 
@@ -121,6 +127,16 @@ class Follower:
                 return
             self._busy.add(application)
             self._threads.submit(self._follow, application)
+
+    def _look_at_proposal(self, application: ApplicationId, is_withdrawn: bool) -> None:
+        """A proposal that is withdrawn matters only where something was prepared for it, or is to be forgotten."""
+        if is_withdrawn:
+            with self._lock:
+                followed = self._followed.get(application)
+                is_idle = application not in self._busy
+                if is_idle and (followed is None or (followed.prepared is None and not followed.is_deleted)):
+                    return
+        self.look(application)
 
     def _follow(self, application: ApplicationId) -> None:
         is_told = True
