@@ -22,6 +22,7 @@ from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.digest import digest
 from paperwasp.content.node import ContentNode
 from paperwasp.content.replay import replay
+from paperwasp.errors import Corruption
 from paperwasp.storage.index.text_index import TextIndex
 
 ENABLED: Final = os.environ.get("PAPERWASP_REPLICAS") == "2"
@@ -70,6 +71,10 @@ class SecondReplica:
             return
         try:
             own = digest(self._state, self._removals_from_us)
+        except Corruption as error:  # of the checkpoint, of which the node may not have read this document
+            note(f"{_GIVEN_UP}: {error}")
+            return
+        try:
             other = digest(self._node._current.state, self._removals_from_us)
         except Exception as error:
             note(f"no digest: {error!r}")
