@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -41,7 +43,9 @@ from paperwasp.ranking.explanation import NodeValue, PartValue
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.teaser_settings import Tags
 from paperwasp.search.grouping.request import GroupingRequest
+from paperwasp.search.operators.boolean import AndItem
 from paperwasp.search.operators.item import Item
+from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import (
     AFTER_ALL,
     Deadline,
@@ -55,6 +59,7 @@ from paperwasp.search.query import (
     SearchResponse,
     Show,
 )
+from paperwasp.search.query_language import Annotations
 from paperwasp.search.query_messages import CONVERSIONS as ABOUT_QUERIES
 from paperwasp.search.query_messages import GROUPINGS, ITEMS
 from paperwasp.search.show.values import Objects
@@ -450,6 +455,18 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         CODEC.encode(GetRequest(DocumentId.parse("id:n:music::1")))
     with pytest.raises(UnreadableMessage):
         CODEC.decode(b"\x91" * 100_000)
+
+
+def test_the_page_shows_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a message is as bytes changes with its version."""
+    page = (Path(__file__).parents[2] / "docs" / "internals" / "formats" / "messages.md").read_text()
+    shown = json.loads(page.split("```json\n")[1].split("```")[0])
+    monkeypatch.setattr(envelope, "monotonic_ns", lambda: 0)
+    words = (WordItem("title", "blue"), WordItem("title", "note", annotations=Annotations(weight=200)))
+    query = Query(Match(AndItem(words), ("music",)), order=Order(5), deadline=Deadline(500_000_000))
+    assert msgspec.msgpack.decode(CODEC.encode(query)) == shown
+    assert shown[0] == envelope.VERSION
+    assert f"{limits.TREE_NODES:,} nodes (`TREE_NODES`) and {limits.TREE_DEPTH} levels" in " ".join(page.split())
 
 
 def hostile(chance: Chance) -> Iterator[bytes]:
