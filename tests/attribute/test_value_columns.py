@@ -31,12 +31,12 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
     array_of,
+    check_of,
     map_of,
     reference_to,
     tensor_field,
     weighted_set_of,
 )
-from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, InvalidQuery
 from paperwasp.storage.attributes import Column, ColumnView, create_column
 from paperwasp.storage.attributes import rows as rows_module

@@ -17,7 +17,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.document.arithmetic import half, single
+from paperwasp.document.numbers import half, single
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor

@@ -11,9 +11,9 @@ from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.shown import DEFAULT_FORM, render_tensors
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import TensorBuilder
-from paperwasp.document.tensor_forms import DEFAULT_FORM, render_tensors
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.predicate import PredicateItem
 from paperwasp.search.operators.range_operator import RangeItem

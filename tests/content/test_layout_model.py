@@ -26,7 +26,7 @@ from paperwasp.content import compaction
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.view import View
 from paperwasp.document.converters import TextOfNumber, converter_of
-from paperwasp.document.output import render_of
+from paperwasp.document.shown import render_of
 from paperwasp.document.types import (
     BOOL,
     DOUBLE,

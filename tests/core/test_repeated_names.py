@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.document.repeated_operations import Members
+from paperwasp.document.update_json import Members
 from tests.oracles import repeated_names
 
 _NAME = st.sampled_from(["fields", "f", "g", "add", "match", 'a"b', "{", "\\", ": "])

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.document import arithmetic
+from paperwasp.document import numbers
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
-from paperwasp.document.output import render_of
+from paperwasp.document.shown import render_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BYTE,
@@ -274,11 +274,11 @@ def test_whole_numbers_keep_their_lowest_bits(typed: Any, operation: Arithmetic,
     low, high = -(2**63), 2**63 - 1
     moved = exact if operation != "multiply" else min(max(exact, low), high)
     expected = WIDTHS[str(data_type)](moved).value
-    found = arithmetic.of_attribute(operation, value, operand, data_type)
+    found = numbers.of_attribute(operation, value, operand, data_type)
     assert found == (None if expected == data_type.low else expected)
-    of_value = arithmetic.of_value(operation, value, operand, data_type)
+    of_value = numbers.of_value(operation, value, operand, data_type)
     assert of_value == WIDTHS[str(data_type)](min(max(exact, low), high)).value
-    on_path = arithmetic.of_path(operation, value, operand, data_type)
+    on_path = numbers.of_path(operation, value, operand, data_type)
     assert on_path == (exact if data_type.low <= exact <= data_type.high else value)
 
 
@@ -292,9 +292,9 @@ def test_arithmetic_gives_values_of_the_type(
     operation: Arithmetic, data_type: NumericType, value: Any, operand: Any
 ) -> None:
     start = value if value is None or data_type.low is not None else float(value)
-    for kind in (arithmetic.of_value, arithmetic.of_attribute, arithmetic.of_path, arithmetic.of_weight):
+    for kind in (numbers.of_value, numbers.of_attribute, numbers.of_path, numbers.of_weight):
         found = kind(operation, start, operand, data_type)
-        if found is None or kind is arithmetic.of_weight:
+        if found is None or kind is numbers.of_weight:
             continue
         if data_type.low is None:
             assert isinstance(found, float)

@@ -11,10 +11,9 @@ import pytest
 
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
-from paperwasp.document.output import render_of
+from paperwasp.document.shown import render_of, render_tensors
 from paperwasp.document.tensor.json_output import FORMS
 from paperwasp.document.tensor.types import TensorType
-from paperwasp.document.tensor_forms import render_tensors
 from paperwasp.document.types import (
     INT,
     SINGLE_TYPES,

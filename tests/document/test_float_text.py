@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paperwasp.document.float_text import double_text, single_text
+from paperwasp.document.numbers import double_text, single_text
 
 
 @pytest.mark.parametrize(

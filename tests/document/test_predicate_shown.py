@@ -1,4 +1,4 @@
-"""Predicates as document/v1 shows them. Authority: the classes of Vespa that `document.predicate_shown` names; the
+"""Predicates as document/v1 shows them. Authority: the classes of Vespa that `document.predicate` names; the
 texts are worked out by hand from them."""
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from paperwasp.document.predicate import (
     FeatureSet,
     Negation,
     Predicate,
+    PredicateIndex,
     Truth,
     parse_predicate,
+    shown_predicate,
+    simplified,
 )
-from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate, simplified
 
 TEN = PredicateIndex(10)
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from paperwasp.document.converters import converter_of
-from paperwasp.document.json_format import DocumentReader
-from paperwasp.document.sent_values import check_uri
+from paperwasp.document.json_format import DocumentReader, check_uri
 from paperwasp.document.types import INT, STRING, URI, DocumentType, array_of, map_of, struct_of, weighted_set_of
 from paperwasp.errors import InvalidInput
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.document.shown import TensorForms, render_tensors
 from paperwasp.document.tensor.json_output import FORMS, stored_json, tensor_json
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
-from paperwasp.document.tensor_forms import TensorForms, render_tensors
 from paperwasp.document.types import STRING, DataType, array_of, map_of, struct_of, tensor_field, type_from_description
 from tests.document.typed_values import TENSORS
 

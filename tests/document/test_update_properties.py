@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import converter_of
-from paperwasp.document.types import DataType, DocumentType
+from paperwasp.document.types import DataType, DocumentType, check_of
 from paperwasp.document.update_json import UpdateReader, write_updates
-from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput
 from tests.document.typed_values import TYPES, Typed, shown, updates
 

@@ -13,7 +13,7 @@ from hypothesis import given
 
 from paperwasp import limits
 from paperwasp.document.converters import GeoPosition, converter_of
-from paperwasp.document.output import render_of
+from paperwasp.document.shown import render_of
 from paperwasp.document.tensor import TensorType, parse_tensor
 from paperwasp.document.types import (
     BYTE,
@@ -29,6 +29,7 @@ from paperwasp.document.types import (
     AnnotationReferenceType,
     DataType,
     array_of,
+    check_of,
     describe,
     map_of,
     reference_to,
@@ -37,7 +38,6 @@ from paperwasp.document.types import (
     type_from_description,
     weighted_set_of,
 )
-from paperwasp.document.values import check_of
 from tests.document.typed_values import TYPES, values
 
 PERSON = struct_of("person", {"name": STRING, "ages": array_of(INT), "at": POSITION})

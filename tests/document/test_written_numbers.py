@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.document.json_format import DocumentReader, read_body
+from paperwasp.document.numbers import numbers_as_texts, quote_numbers
 from paperwasp.document.types import (
     DOUBLE,
     INT,
@@ -29,7 +30,6 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.document.updates import Add, Assign, Calculate, Match
-from paperwasp.document.written_numbers import numbers_as_texts, quote_numbers
 from paperwasp.errors import InvalidInput
 
 PERSON = struct_of("person", {"name": STRING, "born": LONG})

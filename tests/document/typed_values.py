@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from paperwasp.document.converters import GeoPosition
-from paperwasp.document.output import render_of
 from paperwasp.document.predicate import parse_predicate
+from paperwasp.document.shown import render_of
 from paperwasp.document.tensor.json_output import tensor_json
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, TensorBuilder

@@ -23,7 +23,7 @@ import orjson
 from paperwasp.base.env import Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
-from paperwasp.document.output import render_of
+from paperwasp.document.shown import render_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidInput, LanguageError

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.types import check_of
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Take
-from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import check_scripts
 from paperwasp.indexing import scope as scope_module

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paperwasp.document.repeated_operations import Members, members_of
+from paperwasp.document.update_json import Members, members_of
 
 
 def repeats_names(text: bytes) -> bool:

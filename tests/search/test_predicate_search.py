@@ -22,10 +22,11 @@ from paperwasp.document.predicate import (
     FeatureSet,
     Negation,
     Predicate,
+    PredicateIndex,
     Truth,
     parse_predicate,
+    shown_predicate,
 )
-from paperwasp.document.predicate_shown import PredicateIndex, shown_predicate
 from paperwasp.errors import IllegalQuery
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema

@@ -7,8 +7,7 @@ import pytest
 
 from paperwasp.document.tensor import algebra
 from paperwasp.document.tensor.algebra import CELL_FUNCTIONS
-from paperwasp.document.tensor.batch import Labels, TensorBatch
-from paperwasp.document.tensor.kept import KeptTensors
+from paperwasp.document.tensor.batch import KeptTensors, Labels, TensorBatch
 from paperwasp.document.tensor.products import (
     dots,
     greatest_by_hamming,

@@ -13,8 +13,8 @@ import pytest
 
 from paperwasp.core.budget import OutOfMemory, budget
 from paperwasp.document.tensor import TensorType, algebra
-from paperwasp.document.tensor.algebra import CELL_FUNCTIONS, pieces, products
-from paperwasp.document.tensor.algebra.pieces import PIECE_CELLS
+from paperwasp.document.tensor.algebra import CELL_FUNCTIONS, rows
+from paperwasp.document.tensor.algebra.rows import PIECE_CELLS
 from paperwasp.document.tensor.batch import Labels, TensorBatch
 from paperwasp.errors import TooLarge
 
@@ -92,7 +92,7 @@ def test_pieces_cover_an_array_once_in_order() -> None:
     for shape in ((), (0,), (7,), (3, 5), (2, 3, 11), (1, 1, 100), (13, 1, 2), (2, 0, 3)):
         for most in (1, 2, 7, 1000):
             seen = np.zeros(shape, np.int64)
-            for piece in pieces.pieces(shape, most):
+            for piece in rows.pieces(shape, most):
                 assert seen[piece].size <= most
                 seen[piece] += 1
             assert (seen == 1).all()
@@ -117,7 +117,7 @@ def test_the_clock_is_asked_within_large_functions(name: str, monkeypatch: pytes
     def check_time() -> None:
         asked[0] += 1
 
-    for module in (pieces, generated, reduced, products):
+    for module in (rows, generated, reduced):
         monkeypatch.setattr(module, "check_time", check_time)
     LARGE[name]()
     least = 27_000_000 // (1 << 21) if name == "products of rows" else 1_000_000 // PIECE_CELLS
@@ -166,7 +166,7 @@ def test_a_piece_that_needs_too_much_is_made_smaller() -> None:
 def test_products_in_parts_are_those_at_once(shapes: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = (algebra.repeated(algebra.spread(one(f"tensor({each})"), 1), 3) for each in shapes)
     whole = algebra.matmul(a, b, "b")
-    monkeypatch.setattr(products, "_PRODUCTS", 20)
+    monkeypatch.setattr(reduced, "_PRODUCTS", 20)
     assert (algebra.matmul(a, b, "b").cells == whole.cells).all()
 
 

@@ -4,7 +4,7 @@ The JSON is what document/v1 shows as `fields`: a float is written as the shorte
 finite number is a string. But it has all values, where document/v1 hides empty ones (`document.shown`), and the cells
 of dense tensors are stored in hex (`tensor.json_output.stored_json`); earlier versions stored them as shown, and both
 are read. It loses nothing: read back by type, each value is what it was. How values of a type look is defined in
-`document.converters` and `document.output`.
+`document.converters` and `document.shown`.
 
 What was stored under an earlier layout may have fields that are there no more, or values of another type. It is left
 as it is, and `conform` makes of it what is to be seen.
@@ -23,15 +23,12 @@ import orjson
 from paperwasp.content.layout import TypeLayout, fits
 from paperwasp.document.apply_updates import updated_fields
 from paperwasp.document.converters import Converter, TextOfNumber, converter_of
+from paperwasp.document.numbers import numbers_as_texts
 from paperwasp.document.operations import Value
-from paperwasp.document.output import Render, render_of
 from paperwasp.document.plain_fields import is_written_at_once
-from paperwasp.document.pruning import Prune, pruner
-from paperwasp.document.shown import ShownFields
+from paperwasp.document.shown import Prune, Render, ShownFields, TensorForms, expand_tensor, pruner, render_of
 from paperwasp.document.tensor.json_output import stored_json, tensor_json
-from paperwasp.document.tensor.type_rules import is_assignable
-from paperwasp.document.tensor.types import TensorType
-from paperwasp.document.tensor_forms import TensorForms, expand_tensor
+from paperwasp.document.tensor.types import TensorType, is_assignable
 from paperwasp.document.types import (
     BOOL,
     RAW,
@@ -49,7 +46,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.document.update_json import UpdateReader, write_updates
 from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.document.written_numbers import numbers_as_texts
 from paperwasp.storage.attributes import looks_unset, unset_value
 from paperwasp.storage.documents.document_store import StoredDocument
 from paperwasp.text.large_json import load_stored_json

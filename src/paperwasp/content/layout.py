@@ -22,8 +22,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value, Valued
-from paperwasp.document.parts import is_uri
-from paperwasp.document.predicate_shown import PredicateIndex
+from paperwasp.document.predicate import PredicateIndex
 from paperwasp.document.types import (
     PREDICATE,
     RAW,
@@ -33,10 +32,11 @@ from paperwasp.document.types import (
     MapType,
     TensorFieldType,
     WeightedSetType,
+    check_of,
     describe,
+    is_uri,
     type_from_description,
 )
-from paperwasp.document.values import check_of
 from paperwasp.errors import InvalidInput, OtherVersion
 from paperwasp.schema.model import AttributeSettings, Field, Schema
 from paperwasp.schema.pending import is_attribute_now, is_derived, is_indexed_now, language_statements

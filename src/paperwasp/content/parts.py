@@ -17,8 +17,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from paperwasp.document.operations import Value
-from paperwasp.document.parts import part_of, part_of_element
-from paperwasp.document.types import BOOL, PRIMITIVES, ArrayType, DataType, MapType, NumericType, StructType, unroll
+from paperwasp.document.types import (
+    BOOL,
+    PRIMITIVES,
+    ArrayType,
+    DataType,
+    MapType,
+    NumericType,
+    StructType,
+    part_of,
+    part_of_element,
+    unroll,
+)
 from paperwasp.storage.attributes.numeric import unset_of
 
 _SINGLE: Final = frozenset(PRIMITIVES.values())

@@ -10,7 +10,7 @@ from collections.abc import Container
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.tensor_forms import DEFAULT_FORM
+from paperwasp.document.shown import DEFAULT_FORM
 
 
 class Reader:

@@ -15,7 +15,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.selected import Selected
-from paperwasp.document.tensor_forms import DEFAULT_FORM
+from paperwasp.document.shown import DEFAULT_FORM
 from paperwasp.schema.model import Schema
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument

@@ -13,7 +13,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from paperwasp.base.records import dataclass
-from paperwasp.document import arithmetic
+from paperwasp.document import numbers
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.field_path import type_after
 from paperwasp.document.tensor import modify
@@ -78,7 +78,7 @@ def updated_value(
     if path:
         change = _Change(action, _kind(path, data_type, is_attribute), {} if owned is None else owned)
         return change.at(value, path, data_type)
-    kind = arithmetic.of_attribute if is_attribute else arithmetic.of_value
+    kind = numbers.of_attribute if is_attribute else numbers.of_value
     return _ACTIONS[type(action)](action, value, data_type, kind)
 
 
@@ -87,7 +87,7 @@ class _Change:
     """An action on its way along a path."""
 
     action: Action
-    kind: arithmetic.Kind
+    kind: numbers.Kind
     owned: Owned
     variables: dict[str, int | Value] = field(default_factory=dict)
 
@@ -110,11 +110,11 @@ class _Change:
         return self.at(value, steps, type_after(step, data_type))
 
 
-def _kind(path: Steps, data_type: DataType, is_attribute: bool) -> arithmetic.Kind:
+def _kind(path: Steps, data_type: DataType, is_attribute: bool) -> numbers.Kind:
     """How numbers are calculated at the end of a path."""
     if not isinstance(path[0], Match):
-        return arithmetic.of_path
-    return arithmetic.of_weight if is_attribute and isinstance(data_type, WeightedSetType) else arithmetic.of_value
+        return numbers.of_path
+    return numbers.of_weight if is_attribute and isinstance(data_type, WeightedSetType) else numbers.of_value
 
 
 # Steps: change, value, step, further steps, type of the value
@@ -212,11 +212,11 @@ _STEPS: Final[Mapping[type[Step], Callable[..., Value | None]]] = {
 # Actions: action, value, its type, how numbers are calculated
 
 
-def _assign(action: Assign, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _assign(action: Assign, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     return action.value
 
 
-def _add(action: Add, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _add(action: Add, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     if not action.values:
         return value
     if not isinstance(data_type, WeightedSetType):
@@ -227,7 +227,7 @@ def _add(action: Add, value: Any, data_type: DataType, kind: arithmetic.Kind) ->
     return {key: weight for key, weight in weights.items() if weight != 0 or key not in action.values}
 
 
-def _take(action: Take, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _take(action: Take, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     if action.values is None or value is None:
         return None
     taken = frozenset(map(_frozen, action.values))
@@ -245,21 +245,21 @@ def _frozen(value: Value) -> Any:
     return value
 
 
-def _calculate(action: Calculate, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _calculate(action: Calculate, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     return kind(action.operation, value, action.operand, data_type)
 
 
-def _modify_cells(action: ModifyCells, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _modify_cells(action: ModifyCells, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     if value is None and action.create_default is None:
         return None
     return modify.modify(_tensor(value, data_type), action.operation, action.cells, action.create_default)
 
 
-def _add_cells(action: AddCells, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _add_cells(action: AddCells, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     return modify.add(_tensor(value, data_type), action.tensor)
 
 
-def _remove_cells(action: RemoveCells, value: Any, data_type: DataType, kind: arithmetic.Kind) -> Value | None:
+def _remove_cells(action: RemoveCells, value: Any, data_type: DataType, kind: numbers.Kind) -> Value | None:
     return None if value is None else modify.remove(value, action.addresses)
 
 

@@ -21,9 +21,8 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.document.arithmetic import half, single
-from paperwasp.document.degrees import parse_degrees
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.numbers import half, parse_degrees, single
 from paperwasp.document.operations import Value
 from paperwasp.document.predicate import parse_predicate
 from paperwasp.document.tensor.json_format import tensor_of

@@ -21,7 +21,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
 from paperwasp.document.converters import converter_of
-from paperwasp.document.output import render_of
+from paperwasp.document.shown import render_of
 from paperwasp.document.types import (
     INT,
     POSITION,

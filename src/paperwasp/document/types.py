@@ -1,4 +1,4 @@
-"""Data types of fields.
+"""Data types of fields, the parts of values that hold others, and whether a value is one of its type.
 
 A type is a value: equal types are equal, and `str()` is the name that a schema writes. `describe` and
 `type_from_description` carry a type to JSON and back with everything it says, for what is kept on disk.
@@ -8,12 +8,14 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#field-types
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.value import Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +248,124 @@ class DocumentType:
     name: str
     fields: Mapping[str, DataType]
     inherits: tuple[str, ...] = field(default=())
+
+
+# Parts of values that hold others: what a path below a field leads to.
+#
+# Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#struct-field
+
+
+def part_of(type_: DataType, path: str) -> DataType | None:
+    """The type at `path` within a field: names of structs' fields, `key` and `value` of maps, arrays passed through."""
+    for name in path.split("."):
+        while isinstance(type_, ArrayType):
+            type_ = type_.element
+        match type_:
+            case StructType():
+                inner = type_.field(name)
+                found = inner and unroll(inner)
+            case MapType():
+                found = {"key": type_.key, "value": type_.value}.get(name)
+            case _:
+                found = None
+        if found is None:
+            return None
+        type_ = found
+    return type_
+
+
+def is_uri(type_: DataType) -> bool:
+    """Whether the values are URIs: one, an array of them, or the keys of a weighted set."""
+    element = type_.element if isinstance(type_, ArrayType) else type_
+    return (element.key if isinstance(element, WeightedSetType) else element) == URI
+
+
+def part_of_element(type_: DataType, path: str) -> DataType | None:
+    """As `part_of`, where each element of the array or map has just one such value; None where it has several."""
+    names = path.split(".")
+    if isinstance(type_, MapType):
+        found: DataType | None = {"key": type_.key, "value": type_.value}.get(names.pop(0))
+    else:
+        found = type_.element if isinstance(type_, ArrayType) else None
+    for name in names:
+        member = found.field(name) if isinstance(found, StructType) else None
+        found = member and unroll(member)
+    return found
+
+
+def parts_of(type_: DataType) -> tuple[str, ...]:
+    """The names that a path into a field of this type may start with."""
+    while isinstance(type_, ArrayType):
+        type_ = type_.element
+    match type_:
+        case StructType():
+            return tuple(name for name, _ in type_.fields)
+        case MapType():
+            return ("key", "value")
+    return ()
+
+
+# Whether a value is one of its type: the last look at it before it is logged, since what is logged must be applied.
+#
+# Values: str, bool, int, float, bytes (raw), GeoPosition (position), Tensor, list (array), dict (map, weighted set,
+# struct).
+
+
+Check = Callable[[Any], bool]
+
+_LARGEST: Final = {FLOAT16.name: 65504.0, FLOAT.name: 3.4028234663852886e38, "double": math.inf}
+
+
+def check_of(data_type: DataType, outer: Check | None = None) -> Check:
+    """The function that says whether a value is one of this type; `outer`: that of the struct it is in.
+
+    A lone surrogate is found later, when the text is encoded.
+    """
+    match data_type:
+        case ArrayType():
+            element = check_of(data_type.element, outer)
+            return lambda value: type(value) is list and all(map(element, value))
+        case WeightedSetType():
+            return _entries(check_of(data_type.key), check_of(INT))
+        case MapType():
+            return _entries(check_of(data_type.key), check_of(data_type.value, outer))
+        case StructType():
+            return _members(data_type)
+        case InnerStructType() if outer is not None:
+            return outer
+        case NumericType():
+            return _number(data_type)
+        case TensorFieldType():
+            return lambda value: type(value) is Tensor and value.type == data_type.tensor
+        case AnnotationReferenceType():
+            return lambda value: False
+    if data_type == RAW:
+        return lambda value: type(value) is bytes
+    if data_type == POSITION:
+        whole = check_of(INT)
+        return lambda value: isinstance(value, tuple) and len(value) == 2 and all(map(whole, value))
+    return lambda value: type(value) is str
+
+
+def _number(data_type: NumericType) -> Check:
+    if data_type == BOOL:
+        return lambda value: type(value) is bool
+    if data_type.low is not None and data_type.high is not None:
+        low, high = data_type.low, data_type.high
+        return lambda value: type(value) is int and low <= value <= high
+    largest = _LARGEST[data_type.name]
+    return lambda value: type(value) is float and (abs(value) <= largest or not math.isfinite(value))
+
+
+def _entries(key: Check, item: Check) -> Check:
+    return lambda value: type(value) is dict and all(map(key, value)) and all(map(item, value.values()))
+
+
+def _members(data_type: StructType) -> Check:
+    checks: dict[str, Check] = {}
+
+    def check(value: Any) -> bool:
+        return type(value) is dict and all(name in checks and checks[name](item) for name, item in value.items())
+
+    checks |= {name: check_of(inner, check) for name, inner in data_type.fields}
+    return check

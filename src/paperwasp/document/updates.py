@@ -14,7 +14,7 @@ from paperwasp.base.records import frozen
 from paperwasp.document.tensor.value import Labels, Tensor
 
 Value = Any
-"""A typed value: what a field's type says (`document.values`), never None."""
+"""A typed value: what a field's type says (`document.types`), never None."""
 
 Arithmetic = Literal["increment", "decrement", "multiply", "divide"]
 CellOperation = Literal["replace", "add", "multiply"]

@@ -18,7 +18,7 @@ import numpy as np
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.core import _core
-from paperwasp.document.arithmetic import single
+from paperwasp.document.numbers import single
 from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.document.tensor.value import Tensor, TensorBuilder, as_cells
 from paperwasp.document.types import (

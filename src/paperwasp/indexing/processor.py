@@ -20,8 +20,7 @@ from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
-from paperwasp.document.parts import is_uri
-from paperwasp.document.types import ArrayType, NumericType, WeightedSetType
+from paperwasp.document.types import ArrayType, NumericType, WeightedSetType, is_uri
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Take
 from paperwasp.errors import Finding, InvalidInput, LanguageError, Overload, Timeout, Unavailable
 from paperwasp.indexing.compiler import FieldScript, compile_scripts

@@ -16,9 +16,8 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.document.arithmetic import half, single
-from paperwasp.document.float_text import double_text, single_text
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.numbers import double_text, half, single, single_text
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.document.types import (
@@ -47,7 +46,7 @@ from paperwasp.indexing.components import BUILT_IN, Components, Context, TimeLef
 from paperwasp.schema.indexing_tree import Expression
 
 Value = Any
-"""A typed value of a document, as `document.values` says, or None."""
+"""A typed value of a document, as `document.types` says, or None."""
 
 
 class ScriptError(ValueError):

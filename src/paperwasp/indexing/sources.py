@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.document.arithmetic import single
 from paperwasp.document.ids import DocumentId
+from paperwasp.document.numbers import single
 from paperwasp.document.types import (
     BOOL,
     DOUBLE,

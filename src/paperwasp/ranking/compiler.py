@@ -13,8 +13,7 @@ from typing import Any, Final, Protocol
 
 from paperwasp import limits
 from paperwasp.document.tensor.batch import Labels, TensorBatch
-from paperwasp.document.tensor.type_rules import generalized
-from paperwasp.document.tensor.types import NUMBER, TensorType
+from paperwasp.document.tensor.types import NUMBER, TensorType, generalized
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.foreach import Folding, arguments_of

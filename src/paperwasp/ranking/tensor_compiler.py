@@ -13,7 +13,7 @@ import numpy as np
 
 from paperwasp.base.records import dataclass
 from paperwasp.document.tensor import algebra
-from paperwasp.document.tensor import type_rules as rules
+from paperwasp.document.tensor import types as rules
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.tensor.value import TensorBuilder

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
 from paperwasp.base.records import dataclass
-from paperwasp.document.tensor import type_rules as rules
+from paperwasp.document.tensor import types as rules
 from paperwasp.document.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
 from paperwasp.ranking.tree import Slice
 

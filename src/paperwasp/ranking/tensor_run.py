@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.document.tensor import algebra
-from paperwasp.document.tensor.batch import Labels, TensorBatch
-from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor.batch import KeptTensors, Labels, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking.program import Feature, FindBest, Floats, Program
 

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.document.tensor import type_rules as rules
+from paperwasp.document.tensor import types as rules
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.foreach import arguments_of

@@ -12,8 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final, cast, get_args
 
 from paperwasp import limits
-from paperwasp.document.parts import part_of, parts_of
-from paperwasp.document.types import BOOL, WeightedSetType, weighted_set_of
+from paperwasp.document.types import BOOL, WeightedSetType, part_of, parts_of, weighted_set_of
 from paperwasp.schema.data_types import RESERVED_NAMES, TypeScope, is_text
 from paperwasp.schema.field_checks import Draft, check_field, check_sub_field
 from paperwasp.schema.indexing import read_script

@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from paperwasp.base.records import dataclass
-from paperwasp.document.parts import part_of
-from paperwasp.document.types import TensorFieldType
+from paperwasp.document.types import TensorFieldType, part_of
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.model import Field, FieldSet, Match, MatchSettings

@@ -12,9 +12,17 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from paperwasp.base.records import dataclass
-from paperwasp.document.parts import is_uri, part_of, part_of_element
 from paperwasp.document.tensor.types import TensorType
-from paperwasp.document.types import ArrayType, DataType, DocumentType, MapType, array_of
+from paperwasp.document.types import (
+    ArrayType,
+    DataType,
+    DocumentType,
+    MapType,
+    array_of,
+    is_uri,
+    part_of,
+    part_of_element,
+)
 from paperwasp.errors import Position
 from paperwasp.schema.files import Component, PackageFiles
 from paperwasp.schema.indexing_tree import Expression

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from paperwasp.base.records import dataclass
-from paperwasp.document.parts import part_of_element
 from paperwasp.document.types import (
     FLOAT16,
     POSITION,
@@ -27,6 +26,7 @@ from paperwasp.document.types import (
     StructType,
     TensorFieldType,
     WeightedSetType,
+    part_of_element,
 )
 from paperwasp.errors import Finding, Position
 from paperwasp.schema.field_checks import STREAMING_ONLY

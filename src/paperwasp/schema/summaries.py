@@ -20,7 +20,6 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.document.parts import part_of
 from paperwasp.document.types import (
     POSITION,
     PREDICATE,
@@ -29,6 +28,7 @@ from paperwasp.document.types import (
     MapType,
     StructType,
     WeightedSetType,
+    part_of,
 )
 from paperwasp.errors import Position
 from paperwasp.schema.data_types import holds_struct, is_single, is_text

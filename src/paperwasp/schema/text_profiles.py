@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from paperwasp.document.parts import is_uri
+from paperwasp.document.types import is_uri
 from paperwasp.schema.model import Field, Schema
 from paperwasp.text.linguistics import TextProfile, profile_of
 

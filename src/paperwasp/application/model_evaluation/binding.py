@@ -21,8 +21,7 @@ from paperwasp.application.model_evaluation.functions import Function, NoSuchThi
 from paperwasp.base.patterns import compile_later
 from paperwasp.document.tensor.json_format import tensor_of
 from paperwasp.document.tensor.literal import parse_tensor
-from paperwasp.document.tensor.type_rules import is_assignable
-from paperwasp.document.tensor.types import NUMBER, Dimension, TensorType
+from paperwasp.document.tensor.types import NUMBER, Dimension, TensorType, is_assignable
 from paperwasp.document.tensor.value import Tensor, as_cells
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.text_hash import text_hash

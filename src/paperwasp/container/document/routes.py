@@ -26,6 +26,7 @@ from paperwasp.components.registry import components_of
 from paperwasp.content.records import check_length
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
+from paperwasp.document.numbers import SentFields
 from paperwasp.document.operations import Operation, Put, Value
 from paperwasp.document.plain_fields import PlainFields, PlainPut, PlainUpdate
 from paperwasp.document.selection import (
@@ -39,7 +40,6 @@ from paperwasp.document.selection import (
 )
 from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.updates import FieldUpdate
-from paperwasp.document.written_numbers import SentFields
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
 from paperwasp.indexing.components import TimeLeft, no_end

@@ -16,7 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.document.float_text import double_text
+from paperwasp.document.numbers import double_text
 from paperwasp.search.grouping.result_tree import BUCKETS, GroupIds, raw_text
 from paperwasp.search.grouping.shown_groups import GroupLists, HitLists, ShownGroups, ShownRoot, Turn
 from paperwasp.search.grouping.values import Kind, Null

@@ -27,8 +27,7 @@ from paperwasp.container.search.rendering import (
     status_of,
     summary_of,
 )
-from paperwasp.document.float_text import double_text
-from paperwasp.document.parts import part_of
+from paperwasp.document.numbers import double_text
 from paperwasp.document.tensor.json_format import tensor_of
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
@@ -39,6 +38,7 @@ from paperwasp.document.types import (
     TensorFieldType,
     WeightedSetType,
     map_of,
+    part_of,
     weighted_set_of,
 )
 from paperwasp.errors import LanguageError

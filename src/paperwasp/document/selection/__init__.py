@@ -6,7 +6,18 @@ says of ids (`analysis`), and made a function of a document (`matcher`), which d
 Vespa: https://docs.vespa.ai/en/reference/writing/document-selector-language.html
 """
 
-from paperwasp.document.selection.analysis import (
+from paperwasp.document.selection.grammar import parse_selection
+from paperwasp.document.selection.matcher import (
+    Matcher,
+    PlainSubject,
+    Purpose,
+    Subject,
+    check_cluster_selection,
+    check_selection,
+    matcher_of,
+)
+from paperwasp.document.selection.tree import (
+    Selection,
     conjunction,
     fields_of,
     is_everything,
@@ -14,11 +25,6 @@ from paperwasp.document.selection.analysis import (
     negate,
     types_of,
 )
-from paperwasp.document.selection.check import Purpose, check_cluster_selection, check_selection
-from paperwasp.document.selection.grammar import parse_selection
-from paperwasp.document.selection.matcher import Matcher, matcher_of
-from paperwasp.document.selection.subject import PlainSubject, Subject
-from paperwasp.document.selection.tree import Selection
 
 __all__ = [
     "Matcher",

@@ -17,7 +17,6 @@ from typing import Final, NoReturn
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.document.selection.patterns import PatternError, regular_expression
 from paperwasp.document.selection.tree import (
     ID_PARTS,
     LEVELS,
@@ -40,7 +39,7 @@ from paperwasp.document.selection.tree import (
     ValueNode,
     Variable,
 )
-from paperwasp.document.selection.values import FUNCTIONS, wrap_to_int64
+from paperwasp.document.selection.values import FUNCTIONS, PatternError, regular_expression, wrap_to_int64
 from paperwasp.document.updates import Index, Key, Member
 from paperwasp.errors import LanguageError, TooLarge
 from paperwasp.text.parsing.tokens import END, Lexicon, Token, TokenStream, position_of

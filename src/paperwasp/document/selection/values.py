@@ -1,4 +1,4 @@
-"""The values of selections, and how they are compared, calculated with and changed by functions.
+"""The values of selections, how they are compared, calculated with, changed by functions and matched by patterns.
 
 None is null; a str, int or float is itself; `Many` are several, of an array or a path through one. `Special.OPAQUE` is
 there but can only be asked whether it is null (a tensor, bytes); `Special.INVALID` is nothing at all: what a field of
@@ -11,14 +11,207 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
+from functools import lru_cache
 from hashlib import md5
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import re2
 
 from paperwasp import limits
-from paperwasp.document.selection.patterns import PatternError, glob, regular_expression
-from paperwasp.document.selection.truth import FALSE, INVALID, NOT, TRUE, Binding, Bound, Results, combine
+from paperwasp.base.patterns import compile_later
+
+# Three-valued logic over sets of truths.
+#
+# What a condition says of one document is true, false or invalid. Where a field has several values it may be several of
+# them at once, one for each value: `numbers == 1` is true and false of [1, 2]. Such a set is an integer of three bits,
+# and an operator is a table from sets to sets. In the end a document matches if true is in the set, and does not if
+# only false and perhaps invalid are.
+#
+# Conditions over variables say something for each binding of the variables: `Bound`, binding → set. Operators join them
+# where the bindings agree.
+
+
+FALSE: Final = 1
+INVALID: Final = 2
+TRUE: Final = 4
+
+Binding = tuple[tuple[str, object], ...]
+"""Variables with what they stand for, by name."""
+Bound = dict[Binding, int]
+Results = int | Bound
+Table = tuple[tuple[int, ...], ...]
+
+_TRUTHS: Final = (FALSE, INVALID, TRUE)
+
+
+def _conjoin(left: int, right: int) -> int:
+    """The conjunction of two single truths: the lower one, since truths are numbered in that order."""
+    return min(left, right)
+
+
+def _table(operator: Callable[[int, int], int]) -> Table:
+    def together(left: int, right: int) -> int:
+        found = 0
+        for one in _TRUTHS:
+            for other in _TRUTHS:
+                if left & one and right & other:
+                    found |= operator(one, other)
+        return found
+
+    return tuple(tuple(together(left, right) for right in range(8)) for left in range(8))
+
+
+AND: Final = _table(_conjoin)
+OR: Final = _table(max)
+NOT: Final = tuple((s & INVALID) | (TRUE if s & FALSE else 0) | (FALSE if s & TRUE else 0) for s in range(8))
+
+
+def combine(results: Results) -> int:
+    """Reduces results to one truth: true if there is any, else false if there is any, else invalid."""
+    if type(results) is int:
+        found = results
+    else:
+        found = 0
+        for truths in results.values():  # type: ignore[union-attr]
+            found |= truths
+        found = found or FALSE
+    return TRUE if found & TRUE else FALSE if found & FALSE else INVALID
+
+
+def negated_results(results: Results) -> Results:
+    if isinstance(results, int):
+        return NOT[results]
+    return {binding: NOT[truths] for binding, truths in results.items()}
+
+
+def join(left: Results, right: Results, table: Table) -> Results:
+    """Combines each of the left with each of the right whose variables stand for the same.
+
+    Invalid as a whole where these would be more than a named limit.
+    """
+    if isinstance(left, int) and isinstance(right, int):
+        return table[left][right]
+    left = {(): left} if isinstance(left, int) else left
+    right = {(): right} if isinstance(right, int) else right
+    found: Bound = {}
+    pairs = 0
+    groups = _groups(left, right)
+    for binding, truths in left.items():
+        candidates = groups(binding)
+        pairs += len(candidates)
+        if pairs > limits.SELECTION_BINDINGS:
+            return INVALID
+        for other, others in candidates:
+            together = _together(binding, other)
+            if together is not None:
+                found[together] = found.get(together, 0) | table[truths][others]
+    return found
+
+
+def _groups(left: Bound, right: Bound) -> Callable[[Binding], list[tuple[Binding, int]]]:
+    """Binding of the left → the bindings of the right that may agree with it, with their truths.
+
+    Found by the variables that all of both have; the others are compared one by one.
+    """
+    shared = _names_of_all(left) & _names_of_all(right)
+    groups: dict[Binding, list[tuple[Binding, int]]] = {}
+    for binding, truths in right.items():
+        groups.setdefault(_part(binding, shared), []).append((binding, truths))
+    return lambda binding: groups.get(_part(binding, shared), [])
+
+
+def _names_of_all(bindings: Iterable[Binding]) -> frozenset[str]:
+    names = [frozenset(name for name, _ in binding) for binding in bindings]
+    return frozenset.intersection(*names) if names else frozenset()
+
+
+def _part(binding: Binding, names: frozenset[str]) -> Binding:
+    return tuple(item for item in binding if item[0] in names)
+
+
+def _together(left: Binding, right: Binding) -> Binding | None:
+    merged = dict(left)
+    for name, value in right:
+        if merged.setdefault(name, value) != value:
+            return None
+    return tuple(sorted(merged.items(), key=lambda item: item[0]))
+
+
+# Patterns of strings: regular expressions (`=~`) and globs (`=`).
+#
+# RE2 runs both, as in Vespa: time is linear in the text whatever the pattern, and memory is bounded. So a pattern from
+# a request cannot stop a node, which a backtracking engine like Python's would allow. In turn RE2 has no look-around
+# and no back references, and counts at most 1000 in a repetition: what it refuses is refused when the selection is
+# parsed.
+#
+# Compiled patterns are kept here, and only a limited number of them: matchers, which others keep, know their texts
+# alone.
+#
+# Differs: `*` and `?` of a glob match a newline too, as Vespa's page says; its implementation takes only those at
+# either end for that.
+
+
+Test = Callable[[str], bool]
+"""Whether a text matches."""
+
+_WILDCARDS: Final = compile_later(r"(\*+|\?)")
+
+
+class PatternError(ValueError):
+    """A text is no regular expression, or is one that is too large."""
+
+
+def _options() -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    options.never_capture = True  # what groups capture is never used, and thousands of them cost 0.4 ms a byte
+    options.max_mem = limits.SELECTION_PATTERN_BYTES
+    return options
+
+
+_OPTIONS: Final = _options()
+
+
+@lru_cache(limits.SELECTION_PATTERNS_KEPT)
+def regular_expression(pattern: str) -> Test:
+    """Whether the pattern is found anywhere in a text. Raises PatternError."""
+    if not pattern:
+        return lambda text: True
+    try:
+        search = re2.compile(pattern.encode("utf-8", "surrogatepass"), _OPTIONS).search
+    except re2.error as error:
+        reason = error.args[0] if error.args else ""
+        raise PatternError(reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)) from None
+    return lambda text: search(text.encode("utf-8", "surrogatepass")) is not None
+
+
+@lru_cache(limits.SELECTION_PATTERNS_KEPT)
+def glob(pattern: str) -> Test:
+    """Whether a text is the pattern: `*` stands for any characters, `?` for one."""
+    parts = _WILDCARDS.split(pattern)
+    kinds = "".join("*" if part.startswith("*") else "?" if part == "?" else "t" for part in parts if part)
+    text = "".join(parts[::2])
+    match kinds:
+        case "" | "t":
+            return pattern.__eq__
+        case "*":
+            return lambda value: True
+        case "t*":
+            return lambda value: value.startswith(text)
+        case "*t":
+            return lambda value: value.endswith(text)
+        case "*t*":
+            return lambda value: text in value
+    try:
+        return regular_expression("(?s)^" + "".join(map(_expression, parts)) + "$")
+    except PatternError:
+        return lambda value: False
+
+
+def _expression(part: str) -> str:
+    return ".*" if part.startswith("*") else "." if part == "?" else str(re2.escape(part))
 
 
 class Special(Enum):

@@ -6,6 +6,7 @@ numbers, so that operations on mapped dimensions are operations on arrays; `Labe
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -133,3 +134,48 @@ class TensorBatch:
         rows = [tuple(texts[number] for number in row) for row in self.labels.tolist()]
         bounds = zip(self.starts[:-1].tolist(), self.starts[1:].tolist(), strict=True)
         return [Tensor(self.type, tuple(rows[start:end]), self.cells[start:end]) for start, end in bounds]
+
+
+# Tensors of hits where they stand: what kernels read that need no copy of them, and no labels.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptTensors:
+    """Hit i has the subspaces starts[i] to starts[i] + counts[i] of `cells`; none where it has no tensor."""
+
+    type: TensorType
+    cells: NDArray[Any]
+    """(subspaces, *type.shape). Those of bfloat16 may be the upper halves of floats, as uint16."""
+    starts: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    is_single: bool = False
+    """As of a batch."""
+
+    @classmethod
+    def of(cls, batch: TensorBatch) -> KeptTensors:
+        return cls(batch.type, batch.cells, np.ascontiguousarray(batch.starts[:-1]), batch.counts, batch.is_single)
+
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """Each subspace as one row."""
+        return _as_rows(self.cells, self.type)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredTensors:
+    """The tensors of all documents where they stand, without mapped dimensions: a lid has one subspace, or none."""
+
+    type: TensorType
+    cells: NDArray[Any]
+    """(subspaces, *type.shape), as of hits."""
+    rows: NDArray[np.uint64]
+    """By lid: the number of its subspace and how many it has, as `attribute.rows` has them."""
+
+    @property
+    def vectors(self) -> NDArray[Any]:
+        """Each subspace as one row."""
+        return _as_rows(self.cells, self.type)
+
+
+def _as_rows(cells: NDArray[Any], type_: TensorType) -> NDArray[Any]:
+    return np.ascontiguousarray(cells.reshape(len(cells), math.prod(type_.shape)))

@@ -22,8 +22,7 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.document.tensor.binary_format import convert, read_tensor
-from paperwasp.document.tensor.type_rules import is_assignable
-from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.types import TensorType, is_assignable
 from paperwasp.document.tensor.value import (
     CELL_BYTES,
     CellCollector,

@@ -15,8 +15,7 @@ import orjson
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
 from paperwasp.core.clock import check_time
-from paperwasp.document.tensor.type_rules import is_assignable
-from paperwasp.document.tensor.types import Dimension, TensorType
+from paperwasp.document.tensor.types import Dimension, TensorType, is_assignable
 from paperwasp.document.tensor.value import Labels, Tensor, TensorBuilder, hex_cells
 from paperwasp.errors import LanguageError, Position, TooLarge
 

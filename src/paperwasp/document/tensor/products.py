@@ -17,9 +17,8 @@ from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime
 from paperwasp.core.rank.best_parts import ALL, BestHits, Part, joined, parts_for
 from paperwasp.core.together import Together, of_parts
-from paperwasp.document.tensor import type_rules as rules
-from paperwasp.document.tensor.batch import TensorBatch
-from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor import types as rules
+from paperwasp.document.tensor.batch import KeptTensors, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.tensor.value import DTYPES
 

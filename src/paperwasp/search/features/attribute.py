@@ -14,8 +14,7 @@ import numpy as np
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.document.tensor.batch import TensorBatch
-from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor.batch import KeptTensors, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.types import (
     BOOL,

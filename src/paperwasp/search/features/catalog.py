@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.base.records import dataclass
-from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor.batch import KeptTensors, StoredTensors
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.expression import parse_reference
 from paperwasp.ranking.foreach import DEFAULT_TERMS, OPERATIONS, condition_of

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import Labels, TensorBatch
-from paperwasp.document.tensor.type_rules import is_assignable
-from paperwasp.document.tensor.types import TensorType
+from paperwasp.document.tensor.types import TensorType, is_assignable
 from paperwasp.document.tensor.value import Tensor, empty_tensor
 from paperwasp.document.types import TensorFieldType
 from paperwasp.errors import InvalidQuery

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
-from paperwasp.document.float_text import double_text
+from paperwasp.document.numbers import double_text
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import Aggregation, GroupingRequest, Layout

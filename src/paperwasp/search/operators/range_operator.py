@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.document.float_text import double_text
+from paperwasp.document.numbers import double_text
 from paperwasp.schema.model import Field
 from paperwasp.search.operators.field_match import FieldMatch
 from paperwasp.search.operators.item import Item, TermItem

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
 from paperwasp.core import _core
-from paperwasp.document.parts import part_of_element
-from paperwasp.document.types import PRIMITIVES, ArrayType, MapType
+from paperwasp.document.types import PRIMITIVES, ArrayType, MapType, part_of_element
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.operators.boolean import AndItem, AndOperator, FalseItem, FalseOperator, TrueOperator, has_false

@@ -19,9 +19,8 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp.base.records import dataclass
-from paperwasp.document.output import Render
-from paperwasp.document.parts import part_of_element
-from paperwasp.document.types import DataType, MapType
+from paperwasp.document.shown import Render
+from paperwasp.document.types import DataType, MapType, part_of_element
 from paperwasp.schema.model import Field
 from paperwasp.storage.attributes import ColumnView, looks_unset
 

@@ -19,9 +19,8 @@ from paperwasp import limits
 from paperwasp.base.records import dataclass
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.core import _core
-from paperwasp.document.output import Render, render_of
+from paperwasp.document.shown import DEFAULT_FORM, Render, converter_of, render_of
 from paperwasp.document.tensor.json_output import result_json
-from paperwasp.document.tensor_forms import DEFAULT_FORM, converter_of
 from paperwasp.document.types import BOOL, PREDICATE, RAW, MapType, StructType, TensorFieldType
 from paperwasp.schema.model import DocumentSummary, Field, Schema, SummaryField
 from paperwasp.schema.pending import is_filled_now, language_statements

@@ -18,10 +18,9 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from paperwasp.document.arithmetic import half, single
-from paperwasp.document.output import Render
-from paperwasp.document.predicate import parse_predicate, printed
-from paperwasp.document.predicate_shown import simplified
+from paperwasp.document.numbers import half, single
+from paperwasp.document.predicate import parse_predicate, printed, simplified
+from paperwasp.document.shown import Render
 from paperwasp.document.types import (
     FLOAT,
     FLOAT16,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.document.operations import Value
-from paperwasp.document.tensor.batch import TensorBatch
-from paperwasp.document.tensor.kept import KeptTensors, StoredTensors
+from paperwasp.document.tensor.batch import KeptTensors, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES
 from paperwasp.storage.attributes.areas import numbers_of

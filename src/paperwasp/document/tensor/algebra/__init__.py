@@ -31,46 +31,48 @@ may take (`core.budget`); OutOfTime when the time of the thread is over. Types a
 ValueError says what does not fit.
 """
 
-from paperwasp.document.tensor.algebra.cells import CELL_FUNCTIONS, CellFunction, converted
-from paperwasp.document.tensor.algebra.composed import (
+from paperwasp.document.tensor.algebra.generated import (
     argmax,
     argmin,
     cosine_similarity,
+    diagonal,
     euclidean_distance,
     expanded,
-    l1_normalize,
-    l2_normalize,
-    matmul,
-    softmax,
-    xw_plus_b,
-)
-from paperwasp.document.tensor.algebra.concatenated import concatenated, renamed
-from paperwasp.document.tensor.algebra.generated import (
-    diagonal,
     filled,
     generated,
+    l1_normalize,
+    l2_normalize,
     literal,
+    matmul,
     number,
     numbers,
     places_of,
     random_cells,
     range_cells,
+    softmax,
+    xw_plus_b,
 )
-from paperwasp.document.tensor.algebra.joined import joined, merged
-from paperwasp.document.tensor.algebra.mapped import cast, mapped, retyped, unpacked
-from paperwasp.document.tensor.algebra.ordered import cell_order, top
-from paperwasp.document.tensor.algebra.products import summed_products
-from paperwasp.document.tensor.algebra.reduced import AGGREGATORS, reduced
-from paperwasp.document.tensor.algebra.rows import repeated, spread, taken
-from paperwasp.document.tensor.algebra.sliced import (
+from paperwasp.document.tensor.algebra.joined import concatenated, joined, merged, renamed
+from paperwasp.document.tensor.algebra.mapped import (
+    BatchFunction,
     Places,
+    cast,
+    cell_order,
+    chosen,
+    filter_subspaces,
     index_place,
     index_places,
     label_place,
     label_places,
+    map_subspaces,
+    mapped,
+    retyped,
     sliced,
+    top,
+    unpacked,
 )
-from paperwasp.document.tensor.algebra.subspaces import BatchFunction, chosen, filter_subspaces, map_subspaces
+from paperwasp.document.tensor.algebra.reduced import AGGREGATORS, reduced, summed_products
+from paperwasp.document.tensor.algebra.rows import CELL_FUNCTIONS, CellFunction, converted, repeated, spread, taken
 
 __all__ = [
     "AGGREGATORS",

@@ -1,16 +1,30 @@
-"""join: a function of the cells of two tensors that agree in the dimensions both have; merge: of the cells of both.
+"""join: a function of the cells of two tensors that agree in the dimensions both have; merge; concat; rename.
 
 Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#join
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from paperwasp.document.tensor import type_rules as rules
-from paperwasp.document.tensor.algebra.alignment import Alignment, aligned, beside, picked
-from paperwasp.document.tensor.algebra.cells import CellFunction, Cells, apply_function, converted, operand
-from paperwasp.document.tensor.algebra.rows import Rows, bounds, check_size, spread
+from paperwasp.document.tensor import types as rules
+from paperwasp.document.tensor.algebra.rows import (
+    Alignment,
+    CellFunction,
+    Cells,
+    Rows,
+    aligned,
+    apply_function,
+    beside,
+    bounds,
+    check_size,
+    converted,
+    operand,
+    picked,
+    spread,
+)
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import TensorType
 
@@ -62,3 +76,38 @@ def _others(rows: Rows | None, count: int) -> Rows:
     is_other = np.ones(count, np.bool_)
     is_other[slice(None) if rows is None else rows] = False
     return np.flatnonzero(is_other)
+
+
+# concat: joins tensors end to end along an indexed dimension; rename: gives dimensions other names.
+#
+# Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#concat
+
+
+def concatenated(a: TensorBatch, b: TensorBatch, dimension: str) -> TensorBatch:
+    """The places of `a` in this dimension, and after them those of `b`; one that lacks it has one place."""
+    type_ = rules.concatenated(a.type, b.type, dimension)
+    pairs = aligned(a, b, type_)
+    axis = 1 + [d.name for d in type_.indexed].index(dimension)
+    parts = []
+    for side, rows in ((a, pairs.a), (b, pairs.b)):
+        cells = beside(converted(picked(side.cells, rows), type_.cell_type), side.type, type_)
+        shape = [pairs.count, *type_.shape]
+        shape[axis] = cells.shape[axis]
+        parts.append(np.broadcast_to(cells, shape))
+    return pairs.batch(type_, np.concatenate(parts, axis))
+
+
+def renamed(batch: TensorBatch, old: Sequence[str], new: Sequence[str]) -> TensorBatch:
+    """With these dimensions named otherwise.
+
+    Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#rename
+    """
+    type_ = rules.renamed(batch.type, old, new)
+    names = dict(zip(old, new, strict=True))
+    mapped = [names.get(d.name, d.name) for d in batch.type.mapped]
+    indexed = [names.get(d.name, d.name) for d in batch.type.indexed]
+    columns = [mapped.index(d.name) for d in type_.mapped]
+    axes = [1 + indexed.index(d.name) for d in type_.indexed]
+    labels = batch.labels if columns == sorted(columns) else np.ascontiguousarray(batch.labels[:, columns])
+    cells = np.ascontiguousarray(batch.cells.transpose(0, *axes))
+    return TensorBatch(type_, batch.starts, labels, cells, batch.is_single)

@@ -8,7 +8,7 @@ from typing import Final
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
-from paperwasp.document.float_text import double_text
+from paperwasp.document.numbers import double_text
 from paperwasp.errors import LanguageError
 from paperwasp.search.grouping.request import Bucket, Constant, Expression, Filter, Infinite, Limit
 
