@@ -21,7 +21,8 @@ from paperwasp.base.version import VESPA_VERSION
 from paperwasp.cluster.messages.documents import StatusResponse
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
-from paperwasp.container.state import ContentMetrics, Running
+from paperwasp.container.content_metrics import ContentMetrics
+from paperwasp.container.state import Running
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
 from paperwasp.operations.monitoring.numbers import gauge

@@ -15,6 +15,7 @@ from paperwasp.base.env import Environment
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.components.embedders.registry import load_models
 from paperwasp.components.registry import components_in, files_of
+from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.document.request import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.v1 import error_response as document_error
@@ -23,7 +24,7 @@ from paperwasp.container.model_evaluation import error_response as evaluation_er
 from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
-from paperwasp.container.state import ContentMetrics, Running
+from paperwasp.container.state import Running
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response

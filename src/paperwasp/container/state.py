@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/operations/state-v1.html
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -15,20 +14,18 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
 from paperwasp.base.records import dataclass
 from paperwasp.base.version import VERSION, VESPA_VERSION
-from paperwasp.cluster.messages.documents import HealthRequest, HealthResponse, StatusRequest, StatusResponse
-from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import no_application
-from paperwasp.errors import InvalidInput, NotFound, PaperwaspError
+from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
-from paperwasp.limits.monitoring import CONTENT_METRICS_SECONDS
 from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
 from paperwasp.operations.monitoring.numbers import EMBEDDING, Latencies, Metric, gauge, process_metrics
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container
+    from paperwasp.container.content_metrics import ContentMetrics
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,44 +191,3 @@ class StateApi:
 def _handler(name: str, *bindings: str) -> dict[str, Any]:
     shown = [f"http://*{binding}" for binding in bindings]
     return {"id": name, "class": name, "bundle": f"paperwasp:{VERSION}", "serverBindings": shown, "clientBindings": []}
-
-
-# The metrics of the content clusters of an application, as `/state/v1/metrics` shows them.
-#
-# Vespa: https://docs.vespa.ai/en/reference/operations/metrics/searchnode.html
-# Differs: Vespa's content nodes have a status port of their own; here the containers tell it.
-
-
-class ContentMetrics:
-    """Asks content clusters. A cluster that does not answer soon is left out."""
-
-    def __init__(self, messenger: Messenger, address_of: Callable[[str], str]) -> None:
-        self._messenger = messenger
-        self._address_of = address_of
-
-    async def values(self, cluster_ids: Iterable[str]) -> list[Metric]:
-        """Every metric of the clusters, as in `metrics.values`."""
-        shown: list[Metric] = []
-        for cluster_id in cluster_ids:
-            try:
-                request = self._messenger.request(self._address_of(cluster_id), StatusRequest())
-                status: StatusResponse = await asyncio.wait_for(request, CONTENT_METRICS_SECONDS)
-            except (PaperwaspError, TimeoutError):
-                continue
-            shown += (
-                {**each, "dimensions": {"clusterid": cluster_id, **each["dimensions"]}} for each in status.metrics
-            )
-        return shown
-
-    async def faults(self, cluster_ids: Iterable[str]) -> list[str]:
-        """Why clusters take no operations."""
-        found: list[str] = []
-        for cluster_id in cluster_ids:
-            try:
-                request = self._messenger.request(self._address_of(cluster_id), HealthRequest())
-                health: HealthResponse = await asyncio.wait_for(request, CONTENT_METRICS_SECONDS)
-            except (PaperwaspError, TimeoutError):
-                continue  # being restarted, or not there yet
-            if health.fault is not None:
-                found.append(f"content cluster '{cluster_id}': {health.fault}")
-        return found
