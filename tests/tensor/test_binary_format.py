@@ -9,7 +9,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.document.tensor import Tensor, TensorType
-from paperwasp.document.tensor.binary_format import convert, read_tensor
+from paperwasp.document.tensor.binary_format import convert, read_tensor, write_tensor
 from paperwasp.document.tensor.literal import parse_tensor
 
 
@@ -85,3 +85,20 @@ def test_cells_become_those_of_the_type() -> None:
     assert found == Tensor(TensorType.parse("tensor<float>(x{})"), (("a",), ("b",)), np.array([1.7, 2], np.float32))
     with pytest.raises(ValueError, match=r"expected tensor\(y\{\}\), found tensor\(x\{\}\)"):
         convert(tensor, TensorType.parse("tensor(y{})"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tensor():{{}:-0.5}",
+        "tensor<float>(x[2],y[2]):[[1,2],[3,4]]",
+        "tensor<bfloat16>(a{},x[2]):{one:[1,-0.5],'größe, {}':[3,4]}",
+        "tensor<int8>(a{},b{}):{{a:x,b:y}:7,{a:z,b:y}:-128}",
+        "tensor(a{}):{}",
+        f"tensor<int8>(x[300]):[{','.join(['5'] * 300)}]",
+    ],
+)
+def test_what_is_written_is_read_again(text: str) -> None:
+    tensor = parse_tensor(text)
+    again = read_tensor(write_tensor(tensor))
+    assert (again, again.labels) == (tensor, tensor.labels)

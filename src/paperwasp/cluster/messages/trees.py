@@ -108,8 +108,8 @@ class Trees:
         kind = self._class_of(node.kind)
         if kind is None:
             raise UnreadableMessage(f"a node of a message is of an unknown kind '{node.kind[:100]}'")
-        slots = self._slots_of(kind)
         try:
+            slots = self._slots_of(kind)
             values = {name: slots[name].read(said, children) for name, said in node.fields.items()}
             return kind(**values)
         except (KeyError, TypeError, ValueError) as error:
