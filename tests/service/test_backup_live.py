@@ -254,7 +254,7 @@ def test_a_kill_of_a_restore_leaves_the_old_data(large: RunningService, tmp_path
     assert "in use by process" in refused
     large.stop()
     dying = (
-        "import os; from paperwasp.operations.backup import restoring as r; written = []; write = r.write_file\n"
+        "import os; from paperwasp.operations.backup import archive as r; written = []; write = r.write_file\n"
         "def f(path, pieces):\n"
         "    written.append(path)\n"
         "    write(path, pieces) if len(written) < 3 else os.kill(os.getpid(), 9)\n"
