@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace paperwasp::hnsw {
@@ -25,7 +26,9 @@ constexpr uint32_t MOST_NODES = 1u << 30;  // two bits are left to who holds num
 constexpr uint32_t MOST_LEVELS = 16;       // above the lowest
 constexpr uint32_t MOST_LINKS = 1024;
 constexpr size_t LINE = 64;
+constexpr uint32_t MOST_SPINS = 1000;  // some tens of microseconds
 
+// Atomic operations on members of plain types: what C++20 has std::atomic_ref for.
 template <typename T>
 inline T load(const T* from) {
     return __atomic_load_n(from, __ATOMIC_ACQUIRE);
@@ -138,13 +141,27 @@ inline void change_links(const Links& links, const std::vector<uint32_t>& ids) {
     }
 }
 
+// For whoever spins: another thread of the same core may go on.
+inline void rest() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ __volatile__("yield");
+#endif
+}
+
+// Holds the lists of a node. Most are held for less than a switch of threads takes, so whoever waits spins at first; but where there are
+// more threads than processors, the one that holds them may wait for that processor.
 class Locked {
   public:
     explicit Locked(Node& node) : node_(node) {
-        while (__atomic_test_and_set(&node_.lock, __ATOMIC_ACQUIRE)) {
-#if defined(__x86_64__)
-            __builtin_ia32_pause();
-#endif
+        for (uint32_t spins = 0; __atomic_test_and_set(&node_.lock, __ATOMIC_ACQUIRE);) {
+            while (__atomic_load_n(&node_.lock, __ATOMIC_RELAXED) != 0) {
+                if (++spins < MOST_SPINS)
+                    rest();
+                else
+                    std::this_thread::yield();
+            }
         }
     }
     ~Locked() { __atomic_clear(&node_.lock, __ATOMIC_RELEASE); }
