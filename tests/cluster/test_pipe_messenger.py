@@ -138,6 +138,8 @@ def test_no_more_is_sent_than_a_cluster_has_room_for(messenger: PipeMessenger, m
         answers: asyncio.Queue[object] = asyncio.Queue()
         wrong = ApplyRequest(Remove(NAMES[0], "half \ud800"))
         replies = [answers.put_nowait] * 5
+        asked = [messenger.request("a", StampRequest()) for _ in range(5)]  # what is asked alone takes no room
+        assert await asyncio.gather(*asked) == [7] * 5
         assert messenger.send_all("a", [*removes(0, 2), wrong, *removes(2, 4)], replies) == 4
         assert isinstance(await answers.get(), InvalidInput)
         assert messenger.send_all("a", removes(3, 4), replies[:1]) == 0

@@ -65,8 +65,9 @@ class _Sent(NamedTuple):
     message: Any
     reply: Reply
     address: str
-    operations: int
-    size_bytes: int
+    operations: int = 0
+    """How many it counts as, of those that a cluster has room for; queries count as none."""
+    size_bytes: int = 0
 
 
 class _Held(NamedTuple):
@@ -159,12 +160,15 @@ class PipeMessenger(EmbeddedMessenger):
                 except InvalidInput as error:
                     failed.append((reply, error))
                 else:
-                    if are_bounded and not self._has_room(address, message, len(data)):
-                        break
+                    sent = _Sent(message, reply, address)
+                    if are_bounded:
+                        sent = sent._replace(operations=_count_of(message), size_bytes=len(data))
+                        if not self._has_room(sent):
+                            break
                     number = next(self._numbers)
                     first = first or number
                     envelopes.append(data)
-                    self._note(number, _Sent(message, reply, address, _count_of(message), len(data)))
+                    self._note(number, sent)
                 taken += 1
             is_over = self._is_over
             if envelopes and not is_over:
@@ -175,24 +179,24 @@ class PipeMessenger(EmbeddedMessenger):
             self._fail_all()
         return taken
 
-    def _has_room(self, address: str, message: object, size_bytes: int) -> bool:
-        count_, bytes_ = self._waiting.get(address, (0, 0))
-        if count_ and count_ + _count_of(message) > limits.OPERATION_QUEUE_LENGTH:
+    def _has_room(self, new: _Sent) -> bool:
+        operations, size_bytes = self._waiting.get(new.address, (0, 0))
+        if operations and operations + new.operations > limits.OPERATION_QUEUE_LENGTH:
             return False
-        return not bytes_ or bytes_ + size_bytes <= limits.OPERATION_QUEUE_BYTES
+        return not size_bytes or size_bytes + new.size_bytes <= limits.OPERATION_QUEUE_BYTES
 
-    def _note(self, number: int, sent: _Sent) -> None:
-        self._sent[number] = sent
-        count_, bytes_ = self._waiting.get(sent.address, (0, 0))
-        self._waiting[sent.address] = (count_ + sent.operations, bytes_ + sent.size_bytes)
+    def _note(self, number: int, new: _Sent) -> None:
+        self._sent[number] = new
+        operations, size_bytes = self._waiting.get(new.address, (0, 0))
+        self._waiting[new.address] = (operations + new.operations, size_bytes + new.size_bytes)
 
     def _take(self, number: int) -> _Sent | None:
         """What a number was given to, which is answered now."""
         with self._lock:
             sent = self._sent.pop(number, None)
             if sent is not None:
-                count_, bytes_ = self._waiting[sent.address]
-                self._waiting[sent.address] = (count_ - sent.operations, bytes_ - sent.size_bytes)
+                operations, size_bytes = self._waiting[sent.address]
+                self._waiting[sent.address] = (operations - sent.operations, size_bytes - sent.size_bytes)
         return sent
 
     def _send(self, parcel: _Parcel) -> None:
