@@ -92,3 +92,17 @@ def test_links_lead_somewhere() -> None:
 def test_something_is_checked() -> None:
     assert len(PATHS) > 20
     assert len(NAMES) > 30
+
+
+def test_files_that_the_kernels_name_exist() -> None:
+    """In comments: by their place in the repository, the package or the core, or beside the file that names them."""
+    pattern = re.compile(r"(?<![\w/.*])\w+(?:/\w+)*\.(?:py|cpp|hpp)\b")
+    core = PACKAGE / "core"
+    gone = [
+        f"{file.relative_to(core)}: {named}"
+        for file in core.rglob("*.?pp")
+        for comment in re.findall(r"//.*", file.read_text())
+        for named in pattern.findall(comment)
+        if not any((place / named).is_file() for place in (ROOT, PACKAGE, core, file.parent))
+    ]
+    assert gone == []

@@ -13,7 +13,8 @@
 namespace paperwasp {
 namespace {
 
-// The bounds of linguistics/detection.py: words of other languages than English, and the first characters, among which they are counted.
+// The bounds of text/linguistics/detection.py: words of other languages than English, and the first characters, among which they are
+// counted.
 constexpr uint32_t FOREIGN_WORDS = 2;
 constexpr size_t LOOKED_AT_CHARACTERS = 256;
 

@@ -3,8 +3,8 @@
 //     matches, column → FacetGroups → JSON
 //
 // Groups are ordered by their counts. Documents are scored only where equally large groups compete for a place: then the group with the
-// better hit comes first, and of equal ones that with the lower value. grouping/facets.py and grouping/shown_groups.py are the
-// specification.
+// better hit comes first, and of equal ones that with the lower value. search/grouping/facets.py and search/grouping/shown_groups.py are
+// the specification.
 //
 // Threads: all of it is one run's. The writer may store into columns meanwhile.
 #pragma once

@@ -1,5 +1,5 @@
 // nativeRank, or a part of it, as plans rank by it: what a rank profile says, and the query of some words. What is worked out here for a
-// query is what features/native_query.py works out, number by number.
+// query is what search/features/native_query.py works out, number by number.
 #pragma once
 
 #include <cstdint>

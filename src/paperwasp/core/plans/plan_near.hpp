@@ -1,5 +1,5 @@
 // nearestNeighbor in plans: the vectors of a field in a view, what a template says of it, and the documents that are nearest to the vector
-// of a request. What is found, and how near it is, is what operators/nearest_neighbor.py finds by a graph, or by comparing all.
+// of a request. What is found, and how near it is, is what search/operators/nearest_neighbor.py finds by a graph, or by comparing all.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct NearForm {
     bool alone_matches;  // whether words beside it only rank; else they match as well
 };
 
-// How a graph is searched in a view, among the documents that a filter leaves (operators/nearest_strategy.py).
+// How a graph is searched in a view, among the documents that a filter leaves (search/operators/nearest_neighbor.py).
 struct NearSearch {
     uint32_t limit;  // of lids
     size_t count, explore;

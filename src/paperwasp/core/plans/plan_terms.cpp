@@ -21,21 +21,21 @@ constexpr double LEAST_SHARE = 1e-6;  // no word is rarer for its significance
 // where all score about the same. What may take long is not to hold the event loop up.
 constexpr uint64_t NATIVE_STEPS = 15;
 
-// As features/bm25.py has it.
+// As search/features/bm25.py has it.
 double inverse_document_frequency(uint64_t documents, uint64_t frequency) {
     const double total = std::max(1.0, static_cast<double>(documents));
     const double within = std::min(std::max(1.0, static_cast<double>(frequency)), total);
     return std::log(1.0 + ((total - within + 0.5) / (within + 0.5)));
 }
 
-// As features/query_terms.py has it.
+// As search/features/query_terms.py has it.
 double significance(uint64_t documents, uint64_t frequency) {
     if (documents == 0) return 0.5;
     const double share = std::min(std::max(static_cast<double>(frequency) / static_cast<double>(documents), LEAST_SHARE), 1.0);
     return 0.5 + 0.5 * std::log(share) / std::log(LEAST_SHARE);
 }
 
-// What a term without annotations scores in a weakAnd, as operators/weak_and.py has it.
+// What a term without annotations scores in a weakAnd, as search/operators/weak_and.py has it.
 int64_t weak_score(uint64_t documents, uint64_t frequency) {
     const double total = static_cast<double>(documents + 1), within = static_cast<double>(std::max<uint64_t>(frequency, 1));
     const double idf = std::log1p((total - within + 0.5) / (within + 0.5));

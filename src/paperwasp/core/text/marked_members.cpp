@@ -15,7 +15,7 @@
 namespace paperwasp {
 namespace {
 
-constexpr uint32_t HEAD_CHARACTERS = 256;  // by which a language is detected: LOOKED_AT_CHARACTERS of linguistics/detection.py
+constexpr uint32_t HEAD_CHARACTERS = 256;  // by which a language is detected: LOOKED_AT_CHARACTERS of text/linguistics/detection.py
 constexpr uint32_t FOREIGN_WORDS = 2;      // below which a text of ASCII is taken for English
 
 // A member of JSON objects in which words are marked.

@@ -1,5 +1,5 @@
-// What is computed of two vectors as people see it: see nearness.hpp. attribute/distances.py does the same for arrays, and calls for what
-// is kept here in one place: the angle and the norm, which libraries compute in ways of their own.
+// What is computed of two vectors as people see it: see nearness.hpp. storage/attributes/distances.py does the same for arrays, and calls
+// for what is kept here in one place: the angle and the norm, which libraries compute in ways of their own.
 #include "vectors/nearness.hpp"
 
 #include <algorithm>
