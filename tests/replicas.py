@@ -59,6 +59,10 @@ class SecondReplica:
                 except Exception as error:
                     self._error = repr(error)
 
+    def give_up(self, reason: str) -> None:
+        """There is nothing to compare any more."""
+        self._error = self._error or reason
+
     def note_pruned(self, before_us: int) -> None:
         """The node has forgotten removals from before that time."""
         self._removals_from_us = max(self._removals_from_us, before_us)
@@ -105,7 +109,14 @@ def install() -> None:
             replica.read()
             trim(applied)
 
+        import_partition = node._consumer.import_partition
+
+        def imported(change: Callable[[Any], object]) -> None:
+            replica.give_up("a partition was imported, which is not in the log")
+            import_partition(change)
+
         log.trim = trimmed
+        node._consumer.import_partition = imported
 
     def stopped(node: Any, *, checkpoint: bool = True) -> None:
         if node.operations.is_closed:
