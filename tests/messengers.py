@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partialmethod
 from unittest import mock
 
+import pytest
+
 from paperwasp.server.process import ServerProcess, piped_doors
+
+WITHIN_PROCESS = pytest.mark.skipif(
+    os.environ.get("PAPERWASP_MESSENGER") == "pipe", reason="compiled plans and routes are of one process"
+)
 
 
 @contextmanager

@@ -20,9 +20,11 @@ import httpx
 import orjson
 
 from tests import web
+from tests.messengers import WITHIN_PROCESS
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.test_live_changes import overrides, package_files, services
 
+pytestmark = WITHIN_PROCESS
 CONNECTIONS = 6
 AT_ONCE = 40
 """Requests that a connection sends before it reads an answer."""

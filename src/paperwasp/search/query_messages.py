@@ -6,7 +6,6 @@ again the general way, and hits have no rows.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeVar
@@ -27,7 +26,7 @@ from paperwasp.cluster.messages.queries import (
     Search,
     ShowPart,
 )
-from paperwasp.cluster.messages.trees import Tree, Trees, subclasses
+from paperwasp.cluster.messages.trees import Tree, Trees, declared_in, subclasses
 from paperwasp.cluster.messages.values import plain
 from paperwasp.errors import UnreadableMessage
 from paperwasp.ranking.explanation import NodeValue, PartValue
@@ -58,16 +57,13 @@ _T = TypeVar("_T")
 
 
 def _item_classes() -> Iterator[type]:
-    importlib.import_module("paperwasp.search.operators")  # which has all of them
     yield from subclasses(Item)
     yield Annotations
 
 
 ITEMS: Final = Trees(_item_classes)
 """Items of a query as trees, by the declared fields of their classes."""
-GROUPINGS: Final = Trees(
-    lambda: [each for each in vars(request).values() if isinstance(each, type) and each.__module__ == request.__name__]
-)
+GROUPINGS: Final = Trees(lambda: declared_in(request))
 """Grouping requests as trees."""
 
 

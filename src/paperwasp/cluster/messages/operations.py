@@ -27,7 +27,7 @@ from paperwasp.cluster.messages.documents import (
 )
 from paperwasp.cluster.messages.failures import Refused, error_of, refused
 from paperwasp.cluster.messages.message import Conversion, Message, Sent
-from paperwasp.cluster.messages.trees import Tree, Trees
+from paperwasp.cluster.messages.trees import Tree, Trees, declared_in
 from paperwasp.cluster.messages.values import plain
 from paperwasp.core._core import PlainChange
 from paperwasp.document import updates
@@ -36,9 +36,7 @@ from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remo
 from paperwasp.document.plain_fields import operation_of
 from paperwasp.errors import InvalidInput, UnreadableMessage
 
-UPDATES: Final = Trees(
-    lambda: [each for each in vars(updates).values() if isinstance(each, type) and each.__module__ == updates.__name__]
-)
+UPDATES: Final = Trees(lambda: declared_in(updates))
 """Updates of fields as trees: what `document.updates` declares."""
 
 

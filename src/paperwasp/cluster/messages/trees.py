@@ -139,6 +139,11 @@ def subclasses(base: type) -> Iterator[type]:
         yield from subclasses(each)
 
 
+def declared_in(module: types.ModuleType) -> list[type]:
+    """The classes that a module declares."""
+    return [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
+
+
 def _is_default(field: Field[Any], value: Any) -> bool:
     default = field.default
     if default is MISSING or value is default:
