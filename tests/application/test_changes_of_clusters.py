@@ -9,7 +9,7 @@ import pytest
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, Refusal, describe_actions, describe_refusals
 from paperwasp.application.changes.overrides import Allow, ValidationOverrides
-from paperwasp.application.services_model import ContentDocument, Node
+from paperwasp.application.services_model import ClusterNode, ContentDocument
 from paperwasp.document.types import INT
 from paperwasp.schema.model import AttributeSettings
 from tests.application.change_models import ATTRIBUTE, INDEX, application, cluster, field, lines, with_fields
@@ -73,7 +73,9 @@ def test_removals_lose_documents() -> None:
 
 def test_redundancy_and_nodes_need_nothing() -> None:
     music = ContentDocument("music")
-    many = cluster(music, redundancy=3, searchable_copies=2, groups=2, nodes=(Node(), Node(distribution_key=1)))
+    many = cluster(
+        music, redundancy=3, searchable_copies=2, groups=2, nodes=(ClusterNode(), ClusterNode(distribution_key=1))
+    )
     assert find_changes(application(cluster(music)), application(many)) == Changes()
     assert find_changes(application(many), application(cluster(music))) == Changes()
 

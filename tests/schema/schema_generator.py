@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from paperwasp.schema.grammar import BLOCKS, Block, Element, Part, Value
+from paperwasp.schema.grammar import BLOCKS, Block, Element, HeaderPart, Value
 
 NAMES = (
     *("a", "b", "c", "d", "e", "f", "title", "year", "vec", "ref", "loc", "person", "default", "first", "all"),
@@ -87,26 +87,26 @@ class Generator:
     def name(self) -> str:
         return self.chance.choice(NAMES)
 
-    def header(self, part: Part) -> str:
+    def header(self, part: HeaderPart) -> str:
         chance = self.chance
         match part:
-            case Part.OPTIONAL_NAME:
+            case HeaderPart.OPTIONAL_NAME:
                 return chance.choice(("", "", self.name()))
-            case Part.PATH:
+            case HeaderPart.PATH:
                 return f"{self.name()}.{self.name()}"
-            case Part.QUOTED_NAME:
+            case HeaderPart.QUOTED_NAME:
                 return chance.choice((self.name(), '"in:0"'))
-            case Part.FUNCTION:
+            case HeaderPart.FUNCTION:
                 return chance.choice(("", "inline ")) + f"{self.name()}({chance.choice(('', 'x', 'x, y', 'x, x'))})"
-            case Part.INHERITS:
+            case HeaderPart.INHERITS:
                 return chance.choice(("", "", "", f"inherits {self.name()}", f"inherits default, {self.name()}"))
-            case Part.TYPE:
+            case HeaderPart.TYPE:
                 return f"type {chance.choice(TYPES)}"
-            case Part.OPTIONAL_TYPE:
+            case HeaderPart.OPTIONAL_TYPE:
                 return chance.choice(("", f"type {chance.choice(TYPES)}"))
-            case Part.FIELD:
+            case HeaderPart.FIELD:
                 return "field"
-            case Part.AS:
+            case HeaderPart.AS:
                 return f"as {self.name()}"
         return self.name()
 

@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.errors import LanguageError, PaperwaspError, TooLarge
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element
-from paperwasp.schema.syntax import Node, dump, parse_profile_text, parse_schema_text
+from paperwasp.schema.syntax import SchemaNode, dump, parse_profile_text, parse_schema_text
 
 ALL_ELEMENTS = (Path(__file__).parent / "all_elements.sd").read_text()
 # The same without parents, so that it comes as far as being resolved.
@@ -22,7 +22,7 @@ ORPHAN = ALL_ELEMENTS.replace(" inherits base, other", "").replace("everything i
 PIECES = re.findall(r"[\w-]+|\s+|.", ORPHAN)
 
 
-def uses(node: Node, block: str) -> Iterator[tuple[str, str]]:
+def uses(node: SchemaNode, block: str) -> Iterator[tuple[str, str]]:
     """(block, keyword as the tree has it) of a node and of all below it."""
     yield block, node.keyword
     element = next(e for keyword, e in BLOCKS[block].items() if node.keyword in (keyword, e.means))

@@ -16,11 +16,11 @@ from paperwasp.document.selection import PlainSubject
 from paperwasp.document.selection.tree import (
     And,
     Arithmetic,
-    Call,
     Comparison,
     ConditionNode,
     Constant,
     FieldValue,
+    FunctionCall,
     IdPart,
     Literal,
     Not,
@@ -168,7 +168,7 @@ def value(node: ValueNode, subject: PlainSubject, now_us: int) -> Any:
             return id_part(node.part, subject)
         case FieldValue():
             return field_value(node, subject)
-        case Call():
+        case FunctionCall():
             return called(node.function, value(node.operand, subject, now_us))
         case Arithmetic():
             return calculated(node.operator, value(node.left, subject, now_us), value(node.right, subject, now_us))

@@ -23,11 +23,11 @@ from paperwasp.document.selection import (
 from paperwasp.document.selection.tree import (
     And,
     Arithmetic,
-    Call,
     Comparison,
     ConditionNode,
     Constant,
     FieldValue,
+    FunctionCall,
     IdPart,
     Literal,
     Not,
@@ -81,7 +81,7 @@ LEAVES: st.SearchStrategy[ValueNode] = st.one_of(
 VALUES: st.SearchStrategy[ValueNode] = st.recursive(
     LEAVES,
     lambda inner: st.one_of(
-        st.builds(Call, st.sampled_from(["abs", "hash", "lowercase"]), inner),
+        st.builds(FunctionCall, st.sampled_from(["abs", "hash", "lowercase"]), inner),
         st.builds(Arithmetic, st.sampled_from(["+", "-", "*", "/", "%"]), inner, inner),
     ),
     max_leaves=4,

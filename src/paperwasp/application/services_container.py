@@ -25,12 +25,12 @@ from paperwasp.application.services_config import (
 from paperwasp.application.services_model import (
     AccessLogSettings,
     Binding,
+    ClusterNode,
     Container,
     EvaluatedNetwork,
     FilterChain,
     Filtering,
     HttpServer,
-    Node,
     read_binding,
 )
 from paperwasp.application.xml import Element
@@ -471,10 +471,10 @@ def _servers(element: Element, findings: Findings) -> tuple[HttpServer, ...]:
     return tuple(found.values())
 
 
-def _nodes(element: Element, hosts: Hosts) -> tuple[Node, ...]:
+def _nodes(element: Element, hosts: Hosts) -> tuple[ClusterNode, ...]:
     nodes = element.first("nodes")
     aliases = [node.attributes.get("hostalias", "") for node in nodes.all("node")] if nodes is not None else []
-    return tuple(Node(alias, hosts.host(alias)) for alias in aliases)
+    return tuple(ClusterNode(alias, hosts.host(alias)) for alias in aliases)
 
 
 def _significance_models(search: Element | None) -> tuple[tuple[str, Position | None], ...]:

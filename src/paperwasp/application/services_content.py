@@ -13,7 +13,7 @@ from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import Rule, Use, boolean, integer, size_bytes
 from paperwasp.application.package_files import Hosts
 from paperwasp.application.services_config import JuniperConfig
-from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
+from paperwasp.application.services_model import ClusterNode, Content, ContentDocument, Mode
 from paperwasp.application.xml import Element
 from paperwasp.base.records import dataclass
 from paperwasp.document.selection import check_cluster_selection, parse_selection
@@ -162,7 +162,7 @@ class _Nodes:
 
     hosts: Hosts
     findings: Findings
-    found: list[Node] = field(default_factory=list)
+    found: list[ClusterNode] = field(default_factory=list)
     groups: int = 1
     _keys: set[int] = field(default_factory=set)
 
@@ -185,7 +185,7 @@ class _Nodes:
             if key in self._keys:
                 self.findings.error(f"Distribution key {key} is used by more than one node", node.position)
             self._keys.add(key)
-            self.found.append(Node(alias, self.hosts.host(alias), key, group))
+            self.found.append(ClusterNode(alias, self.hosts.host(alias), key, group))
 
     def _top_group(self, top: Element) -> None:
         groups = self._subgroups(top)

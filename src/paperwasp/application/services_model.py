@@ -113,7 +113,7 @@ def _empty() -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class ClusterNode:
     """One node of a cluster as it is written; everything runs in this one process."""
 
     host_alias: str = ""
@@ -194,7 +194,7 @@ class Container:
     servers: tuple[HttpServer, ...] = ()
     access: Access = OPEN_TO_ALL
     filtering: Filtering | None = None
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
     components: tuple[Component, ...] = ()
     search_chains: tuple[str, ...] = ()
     """Ids of the chains that the package declares, beside the built-in ones."""
@@ -246,7 +246,7 @@ class Content:
     garbage_collection_interval_s: int = 3600
     redundancy: int = 1
     searchable_copies: int = 1
-    nodes: tuple[Node, ...] = ()
+    nodes: tuple[ClusterNode, ...] = ()
     groups: int = 1
     tuning: Mapping[str, str] = field(default_factory=_empty)
     """Path below the cluster (`tuning/resource-limits/disk`, `search/query-timeout`) → text, for what has an effect."""

@@ -80,7 +80,7 @@ class VisitOptions:
         }
 
 
-class Part(NamedTuple):
+class VisitPart(NamedTuple):
     """A slice of a bucket space of a cluster."""
 
     cluster: str
@@ -91,7 +91,7 @@ class Part(NamedTuple):
 class Chunk(NamedTuple):
     """Documents of a part as lines of JSON, each with its end, and where the visit goes on behind them."""
 
-    part: Part
+    part: VisitPart
     lines: list[bytes]
     token: str | None
     """None where the service has not said it."""
@@ -103,11 +103,11 @@ class _Broken(Exception):
     """The answer ended, or was refused, in a way that makes another attempt worth while."""
 
 
-def find_parts(options: VisitOptions) -> list[Part]:
+def find_parts(options: VisitOptions) -> list[VisitPart]:
     """The parts of a visit, in the order in which they are begun. Errors: Unreachable, InvalidInput."""
     clusters = [options.cluster] if options.cluster else _find_clusters(options)
     slices = range(options.slices)
-    return [Part(cluster, space, number) for space in SPACES for cluster in clusters for number in slices]
+    return [VisitPart(cluster, space, number) for space in SPACES for cluster in clusters for number in slices]
 
 
 def _find_clusters(options: VisitOptions) -> list[str]:
@@ -121,7 +121,7 @@ def _find_clusters(options: VisitOptions) -> list[str]:
     return _QUOTED.findall(match[1])
 
 
-def read_part(options: VisitOptions, part: Part, token: str | None) -> Iterator[Chunk]:
+def read_part(options: VisitOptions, part: VisitPart, token: str | None) -> Iterator[Chunk]:
     """Yields the chunks of a part from `token` on. What breaks off, or is refused since there is too much to do, is
     begun again behind the last chunk. Errors: Unreachable, InvalidInput."""
     attempts, read = 0, _read_stream
@@ -148,7 +148,7 @@ class _NotStreamed(Exception):
     """The service knows no JSON lines."""
 
 
-def _read_stream(connection: Connection, options: VisitOptions, part: Part, token: str | None) -> Iterator[Chunk]:
+def _read_stream(connection: Connection, options: VisitOptions, part: VisitPart, token: str | None) -> Iterator[Chunk]:
     """The chunks of an answer of JSON lines."""
     path = _path(options, part, token, {"stream": "true"})
     answer = connection.stream(path, _ACCEPT)
@@ -196,7 +196,7 @@ def _read(line: bytes) -> Any:
         raise _Broken(f"a line of the answer is cut off or no JSON: {line[:_SHOWN_BYTES]!r}") from None
 
 
-def _read_pages(connection: Connection, options: VisitOptions, part: Part, token: str | None) -> Iterator[Chunk]:
+def _read_pages(connection: Connection, options: VisitOptions, part: VisitPart, token: str | None) -> Iterator[Chunk]:
     """The chunks of answers of JSON objects, one request each."""
     while True:
         path = _path(options, part, token, {"wantedDocumentCount": str(_PAGE_DOCUMENTS)})
@@ -211,7 +211,7 @@ def _read_pages(connection: Connection, options: VisitOptions, part: Part, token
             return
 
 
-def _path(options: VisitOptions, part: Part, token: str | None, more: Mapping[str, str]) -> str:
+def _path(options: VisitOptions, part: VisitPart, token: str | None, more: Mapping[str, str]) -> str:
     timeout = options.timeout_seconds
     parameters = {
         "cluster": part.cluster,
@@ -255,7 +255,7 @@ class VisitState:
     """The place of each part, and how much of the output belongs to it."""
 
     what: dict[str, object]
-    parts: list[Part]
+    parts: list[VisitPart]
     tokens: list[str | None]
     """Of each part, where it goes on; None: at its beginning."""
     done: list[bool]
@@ -265,7 +265,7 @@ class VisitState:
     _saved: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def begin(cls, options: VisitOptions, parts: Sequence[Part]) -> VisitState:
+    def begin(cls, options: VisitOptions, parts: Sequence[VisitPart]) -> VisitState:
         return cls(options.what(), list(parts), [None] * len(parts), [False] * len(parts))
 
     @classmethod
@@ -275,7 +275,7 @@ class VisitState:
             content = orjson.loads(path.read_bytes())
             state = cls(
                 dict(content["what"]),
-                [Part(*each) for each in content["parts"]],
+                [VisitPart(*each) for each in content["parts"]],
                 list(content["tokens"]),
                 list(content["done"]),
                 int(content["documents"]),
@@ -434,7 +434,7 @@ def _open(output: VisitOutput, state: VisitState) -> Iterator[IO[bytes]]:
 
 def _write_all(options: VisitOptions, output: VisitOutput, state: VisitState, file: IO[bytes], shown: _Shown) -> None:
     """Writes the parts, all slices of one bucket space at a time."""
-    groups: dict[tuple[str, str], list[tuple[Part, str | None]]] = {}
+    groups: dict[tuple[str, str], list[tuple[VisitPart, str | None]]] = {}
     for part, token, done in zip(state.parts, state.tokens, state.done, strict=True):
         if not done:
             groups.setdefault(part[:2], []).append((part, token))
@@ -450,7 +450,7 @@ def _write_all(options: VisitOptions, output: VisitOutput, state: VisitState, fi
             shown.report(chunk)
 
 
-def _read_together(options: VisitOptions, parts: Sequence[tuple[Part, str | None]]) -> Iterator[Chunk]:
+def _read_together(options: VisitOptions, parts: Sequence[tuple[VisitPart, str | None]]) -> Iterator[Chunk]:
     """Yields the chunks of several parts as they come, a thread a part. Errors: the first of any of them."""
     queue: Queue[Chunk | PaperwaspError | None] = Queue(_QUEUED * len(parts))
     stop = threading.Event()
@@ -463,7 +463,7 @@ def _read_together(options: VisitOptions, parts: Sequence[tuple[Part, str | None
             except Full:
                 continue
 
-    def work(part: Part, token: str | None) -> None:
+    def work(part: VisitPart, token: str | None) -> None:
         try:
             for chunk in read_part(options, part, token):
                 put(chunk)

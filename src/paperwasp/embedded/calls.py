@@ -32,7 +32,7 @@ _MOST_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IdDefaults:
     """The document type and namespace of ids that do not say theirs."""
 
     schema: str
@@ -45,7 +45,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class NoPlace:
+class NoIdDefaults:
     """There are several document types, and nobody has said which: ids must be whole."""
 
     known: tuple[str, ...]
@@ -59,16 +59,16 @@ class NoPlace:
         raise InvalidInput(f"'{shown}' is not a whole document id: name its schema, which is one of {names}")
 
 
-def place_of(known: tuple[str, ...], schema: str | None, namespace: str | None) -> Place | NoPlace:
+def place_of(known: tuple[str, ...], schema: str | None, namespace: str | None) -> IdDefaults | NoIdDefaults:
     """Where documents belong. The namespace is that of the schema where none is named. Errors: InvalidInput."""
     if schema is None:
         if len(known) != 1:
-            return NoPlace(known)
+            return NoIdDefaults(known)
         schema = known[0]
     if schema not in known:
         names = ", ".join(known[:_MOST_NAMED])
         raise InvalidInput(f"There is no schema '{schema}': the application has {names}")
-    return Place(schema, schema if namespace is None else namespace)
+    return IdDefaults(schema, schema if namespace is None else namespace)
 
 
 Read_co = TypeVar("Read_co", covariant=True)
@@ -79,7 +79,7 @@ AskAgain = Callable[[Mapping[str, object]], QueryResult]
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[Read_co]):
+class ServiceCall(Generic[Read_co]):
     """A request, and how its answer is read. Errors of reading: RequestFailed."""
 
     request: Request
@@ -104,7 +104,7 @@ class Named:
 
 def query_call(
     query: Query, parameters: Options, ask: Callable[[Mapping[str, object]], QueryResult]
-) -> Call[QueryResult]:
+) -> ServiceCall[QueryResult]:
     """A search. `ask` asks again with other parameters."""
     asked = query_parameters(query, parameters)
 
@@ -113,27 +113,27 @@ def query_call(
             refuse_failure(response)
         return QueryResult(response.body, lambda more: ask({**asked, **more}))
 
-    return Call(query_request(asked), read)
+    return ServiceCall(query_request(asked), read)
 
 
-def get_call(named: Named, options: Options) -> Call[Document | None]:
+def get_call(named: Named, options: Options) -> ServiceCall[Document | None]:
     """Reads a document; None where there is none."""
-    return Call(json_request("GET", named.path, **options), document_of)
+    return ServiceCall(json_request("GET", named.path, **options), document_of)
 
 
-def put_call(named: Named, fields: Mapping[str, object], options: Options) -> Call[None]:
+def put_call(named: Named, fields: Mapping[str, object], options: Options) -> ServiceCall[None]:
     """Writes a document."""
-    return Call(json_request("POST", named.path, {"fields": fields}, **options), _read_nothing)
+    return ServiceCall(json_request("POST", named.path, {"fields": fields}, **options), _read_nothing)
 
 
-def update_call(named: Named, fields: Mapping[str, object], options: Options) -> Call[None]:
+def update_call(named: Named, fields: Mapping[str, object], options: Options) -> ServiceCall[None]:
     """Changes fields of a document."""
-    return Call(json_request("PUT", named.path, {"fields": assignments(fields)}, **options), _read_nothing)
+    return ServiceCall(json_request("PUT", named.path, {"fields": assignments(fields)}, **options), _read_nothing)
 
 
-def remove_call(named: Named, options: Options) -> Call[None]:
+def remove_call(named: Named, options: Options) -> ServiceCall[None]:
     """Removes a document."""
-    return Call(json_request("DELETE", named.path, **options), _read_nothing)
+    return ServiceCall(json_request("DELETE", named.path, **options), _read_nothing)
 
 
 def _read_nothing(response: Response) -> None:

@@ -26,11 +26,11 @@ from paperwasp.configserver import ApplicationId
 from paperwasp.container.paths import DOCUMENT_ROOT
 from paperwasp.document.ids import DocumentId
 from paperwasp.embedded.calls import (
-    Call,
+    IdDefaults,
     Named,
-    Place,
     Query,
     Read_co,
+    ServiceCall,
     answer,
     answer_later,
     get_call,
@@ -250,7 +250,7 @@ class Service:
         """The answer of the container cluster that has the interface for it. Errors: as `cluster_for`."""
         return self.request(request, self.cluster_for(request))
 
-    def _ask(self, call: Call[Read_co]) -> Read_co:
+    def _ask(self, call: ServiceCall[Read_co]) -> Read_co:
         return call.read(self.ask(call.request))
 
     def query(self, query: Query = None, /, **parameters: object) -> QueryResult:
@@ -342,7 +342,7 @@ class Service:
     def _schema_of_rows(self, named: str | None) -> str | None:
         """The document type of rows that do not say theirs; None: there are several. Errors: InvalidInput."""
         place = place_of(self.schemas, named, None)
-        return place.schema if isinstance(place, Place) else None
+        return place.schema if isinstance(place, IdDefaults) else None
 
     def visit(self, schema: str | None = None, **options: object) -> Visit:
         """All documents, or those of one schema. `options` are those of the document API: `selection`, `fieldSet`, …"""
@@ -379,7 +379,7 @@ class AsyncService:
         """The answer of the container cluster that has the interface for it."""
         return await self.request(request, self.blocking.cluster_for(request))
 
-    async def _ask(self, call: Call[Read_co]) -> Read_co:
+    async def _ask(self, call: ServiceCall[Read_co]) -> Read_co:
         return call.read(await self.ask(call.request))
 
     async def query(self, query: Query = None, /, **parameters: object) -> QueryResult:

@@ -46,7 +46,7 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import Position
-from paperwasp.schema.tree import Node, Problems, nearest
+from paperwasp.schema.tree import Problems, SchemaNode, nearest
 
 _GENERIC: Final = compile_later(r"(\w+)<(.*)>", re.DOTALL)
 _COLLECTIONS: Final = ("array", "weightedset", "map", "reference", "annotationreference", "tensor")
@@ -65,15 +65,15 @@ class TypeScope:
 
     def __init__(
         self,
-        structs: Iterable[Node],
-        annotations: Iterable[Node],
+        structs: Iterable[SchemaNode],
+        annotations: Iterable[SchemaNode],
         inherited: Mapping[str, DataType],
         ambiguous: Iterable[str],
         inherited_annotations: Iterable[str],
         problems: Problems,
     ) -> None:
         self.problems = problems
-        self.declared: dict[str, Node] = {}
+        self.declared: dict[str, SchemaNode] = {}
         self.annotations = set(inherited_annotations)
         self.structs: dict[str, DataType] = dict(inherited)
         self.ambiguous = set(ambiguous)
@@ -96,7 +96,7 @@ class TypeScope:
         for node in annotated:
             self._fields(node, {})
 
-    def _declare(self, node: Node) -> None:
+    def _declare(self, node: SchemaNode) -> None:
         if node.name in self.declared or node.name in self.structs:
             self.problems.error(f"struct {node.name} is defined twice", node.position)
         elif node.name in SINGLE_TYPES or node.name in (*_COLLECTIONS, TAG.name):
@@ -105,7 +105,7 @@ class TypeScope:
             self.declared[node.name] = node
             self.ambiguous.discard(node.name)
 
-    def _declare_annotations(self, nodes: tuple[Node, ...]) -> None:
+    def _declare_annotations(self, nodes: tuple[SchemaNode, ...]) -> None:
         for node in nodes:
             if node.name in self.annotations:
                 self.problems.error(f"annotation {node.name} is defined twice", node.position)
@@ -145,7 +145,7 @@ class TypeScope:
         self.structs[name] = struct_of(name, fields)
         return self.structs[name]
 
-    def _inherited_fields(self, node: Node) -> dict[str, DataType] | None:
+    def _inherited_fields(self, node: SchemaNode) -> dict[str, DataType] | None:
         fields: dict[str, DataType] = {}
         for parent in node.inherits:
             type_ = self._struct(parent)
@@ -167,7 +167,7 @@ class TypeScope:
                 return None
         return fields
 
-    def _fields(self, node: Node, inherited: Mapping[str, DataType] | None) -> dict[str, DataType] | None:
+    def _fields(self, node: SchemaNode, inherited: Mapping[str, DataType] | None) -> dict[str, DataType] | None:
         fields = dict(inherited or {})
         own: set[str] = set()
         whole = inherited is not None
@@ -186,14 +186,14 @@ class TypeScope:
 
     # Types
 
-    def type_of(self, node: Node) -> DataType | None:
+    def type_of(self, node: SchemaNode) -> DataType | None:
         """The type that `node` declares; None after telling why there is none."""
         type_ = self._parse(node.type, node)
         if type_ is not None:
             self.parts += self._measure(type_)[0]
         return type_
 
-    def _parse(self, text: str, node: Node) -> DataType | None:
+    def _parse(self, text: str, node: SchemaNode) -> DataType | None:
         known = SINGLE_TYPES.get(text) or self._known.get(text)
         if known is not None:
             return known
@@ -210,7 +210,7 @@ class TypeScope:
             self._known[text] = found
         return found
 
-    def _resolve_name(self, text: str, node: Node) -> DataType | None:
+    def _resolve_name(self, text: str, node: SchemaNode) -> DataType | None:
         if text.startswith("tensor"):
             return self._tensor(text, node)
         if generic := _GENERIC.fullmatch(text):
@@ -228,7 +228,7 @@ class TypeScope:
             self._refuse(f"unknown type {text!r} of {node.describe()}{nearest(text, words)}", node)
         return None
 
-    def _tensor(self, text: str, node: Node) -> DataType | None:
+    def _tensor(self, text: str, node: SchemaNode) -> DataType | None:
         try:
             type_ = TensorType.parse(text)
         except ValueError as error:
@@ -240,7 +240,7 @@ class TypeScope:
             return self._refuse(f"{node.describe()} of type {text}: its indexed dimensions have at most {most}", node)
         return tensor_field(type_)
 
-    def _collection(self, name: str, inner: str, node: Node) -> DataType | None:
+    def _collection(self, name: str, inner: str, node: SchemaNode) -> DataType | None:
         match name:
             case "array":
                 return self._array(inner, node)
@@ -254,14 +254,14 @@ class TypeScope:
                 return self._annotation_reference(inner, node)
         return self._refuse(f"unknown type {name}<…> of {node.describe()}{nearest(name, _COLLECTIONS)}", node)
 
-    def _array(self, inner: str, node: Node) -> DataType | None:
+    def _array(self, inner: str, node: SchemaNode) -> DataType | None:
         element = self._parse(inner, node)
         if isinstance(element, TensorFieldType) or element == PREDICATE:
             kind = "predicates" if element == PREDICATE else "tensors"
             return self._refuse(f"{node.describe()} cannot be a collection of {kind}", node)
         return array_of(element) if element else None
 
-    def _weighted_set(self, inner: str, node: Node) -> DataType | None:
+    def _weighted_set(self, inner: str, node: SchemaNode) -> DataType | None:
         key = self._parse(inner, node)
         if key is None:
             return None
@@ -270,7 +270,7 @@ class TypeScope:
             return self._refuse(message + ", ".join(sorted(_SET_KEYS)), node)
         return weighted_set_of(key)
 
-    def _map(self, key_text: str, value_text: str, node: Node) -> DataType | None:
+    def _map(self, key_text: str, value_text: str, node: SchemaNode) -> DataType | None:
         if not value_text:
             return self._refuse(f"the map of {node.describe()} needs two types, as in map<string,int>", node)
         key, value = self._parse(key_text, node), self._parse(value_text, node)
@@ -282,13 +282,13 @@ class TypeScope:
             return self._refuse(f"{node.describe()} cannot be a collection of {value}", node)
         return map_of(key, value)
 
-    def _annotation_reference(self, name: str, node: Node) -> DataType | None:
+    def _annotation_reference(self, name: str, node: SchemaNode) -> DataType | None:
         if name not in self.annotations:
             message = f"unknown annotation {name!r} of {node.describe()}{nearest(name, self.annotations)}"
             return self._refuse(message, node)
         return AnnotationReferenceType(f"annotationreference<{name}>", name)
 
-    def _refuse(self, message: str, node: Node) -> DataType | None:
+    def _refuse(self, message: str, node: SchemaNode) -> DataType | None:
         self.problems.error(message, node.position)
         return None
 

@@ -17,7 +17,7 @@ from paperwasp.schema.fields import resolve_field, stemming_of
 from paperwasp.schema.model import AttributeSettings, Field, ImportedField, IndexingScript, Stemming
 from paperwasp.schema.pending import Z_CURVE_SUFFIX
 from paperwasp.schema.syntax import parse_schema_text
-from paperwasp.schema.tree import Node, Problems, nearest
+from paperwasp.schema.tree import Problems, SchemaNode, nearest
 
 _ROOT_DOCUMENT: Final = "document"
 """The type that every document inherits anyway."""
@@ -28,9 +28,9 @@ class Source:
     """A schema before it is resolved."""
 
     path: str
-    root: Node
-    document: Node
-    profiles: list[Node]
+    root: SchemaNode
+    document: SchemaNode
+    profiles: list[SchemaNode]
 
     @property
     def name(self) -> str:
@@ -49,7 +49,7 @@ class Source:
     def inherited_documents(self) -> tuple[str, ...]:
         return tuple(name for name in self.document.inherits if name != _ROOT_DOCUMENT)
 
-    def elements(self, *keywords: str) -> Iterable[Node]:
+    def elements(self, *keywords: str) -> Iterable[SchemaNode]:
         """Elements of the schema, outside the document."""
         return self.root.all(*keywords) if self.is_schema else ()
 
@@ -155,7 +155,9 @@ class _Declaration:
         for node in self.source.elements("field"):
             self.field(node, stemming, indexes, in_document=False)
 
-    def field(self, node: Node, stemming: Stemming, indexes: Mapping[str, list[Node]], *, in_document: bool) -> None:
+    def field(
+        self, node: SchemaNode, stemming: Stemming, indexes: Mapping[str, list[SchemaNode]], *, in_document: bool
+    ) -> None:
         check_time()
         own_indexes = indexes.get(node.name, [])
         scope = self.declared.scope
@@ -174,9 +176,9 @@ class _Declaration:
         if literal is not None:
             self.add(literal, f"made of {added.name}", node.position, is_own=True)
 
-    def indexes(self) -> Mapping[str, list[Node]]:
+    def indexes(self) -> Mapping[str, list[SchemaNode]]:
         """The `index` elements outside of fields, by the names of their fields."""
-        indexes: dict[str, list[Node]] = {}
+        indexes: dict[str, list[SchemaNode]] = {}
         for node in self.source.elements("index"):
             indexes.setdefault(node.name, []).append(node)
         names = {node.name for node in (*self.source.document.all("field"), *self.source.elements("field"))}
@@ -238,7 +240,7 @@ class Connected:
     name: str
     fields: dict[str, Field]
     unusable: set[str]
-    imports: tuple[Node, ...]
+    imports: tuple[SchemaNode, ...]
     inherited_documents: tuple[str, ...]
     inherited_schemas: tuple[str, ...]
     imported: dict[str, Field] = field(default_factory=dict)
@@ -330,7 +332,7 @@ def _targets(schema: Connected) -> list[str]:
 
 
 def _import(
-    node: Node, schema: Connected, schemas: Mapping[str, Connected], broken: set[str], problems: Problems
+    node: SchemaNode, schema: Connected, schemas: Mapping[str, Connected], broken: set[str], problems: Problems
 ) -> None:
     name = node.arguments[0]
     reference_name, _, target_name = node.name.partition(".")

@@ -31,7 +31,7 @@ from paperwasp.errors import Position
 from paperwasp.schema.data_types import holds_struct, innermost, is_number, is_position, is_single, is_text
 from paperwasp.schema.indexing import FieldScript
 from paperwasp.schema.model import FieldSummary, Linguistics, Match, Stemming, SummaryField
-from paperwasp.schema.tree import Node, Problems
+from paperwasp.schema.tree import Problems, SchemaNode
 
 # A field in the making: the settings of its elements, before they are checked against each other.
 
@@ -40,7 +40,7 @@ from paperwasp.schema.tree import Node, Problems
 class Draft:
     """A field, or a part of one (`struct-field`), whose `name` is then its path from the field on."""
 
-    node: Node
+    node: SchemaNode
     name: str
     type: DataType
     stemming: Stemming
@@ -70,7 +70,7 @@ class Draft:
     linguistics: Linguistics | None = None
     sub_drafts: dict[str, Draft] = field(default_factory=dict)
     """The drafts of its parts by their paths."""
-    places: dict[str, Node] = field(default_factory=dict)
+    places: dict[str, SchemaNode] = field(default_factory=dict)
     """Keyword → an element that has it, for the place of an error."""
 
     @property

@@ -29,14 +29,14 @@ from paperwasp.schema.model import (
     SubField,
     SummaryField,
 )
-from paperwasp.schema.tree import INT_MAX, Node, Problems, boolean, integer, nearest, number, one_of
+from paperwasp.schema.tree import INT_MAX, Problems, SchemaNode, boolean, integer, nearest, number, one_of
 
 # One field of a document summary, as a field or a document summary declares it.
 #
 # Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#summary
 
 
-def summary_of(node: Node, name: str, source: str, problems: Problems) -> SummaryField:
+def summary_of(node: SchemaNode, name: str, source: str, problems: Problems) -> SummaryField:
     """The summary field `name` that the element says, of the field `source` unless it names others."""
     words = {child.keyword for child in node.children}
     transforms = words & {"dynamic", "tokens"}
@@ -55,12 +55,12 @@ def summary_of(node: Node, name: str, source: str, problems: Problems) -> Summar
     )
 
 
-def values_of(node: Node, keyword: str) -> tuple[str, ...]:
+def values_of(node: SchemaNode, keyword: str) -> tuple[str, ...]:
     """The values of all elements of that keyword, each once."""
     return tuple(dict.fromkeys(value for child in node.all(keyword) for value in child.values))
 
 
-def _feature(node: Node, problems: Problems) -> str:
+def _feature(node: SchemaNode, problems: Problems) -> str:
     feature = ""
     for child in node.all("select-elements-by"):
         feature = child.text.strip()
@@ -76,11 +76,17 @@ RANK_TYPES: Final = ("identity", "about", "tags", "empty", "default")
 NORMALIZINGS: Final = ("none", "codepoint", "lowercase", "accent", "all")
 _LONG_MAX: Final = 2**63 - 1
 
-_Setting = Callable[[Draft, Node, Problems], None]
+_Setting = Callable[[Draft, SchemaNode, Problems], None]
 
 
 def resolve_field(
-    node: Node, scope: TypeScope, stemming: Stemming, indexes: Iterable[Node], problems: Problems, *, in_document: bool
+    node: SchemaNode,
+    scope: TypeScope,
+    stemming: Stemming,
+    indexes: Iterable[SchemaNode],
+    problems: Problems,
+    *,
+    in_document: bool,
 ) -> tuple[Field, Draft] | None:
     """The field and its draft; None after telling `problems` why it has no type.
 
@@ -118,12 +124,12 @@ def _match_by_script(draft: Draft, problems: Problems) -> None:
                 problems.error(f"{size} is no size of grams", draft.script.place(expression))
 
 
-def stemming_of(node: Node, problems: Problems) -> Stemming:
+def stemming_of(node: SchemaNode, problems: Problems) -> Stemming:
     """The stemming that a `stemming:` element names."""
     return cast(Stemming, one_of(node, get_args(Stemming), problems, "best"))
 
 
-def _apply_all(settings: Mapping[str, _Setting], draft: Draft, node: Node, problems: Problems) -> None:
+def _apply_all(settings: Mapping[str, _Setting], draft: Draft, node: SchemaNode, problems: Problems) -> None:
     for child in node.children:
         if setting := settings.get(child.keyword):
             setting(draft, child, problems)
@@ -134,7 +140,7 @@ def _apply_all(settings: Mapping[str, _Setting], draft: Draft, node: Node, probl
 def _each(settings: Mapping[str, _Setting]) -> _Setting:
     """A setting that is a block of settings."""
 
-    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+    def apply(draft: Draft, node: SchemaNode, problems: Problems) -> None:
         draft.places.setdefault(node.keyword, node)
         _apply_all(settings, draft, node, problems)
 
@@ -145,7 +151,7 @@ def _own(settings: Mapping[str, _Setting], what: str) -> _Setting:
     """As `_each`, for a block that may have a name: under another than the field's, it has no effect any more."""
     apply = _each(settings)
 
-    def apply_own(draft: Draft, node: Node, problems: Problems) -> None:
+    def apply_own(draft: Draft, node: SchemaNode, problems: Problems) -> None:
         if node.name in ("", draft.name, draft.name.rpartition(".")[2]):
             apply(draft, node, problems)
         else:
@@ -155,10 +161,10 @@ def _own(settings: Mapping[str, _Setting], what: str) -> _Setting:
     return apply_own
 
 
-def _set(group: str, name: str, convert: Callable[[Node, Problems], object]) -> _Setting:
+def _set(group: str, name: str, convert: Callable[[SchemaNode, Problems], object]) -> _Setting:
     """Sets `name` in the draft's group of settings (`attribute`, `index`, …)."""
 
-    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+    def apply(draft: Draft, node: SchemaNode, problems: Problems) -> None:
         getattr(draft, group)[name] = convert(node, problems)
         draft.places[node.keyword] = node
 
@@ -177,14 +183,14 @@ def _whole(group: str, name: str, least: int = 0, most: int = INT_MAX) -> _Setti
     return _set(group, name, lambda node, problems: integer(node, problems, least, most))
 
 
-def _nothing(draft: Draft, node: Node, problems: Problems) -> None:
+def _nothing(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     """The element says what is so anyway."""
 
 
 # indexing, index, attribute
 
 
-def _indexing(draft: Draft, node: Node, problems: Problems) -> None:
+def _indexing(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     if "indexing" in draft.places:
         problems.error(f"{draft.described} has indexing twice", node.position)
         return
@@ -194,23 +200,23 @@ def _indexing(draft: Draft, node: Node, problems: Problems) -> None:
         draft.outputs = frozenset(draft.script.outputs)
 
 
-def _stemming(draft: Draft, node: Node, problems: Problems) -> None:
+def _stemming(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.stemming = stemming_of(node, problems)
 
 
-def _hnsw(draft: Draft, node: Node, problems: Problems) -> None:
+def _hnsw(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.places["hnsw"] = node
     _apply_all(_HNSW, draft, node, problems)
 
 
-def _quantization(draft: Draft, node: Node, problems: Problems) -> None:
+def _quantization(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.places["quantization"] = node
     for child in node.children:
         integer(child, problems, least=1)
     problems.without_effect(node, "vectors are kept as exactly as their type says")
 
 
-def _alias(draft: Draft, node: Node, problems: Problems) -> None:
+def _alias(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     if draft.aliases.setdefault(node.text, node.name or draft.name) != (node.name or draft.name):
         problems.error(f"{draft.described} has the alias {node.text!r} twice", node.value_position)
     draft.places["alias"] = node
@@ -220,7 +226,7 @@ def _alias(draft: Draft, node: Node, problems: Problems) -> None:
 
 
 def _match(value: Match) -> _Setting:
-    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+    def apply(draft: Draft, node: SchemaNode, problems: Problems) -> None:
         if draft.match not in (None, value):
             problems.error(f"{draft.described} cannot match both {draft.match} and {value}", node.position)
         draft.match = value
@@ -229,27 +235,27 @@ def _match(value: Match) -> _Setting:
 
 
 def _set_cased(value: bool) -> _Setting:
-    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+    def apply(draft: Draft, node: SchemaNode, problems: Problems) -> None:
         draft.cased = value
 
     return apply
 
 
-def _algorithm(draft: Draft, node: Node, problems: Problems) -> None:
+def _algorithm(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.match_settings["algorithm"] = node.keyword
     draft.places["algorithm"] = node
 
 
-def _rank(draft: Draft, node: Node, problems: Problems) -> None:
+def _rank(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.rank.add(node.keyword)
 
 
-def _map_setting(draft: Draft, node: Node, problems: Problems) -> None:
+def _map_setting(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     """Vespa: SchemaParser.jj, 2026."""
     problems.without_effect(node, "keys and values that are attributes are searched as their struct-field says")
 
 
-def _rank_type(draft: Draft, node: Node, problems: Problems) -> None:
+def _rank_type(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     word = node.text.lower()
     if word not in RANK_TYPES:
         message = f"unknown rank-type {node.text!r}{nearest(word, RANK_TYPES)}"
@@ -260,31 +266,31 @@ def _rank_type(draft: Draft, node: Node, problems: Problems) -> None:
         draft.rank_type = word
 
 
-def _order(draft: Draft, node: Node, problems: Problems) -> None:
+def _order(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.sorting["order"] = node.keyword if node.keyword != "order" else node.text
 
 
-def _sorting(draft: Draft, node: Node, problems: Problems) -> None:
+def _sorting(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.places["sorting"] = node
     _apply_all(_SORTING, draft, node, problems)
 
 
 def _dictionary(word: str) -> _Setting:
-    def apply(draft: Draft, node: Node, problems: Problems) -> None:
+    def apply(draft: Draft, node: SchemaNode, problems: Problems) -> None:
         draft.dictionary.add(word)
 
     return apply
 
 
-def _normalizing(draft: Draft, node: Node, problems: Problems) -> None:
+def _normalizing(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.index["normalizing"] = one_of(node, NORMALIZINGS, problems, "all") in ("accent", "all")
 
 
-def _weight(draft: Draft, node: Node, problems: Problems) -> None:
+def _weight(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.weight = integer(node, problems)
 
 
-def _id(draft: Draft, node: Node, problems: Problems) -> None:
+def _id(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     value = integer(node, problems, least=1)
     if 100 <= value <= 127:
         problems.error(f"the id of {draft.described} must be less than 100 or more than 127", node.value_position)
@@ -292,12 +298,12 @@ def _id(draft: Draft, node: Node, problems: Problems) -> None:
     problems.without_effect(node, "numeric field ids are chosen internally")
 
 
-def _query_command(draft: Draft, node: Node, problems: Problems) -> None:
+def _query_command(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.query_commands.append(node.text)
     draft.places["query-command"] = node
 
 
-def _profile(draft: Draft, node: Node, problems: Problems) -> None:
+def _profile(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     if node.values:
         draft.linguistics = Linguistics(node.text, node.text)
         return
@@ -305,7 +311,7 @@ def _profile(draft: Draft, node: Node, problems: Problems) -> None:
     draft.linguistics = Linguistics(profiles.get("index", ""), profiles.get("search", profiles.get("index", "")))
 
 
-def _weighted_set(draft: Draft, node: Node, problems: Problems) -> None:
+def _weighted_set(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     if not isinstance(draft.type, WeightedSetType):
         problems.error(f"{draft.described} is no weightedset", node.position)
         return
@@ -320,12 +326,12 @@ def _weighted_set(draft: Draft, node: Node, problems: Problems) -> None:
 # summary and bolding
 
 
-def _bolding(draft: Draft, node: Node, problems: Problems) -> None:
+def _bolding(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.bolding = boolean(node)
     draft.places["bolding"] = node
 
 
-def _summary(draft: Draft, node: Node, problems: Problems) -> None:
+def _summary(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     name = node.name or draft.name
     if node.type and node.type != draft.node.type:
         message = f"the type of {node.describe()} of {draft.described} is ignored: a summary has that of its source"
@@ -333,14 +339,14 @@ def _summary(draft: Draft, node: Node, problems: Problems) -> None:
     draft.add_summary(summary_of(node, name, draft.name, problems), values_of(node, "to"))
 
 
-def _summary_to(draft: Draft, node: Node, problems: Problems) -> None:
+def _summary_to(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     draft.add_summary(None, node.values, node.name or draft.name)
 
 
 # struct-field
 
 
-def _struct_field(draft: Draft, node: Node, problems: Problems) -> None:
+def _struct_field(draft: Draft, node: SchemaNode, problems: Problems) -> None:
     type_ = part_of(draft.type, node.name)
     path = f"{draft.name}.{node.name}"
     if node.name.rpartition(".")[2].lower() in RESERVED_NAMES:

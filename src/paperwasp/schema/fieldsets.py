@@ -14,7 +14,7 @@ from paperwasp.document.types import TensorFieldType, part_of
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.field_checks import STREAMING_ONLY
 from paperwasp.schema.model import Field, FieldSet, Match, MatchSettings
-from paperwasp.schema.tree import Node, Problems, integer, nearest
+from paperwasp.schema.tree import Problems, SchemaNode, integer, nearest
 
 _MODES: Final[Mapping[str, Match]] = {
     "text": "text",
@@ -27,7 +27,7 @@ _MODES: Final[Mapping[str, Match]] = {
 
 
 def resolve_fieldsets(
-    nodes: Iterable[Node], fields: Mapping[str, Field], unusable: Collection[str], problems: Problems
+    nodes: Iterable[SchemaNode], fields: Mapping[str, Field], unusable: Collection[str], problems: Problems
 ) -> dict[str, FieldSet]:
     """The fieldsets that the elements declare. To name a field in `unusable` is not another problem."""
     fieldsets: dict[str, FieldSet] = {}
@@ -39,7 +39,7 @@ def resolve_fieldsets(
     return fieldsets
 
 
-def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str], problems: Problems) -> FieldSet:
+def _fieldset(node: SchemaNode, fields: Mapping[str, Field], unusable: Collection[str], problems: Problems) -> FieldSet:
     names: list[str] = []
     commands: list[str] = []
     match: Match | None = None
@@ -79,7 +79,7 @@ def _fieldset(node: Node, fields: Mapping[str, Field], unusable: Collection[str]
     return FieldSet(node.name, tuple(dict.fromkeys(names)), tuple(commands), match, settings, node.position)
 
 
-def _settings(node: Node, settings: MatchSettings, problems: Problems) -> MatchSettings:
+def _settings(node: SchemaNode, settings: MatchSettings, problems: Problems) -> MatchSettings:
     """Reads the settings of a `match` beside the mode, as far as they are about queries."""
     for each in node.children:
         if each.keyword == "exact-terminator" and each.text:

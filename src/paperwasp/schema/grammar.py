@@ -18,7 +18,7 @@ from types import MappingProxyType
 from paperwasp.base.records import dataclass
 
 
-class Part(Enum):
+class HeaderPart(Enum):
     """One piece of a header, in the order in which it is written."""
 
     NAME = auto()
@@ -89,7 +89,7 @@ class Block(Enum):
 class Element:
     """How one element is written. `block` names a table of BLOCKS; `bare` allows it to stand alone."""
 
-    header: tuple[Part, ...] = ()
+    header: tuple[HeaderPart, ...] = ()
     value: Value | None = None
     block: str | Block | None = None
     bare: bool = False
@@ -107,36 +107,36 @@ def _value(value: Value, *choices: str) -> Element:
     return Element(value=value, choices=choices)
 
 
-def _block(block: str, *header: Part) -> Element:
+def _block(block: str, *header: HeaderPart) -> Element:
     return Element(header, block=block)
 
 
-def _properties(block: str, *header: Part) -> Element:
+def _properties(block: str, *header: HeaderPart) -> Element:
     """An element with the two forms `keyword: property` and `keyword { property … }`."""
     return Element(header, value=Value.CHILD, block=block)
 
 
-_FEATURES = Element((Part.INHERITS,), value=Value.OPTIONAL_LINE, block=Block.TEXT)
+_FEATURES = Element((HeaderPart.INHERITS,), value=Value.OPTIONAL_LINE, block=Block.TEXT)
 _EXPRESSION = Element(value=Value.LINE, block=Block.TEXT)
 _STEMMING = _value(Value.WORD)
-_FIELD = _block("field", Part.NAME, Part.TYPE)
-_STRUCT = _block("struct", Part.NAME, Part.INHERITS)
-_ANNOTATION = _block("annotation", Part.NAME, Part.INHERITS)
+_FIELD = _block("field", HeaderPart.NAME, HeaderPart.TYPE)
+_STRUCT = _block("struct", HeaderPart.NAME, HeaderPart.INHERITS)
+_ANNOTATION = _block("annotation", HeaderPart.NAME, HeaderPart.INHERITS)
 _MATCH = _properties("match")
 _RANK = _properties("rank")
 _SORTING = _properties("sorting")
-_ATTRIBUTE = _properties("attribute", Part.OPTIONAL_NAME)
-_INDEX = Element((Part.OPTIONAL_NAME,), value=Value.CHILDREN, block="index")
+_ATTRIBUTE = _properties("attribute", HeaderPart.OPTIONAL_NAME)
+_INDEX = Element((HeaderPart.OPTIONAL_NAME,), value=Value.CHILDREN, block="index")
 _INDEXING = Element(value=Value.SCRIPT, block=Block.TEXT)
 _QUERY_COMMAND = _value(Value.TEXT)
-_SUMMARY_TO = Element((Part.OPTIONAL_NAME,), value=Value.WORDS)
-_RANK_PROFILE = Element((Part.DASHED_NAME, Part.INHERITS), block="rank-profile", means="rank-profile")
-_ONNX_MODEL = _block("onnx-model", Part.NAME)
-_FUNCTION = Element((Part.FUNCTION,), block="function", means="function")
+_SUMMARY_TO = Element((HeaderPart.OPTIONAL_NAME,), value=Value.WORDS)
+_RANK_PROFILE = Element((HeaderPart.DASHED_NAME, HeaderPart.INHERITS), block="rank-profile", means="rank-profile")
+_ONNX_MODEL = _block("onnx-model", HeaderPart.NAME)
+_FUNCTION = Element((HeaderPart.FUNCTION,), block="function", means="function")
 _DIVERSITY = _block("diversity")
-_SCHEMA = Element((Part.NAME, Part.INHERITS), block="schema", means="schema")
-_SUMMARY_IN_FIELD = _properties("summary", Part.OPTIONAL_NAME, Part.OPTIONAL_TYPE)
-_ONNX_BINDING = Element((Part.QUOTED_NAME,), value=Value.LINE)
+_SCHEMA = Element((HeaderPart.NAME, HeaderPart.INHERITS), block="schema", means="schema")
+_SUMMARY_IN_FIELD = _properties("summary", HeaderPart.OPTIONAL_NAME, HeaderPart.OPTIONAL_TYPE)
+_ONNX_BINDING = Element((HeaderPart.QUOTED_NAME,), value=Value.LINE)
 
 _TUNING = {
     "num-threads-per-search": _value(Value.INTEGER),
@@ -160,23 +160,23 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
         SCHEMA_FILE: {
             "schema": _SCHEMA,
             "search": _SCHEMA,
-            "document": _block("document", Part.NAME, Part.INHERITS),
+            "document": _block("document", HeaderPart.NAME, HeaderPart.INHERITS),
         },
         PROFILE_FILE: {"rank-profile": _RANK_PROFILE, "model": _RANK_PROFILE},
         "schema": {
-            "document": _block("document", Part.OPTIONAL_NAME, Part.INHERITS),
+            "document": _block("document", HeaderPart.OPTIONAL_NAME, HeaderPart.INHERITS),
             "field": _FIELD,
-            "fieldset": _block("fieldset", Part.NAME),
+            "fieldset": _block("fieldset", HeaderPart.NAME),
             "rank-profile": _RANK_PROFILE,
             "model": _RANK_PROFILE,
-            "constant": _block("constant", Part.NAME),
+            "constant": _block("constant", HeaderPart.NAME),
             "onnx-model": _ONNX_MODEL,
             "stemming": _STEMMING,
             "documentid": _value(Value.WORD, "from-disk", "attribute"),
             "raw-as-base64-in-summary": Element(value=Value.BOOLEAN, bare=True),
-            "document-summary": _block("document-summary", Part.DASHED_NAME, Part.INHERITS),
-            "import": _block("import", Part.FIELD, Part.PATH, Part.AS),
-            "index": Element((Part.NAME,), value=Value.CHILDREN, block="index"),
+            "document-summary": _block("document-summary", HeaderPart.DASHED_NAME, HeaderPart.INHERITS),
+            "import": _block("import", HeaderPart.FIELD, HeaderPart.PATH, HeaderPart.AS),
+            "index": Element((HeaderPart.NAME,), value=Value.CHILDREN, block="index"),
             "struct": _STRUCT,
             "annotation": _ANNOTATION,
         },
@@ -191,12 +191,12 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "level": _value(Value.INTEGER),
             "threshold": _value(Value.INTEGER),
         },
-        "struct": {"field": _block("struct field", Part.NAME, Part.TYPE)},
-        "annotation": {"field": _block("struct field", Part.NAME, Part.TYPE)},
+        "struct": {"field": _block("struct field", HeaderPart.NAME, HeaderPart.TYPE)},
+        "annotation": {"field": _block("struct field", HeaderPart.NAME, HeaderPart.TYPE)},
         "struct field": {"id": _value(Value.INTEGER), "match": _MATCH},
         "import": {},
         "field": {
-            "alias": Element((Part.OPTIONAL_PATH,), value=Value.WORD),
+            "alias": Element((HeaderPart.OPTIONAL_PATH,), value=Value.WORD),
             "attribute": _ATTRIBUTE,
             "bolding": _value(Value.BOOLEAN),
             "dictionary": _properties("dictionary"),
@@ -209,10 +209,10 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "normalizing": _value(Value.WORD),
             "query-command": _QUERY_COMMAND,
             "rank": _RANK,
-            "rank-type": Element((Part.OPTIONAL_NAME,), value=Value.WORD),
+            "rank-type": Element((HeaderPart.OPTIONAL_NAME,), value=Value.WORD),
             "sorting": _SORTING,
             "stemming": _STEMMING,
-            "struct-field": _block("struct-field", Part.PATH),
+            "struct-field": _block("struct-field", HeaderPart.PATH),
             "summary": _SUMMARY_IN_FIELD,
             "summary-to": _SUMMARY_TO,
             "weight": _value(Value.INTEGER),
@@ -226,7 +226,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "match": _MATCH,
             "query-command": _QUERY_COMMAND,
             "rank": _RANK,
-            "struct-field": _block("struct-field", Part.PATH),
+            "struct-field": _block("struct-field", HeaderPart.PATH),
             "summary": _SUMMARY_IN_FIELD,
             "summary-to": _SUMMARY_TO,
         },
@@ -239,7 +239,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "enable-bit-vectors": _flag(),
             "enable-only-bit-vector": _flag(),
             "sorting": _SORTING,
-            "alias": Element((Part.OPTIONAL_PATH,), value=Value.WORD),
+            "alias": Element((HeaderPart.OPTIONAL_PATH,), value=Value.WORD),
             "distance-metric": _value(Value.WORD),
             "quantization": _block("quantization"),
         },
@@ -305,7 +305,7 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
         },
         "fieldset": {"fields": _value(Value.WORDS), "query-command": _QUERY_COMMAND, "match": _MATCH},
         "document-summary": {
-            "summary": _block("summary", Part.DASHED_NAME, Part.OPTIONAL_TYPE),
+            "summary": _block("summary", HeaderPart.DASHED_NAME, HeaderPart.OPTIONAL_TYPE),
             "from-disk": _flag(),
             "omit-summary-features": _flag(),
         },
@@ -342,9 +342,9 @@ BLOCKS: Mapping[str, Mapping[str, Element]] = MappingProxyType(
             "rank-features": _FEATURES,
             "sort-features": _FEATURES,
             "ignore-default-rank-features": _flag(),
-            "rank": _properties("field rank", Part.NAME),
-            "rank-type": Element((Part.NAME,), value=Value.WORD),
-            "weight": Element((Part.NAME,), value=Value.INTEGER),
+            "rank": _properties("field rank", HeaderPart.NAME),
+            "rank-type": Element((HeaderPart.NAME,), value=Value.WORD),
+            "weight": Element((HeaderPart.NAME,), value=Value.INTEGER),
             "weakand": _block("weakand"),
             "prefetch-tensors": Element(value=Value.BOOLEAN),
             **_TUNING,

@@ -14,7 +14,7 @@ from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.indexing_language import parse_script
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
 from paperwasp.schema.model import Field, IndexingScript
-from paperwasp.schema.tree import Node, Problems, nearest
+from paperwasp.schema.tree import Problems, SchemaNode, nearest
 
 _UNCHANGING: Final = frozenset(
     {*OUTPUTS, "passthrough", "echo", "set_var", "set_language", "sleep", "busy_wait", "clear_state", "_", "this"}
@@ -29,7 +29,7 @@ _BLOCKS: Final = frozenset({"script", "statement", "parenthesis", "guard", "for_
 class FieldScript:
     """A field's script in the making: what was read, and what waits for all fields to be known."""
 
-    node: Node
+    node: SchemaNode
     owner: str
     tree: Expression
     takes_own_value: bool
@@ -87,7 +87,7 @@ class FieldScript:
         return all(expression.keyword in OUTPUTS for expression in outputs)
 
 
-def read_script(node: Node, owner: str, *, in_document: bool, problems: Problems) -> FieldScript | None:
+def read_script(node: SchemaNode, owner: str, *, in_document: bool, problems: Problems) -> FieldScript | None:
     """The script of an `indexing` element of the field `owner`; None after telling what is wrong with it."""
     try:
         script = FieldScript(node, owner, parse_script(node.text), in_document)

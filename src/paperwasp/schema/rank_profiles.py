@@ -33,7 +33,7 @@ from paperwasp.schema.model import (
     RankProfile,
 )
 from paperwasp.schema.rank_settings import FEATURE_LISTS, RankSettings, Surroundings, Text, read_settings
-from paperwasp.schema.tree import Node, Problems, nearest
+from paperwasp.schema.tree import Problems, SchemaNode, nearest
 
 BUILT_IN: Final[Mapping[str, RankSettings]] = MappingProxyType(
     {
@@ -49,7 +49,7 @@ _T = TypeVar("_T")
 class ProfileScope:
     """The rank profiles of one schema: its own by name, and those that they may inherit from elsewhere."""
 
-    def __init__(self, declared: Iterable[tuple[str, Node]], inherited: Mapping[str, RankSettings]) -> None:
+    def __init__(self, declared: Iterable[tuple[str, SchemaNode]], inherited: Mapping[str, RankSettings]) -> None:
         self.declared = dict(declared)
         self.inherited = inherited
         """Effective profiles of the inherited schemas and of the schemas of the inherited documents."""
@@ -60,7 +60,7 @@ class ProfileScope:
         return {name: resolution.effective(name) for name in self.declared}
 
 
-def all_profiles(nodes: Iterable[Node], problems: Problems) -> Iterator[tuple[str, Node]]:
+def all_profiles(nodes: Iterable[SchemaNode], problems: Problems) -> Iterator[tuple[str, SchemaNode]]:
     """Full name and node of the profiles and of their inner profiles, which are named `outer.inner`."""
     seen: set[str] = set()
     for name, node in _with_inner(nodes, "", problems):
@@ -71,7 +71,7 @@ def all_profiles(nodes: Iterable[Node], problems: Problems) -> Iterator[tuple[st
             yield name, node
 
 
-def _with_inner(nodes: Iterable[Node], outer: str, problems: Problems) -> Iterator[tuple[str, Node]]:
+def _with_inner(nodes: Iterable[SchemaNode], outer: str, problems: Problems) -> Iterator[tuple[str, SchemaNode]]:
     for node in nodes:
         name = f"{outer}.{node.name}" if outer else node.name
         if outer and not {outer, _short(outer)} & set(node.inherits):
@@ -209,7 +209,7 @@ class _Resolution:
         self.size += done.size + (self.around.ranking_fields if done.has_field_settings else 0)
         return done
 
-    def has_room(self, name: str, node: Node) -> bool:
+    def has_room(self, name: str, node: SchemaNode) -> bool:
         """Whether the profiles so far hold few enough settings, inherited ones counted in each."""
         if self.size <= limits.SCHEMA_PARTS:
             return True
@@ -227,7 +227,7 @@ class _Resolution:
             outer = outer.rpartition(".")[0]
         return name
 
-    def parent(self, child: str, name: str, node: Node) -> RankSettings | None:
+    def parent(self, child: str, name: str, node: SchemaNode) -> RankSettings | None:
         """The effective profile that `child` calls `name`; itself is the one of that name that is inherited."""
         if name in self.path and name != child:
             cycle = " inherits ".join([*self.path[self.path.index(name) :], name])

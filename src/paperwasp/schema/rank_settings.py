@@ -17,7 +17,7 @@ from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.fields import RANK_TYPES
 from paperwasp.schema.model import Constant, Diversity, Field, Function, Input, MatchPhase, Mutation, OnnxModel
-from paperwasp.schema.tree import Node, Problems, boolean, integer, nearest, number
+from paperwasp.schema.tree import Problems, SchemaNode, boolean, integer, nearest, number
 from paperwasp.text.parsing.tokens import position_of
 
 # Constants and ONNX models, of a schema or of a rank profile. Whether their files are there is checked elsewhere.
@@ -28,7 +28,7 @@ from paperwasp.text.parsing.tokens import position_of
 _FILE = "file:"
 
 
-def schema_constant(node: Node, problems: Problems) -> Constant | None:
+def schema_constant(node: SchemaNode, problems: Problems) -> Constant | None:
     """The constant of a `constant name { }` block; None after telling `problems` why there is none."""
     elements = {child.keyword: child for child in node.children}
     if "type" not in elements:
@@ -42,7 +42,7 @@ def schema_constant(node: Node, problems: Problems) -> Constant | None:
     return Constant(node.name, type_, file=file, uri=uri, position=node.position)
 
 
-def profile_constant(node: Node, problems: Problems) -> Constant | None:
+def profile_constant(node: SchemaNode, problems: Problems) -> Constant | None:
     """The constant of a line of `constants { }`; None after telling `problems` why there is none."""
     if not node.values:
         problems.error(f"constant {node.name} has no value", node.position)
@@ -57,7 +57,7 @@ def profile_constant(node: Node, problems: Problems) -> Constant | None:
     return None if text is None else Constant(node.name, type_, text, position=node.position)
 
 
-def profile_input(node: Node, problems: Problems) -> Input | None:
+def profile_input(node: SchemaNode, problems: Problems) -> Input | None:
     """The input of a line of `inputs { }`; None after telling `problems` why there is none."""
     if node.type == "string":
         return Input(None, " ".join(node.text.split()), node.position)
@@ -70,7 +70,7 @@ def profile_input(node: Node, problems: Problems) -> Input | None:
     return None if text is None else Input(type_, text, node.position)
 
 
-def onnx_model(node: Node, problems: Problems) -> OnnxModel:
+def onnx_model(node: SchemaNode, problems: Problems) -> OnnxModel:
     """The model of an `onnx-model name { }` block."""
     elements = {child.keyword: child for child in node.children}
     if "file" not in elements and "uri" not in elements:
@@ -95,11 +95,11 @@ def onnx_model(node: Node, problems: Problems) -> OnnxModel:
     )
 
 
-def _bindings(node: Node, keyword: str) -> Mapping[str, str]:
+def _bindings(node: SchemaNode, keyword: str) -> Mapping[str, str]:
     return MappingProxyType({child.name: child.text.strip() for child in node.all(keyword)})
 
 
-def _declared_type(node: Node, what: str, problems: Problems) -> TensorType | None:
+def _declared_type(node: SchemaNode, what: str, problems: Problems) -> TensorType | None:
     if node.type in ("float", "long"):
         problems.warn(f"{what} {node.name} has type double: there is no {node.type}", node.position)
     if node.type == "string":
@@ -108,7 +108,7 @@ def _declared_type(node: Node, what: str, problems: Problems) -> TensorType | No
     return _tensor(node, node.type, problems) if node.type.startswith("tensor") else NUMBER
 
 
-def _tensor(node: Node, text: str, problems: Problems) -> TensorType | None:
+def _tensor(node: SchemaNode, text: str, problems: Problems) -> TensorType | None:
     try:
         return TensorType.parse(text)
     except ValueError as error:
@@ -116,7 +116,7 @@ def _tensor(node: Node, text: str, problems: Problems) -> TensorType | None:
         return None
 
 
-def _literal(node: Node, type_: TensorType, what: str, problems: Problems) -> str | None:
+def _literal(node: SchemaNode, type_: TensorType, what: str, problems: Problems) -> str | None:
     """The value as text, a number in its shortest form; None after telling `problems` that it is none of the type."""
     if node.text.startswith(("{", "[")):
         if not type_.is_number:
@@ -154,7 +154,7 @@ class RankSettings:
     """A rank profile's own settings or, after inheritance, its effective ones. What is not set is absent."""
 
     name: str
-    node: Node | None = None
+    node: SchemaNode | None = None
     parents: tuple[str, ...] = ()
     """Full names of the profiles that it inherits."""
     single: dict[str, object] = field(default_factory=dict)
@@ -211,7 +211,7 @@ class Surroundings:
     """Where expression files are."""
     problems: Problems
 
-    def has_field(self, node: Node) -> bool:
+    def has_field(self, node: SchemaNode) -> bool:
         """Whether there is the field that `node` names; tells of it if not, as Vespa takes that without a word."""
         if node.name in self.fields:
             return True
@@ -220,10 +220,10 @@ class Surroundings:
         return False
 
 
-_Setting = Callable[[RankSettings, Node, Surroundings], None]
+_Setting = Callable[[RankSettings, SchemaNode, Surroundings], None]
 
 
-def read_settings(name: str, node: Node, around: Surroundings) -> RankSettings:
+def read_settings(name: str, node: SchemaNode, around: Surroundings) -> RankSettings:
     """The settings that `node` declares under the full profile name `name`."""
     settings = RankSettings(name, node, is_default=name == "default")
     _apply_all(_SETTINGS, settings, node, around)
@@ -233,47 +233,47 @@ def read_settings(name: str, node: Node, around: Surroundings) -> RankSettings:
     return settings
 
 
-def _apply_all(table: Mapping[str, _Setting], settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _apply_all(table: Mapping[str, _Setting], settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     for child in node.children:
         table[child.keyword](settings, child, around)
 
 
 def _each(table: Mapping[str, _Setting]) -> _Setting:
-    def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    def apply(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
         _apply_all(table, settings, node, around)
 
     return apply
 
 
-def _single(name: str, convert: Callable[[Node, Surroundings], object]) -> _Setting:
-    def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _single(name: str, convert: Callable[[SchemaNode, Surroundings], object]) -> _Setting:
+    def apply(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
         settings.single[name] = convert(node, around)
 
     return apply
 
 
 def _tuning(name: str = "", least: float = 0.0, most: float = math.inf) -> _Setting:
-    def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    def apply(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
         settings.tuning[name or node.keyword] = number(node, around.problems, least, most)
 
     return apply
 
 
 def _switch(name: str = "") -> _Setting:
-    def apply(settings: RankSettings, node: Node, around: Surroundings) -> None:
+    def apply(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
         settings.tuning[name or node.keyword] = float(boolean(node))
 
     return apply
 
 
-def _inner(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _inner(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     """An inner profile is a profile of its own; whoever lists the profiles of the schema finds it."""
 
 
 # Conversions
 
 
-def _expression(node: Node, around: Surroundings) -> Text:
+def _expression(node: SchemaNode, around: Surroundings) -> Text:
     """The text of an expression, from the file that it names if it does."""
     text = node.text.strip()
     if not text.startswith("file:"):
@@ -297,26 +297,26 @@ def _file_text(content: str, path: str) -> Text:
     return Text(text, Position(path, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1))
 
 
-def _count(node: Node, around: Surroundings) -> int:
+def _count(node: SchemaNode, around: Surroundings) -> int:
     return integer(node, around.problems)
 
 
-def _number(node: Node, around: Surroundings) -> float:
+def _number(node: SchemaNode, around: Surroundings) -> float:
     return number(node, around.problems)
 
 
-def _boolean(node: Node, around: Surroundings) -> bool:
+def _boolean(node: SchemaNode, around: Surroundings) -> bool:
     return boolean(node)
 
 
-def _true(node: Node, around: Surroundings) -> bool:
+def _true(node: SchemaNode, around: Surroundings) -> bool:
     return True
 
 
 # Settings with names
 
 
-def _function(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _function(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     problems = around.problems
     if node.name in settings.functions:
         problems.error(f"function {node.name} is defined twice in rank-profile {settings.name}", node.position)
@@ -335,7 +335,7 @@ def _function(settings: RankSettings, node: Node, around: Surroundings) -> None:
     )
 
 
-def _constants(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _constants(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     for child in node.children:
         if child.name in settings.constants:
             around.problems.error(f"constant {child.name} is defined twice", child.position)
@@ -344,7 +344,7 @@ def _constants(settings: RankSettings, node: Node, around: Surroundings) -> None
             settings.constants[child.name] = constant
 
 
-def _inputs(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _inputs(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     for child in node.children:
         declared = profile_input(child, around.problems)
         if declared is None:
@@ -354,13 +354,13 @@ def _inputs(settings: RankSettings, node: Node, around: Surroundings) -> None:
             around.problems.error(f"input query({child.name}) is defined twice", child.position)
 
 
-def _onnx_model(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _onnx_model(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     if node.name in settings.onnx_models:
         around.problems.error(f"{node.describe()} is defined twice in rank-profile {settings.name}", node.position)
     settings.onnx_models[node.name] = onnx_model(node, around.problems)
 
 
-def _features(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _features(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     try:
         features = split_features(node.text)
     except ValueError as error:
@@ -416,7 +416,7 @@ def find_features(text: str, source: str = "") -> list[tuple[int, str]]:
     return [(start, "".join(feature)) for start, feature in features]
 
 
-def _properties(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _properties(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     for child in node.children:
         settings.properties.setdefault(child.name, []).append(child.text)
 
@@ -424,7 +424,7 @@ def _properties(settings: RankSettings, node: Node, around: Surroundings) -> Non
 # Phases beside the expressions
 
 
-def _match_phase(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _match_phase(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     elements = {child.keyword: child for child in node.children}
     for word in ("attribute",) if "attribute" not in elements else ():
         around.problems.error(f"match-phase must have an {word}", node.position)
@@ -456,7 +456,7 @@ def _match_phase(settings: RankSettings, node: Node, around: Surroundings) -> No
     )
 
 
-def _diversity(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _diversity(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     elements = {child.keyword: child for child in node.children}
     if "attribute" not in elements:
         around.problems.error("diversity must have an attribute", node.position)
@@ -468,7 +468,7 @@ def _diversity(settings: RankSettings, node: Node, around: Surroundings) -> None
     )
 
 
-def _mutate(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _mutate(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     for child in node.children:
         found = _MUTATION.fullmatch(child.text)
         if found is None:
@@ -481,13 +481,13 @@ def _mutate(settings: RankSettings, node: Node, around: Surroundings) -> None:
 # Settings of fields
 
 
-def _weight(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _weight(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     weight = _count(node, around)
     if around.has_field(node):
         settings.weights[node.name] = weight
 
 
-def _rank(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _rank(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     if not around.has_field(node):
         return
     for child in node.children:
@@ -500,7 +500,7 @@ def _rank(settings: RankSettings, node: Node, around: Surroundings) -> None:
                 settings.element_gaps[node.name] = _gap(child, around)
 
 
-def _gap(node: Node, around: Surroundings) -> float:
+def _gap(node: SchemaNode, around: Surroundings) -> float:
     if node.text == "infinity":
         return math.inf
     if node.text.isdigit():
@@ -509,7 +509,7 @@ def _gap(node: Node, around: Surroundings) -> float:
     return math.inf
 
 
-def _rank_type(settings: RankSettings, node: Node, around: Surroundings) -> None:
+def _rank_type(settings: RankSettings, node: SchemaNode, around: Surroundings) -> None:
     if not around.has_field(node):
         return
     if node.text.lower() in RANK_TYPES:

@@ -37,7 +37,7 @@ from paperwasp.schema.rank_profiles import (
 from paperwasp.schema.rank_settings import RankSettings, Surroundings, onnx_model, schema_constant
 from paperwasp.schema.summaries import resolve_summaries
 from paperwasp.schema.syntax import SyntaxMistakes, parse_profile_text, parse_schema_text
-from paperwasp.schema.tree import InvalidSchemas, Node, Problems, boolean, nearest
+from paperwasp.schema.tree import InvalidSchemas, Problems, SchemaNode, boolean, nearest
 
 SCHEMA_SUFFIX: Final = ".sd"
 PROFILE_SUFFIX: Final = ".profile"
@@ -103,7 +103,7 @@ class _Package:
             if path.endswith(PROFILE_SUFFIX):
                 self.read_profile(path)
 
-    def parse(self, path: str, parser: Callable[[str, str], Node]) -> Node | None:
+    def parse(self, path: str, parser: Callable[[str, str], SchemaNode]) -> SchemaNode | None:
         try:
             return parser(self.files[path], path)
         except SyntaxMistakes as error:
@@ -132,7 +132,7 @@ class _Package:
             self.problems.error(f"{root.describe()} is defined twice", root.position)
         self.sources[root.name] = Source(path, root, document, list(root.all("rank-profile")))
 
-    def document_of(self, root: Node) -> Node | None:
+    def document_of(self, root: SchemaNode) -> SchemaNode | None:
         """The one document of a schema; None after telling `problems` that there is not one."""
         if root.keyword == "document":
             return root
@@ -338,7 +338,7 @@ class _Completion:
         inherited = all(each.schema.raw_as_base64 for each in self.inherited)
         return flags[-1] if flags else inherited
 
-    def gather(self, keyword: str, name: str, resolve: Callable[[Node, Problems], _T | None]) -> Mapping[str, _T]:
+    def gather(self, keyword: str, name: str, resolve: Callable[[SchemaNode, Problems], _T | None]) -> Mapping[str, _T]:
         """Gathers the schema's elements of that keyword by name, with those of inherited schemas."""
         own: dict[str, _T] = {}
         for node in self.source.elements(keyword):
@@ -373,7 +373,7 @@ class _Completion:
         return {**inherited, **own}, {**reachable, **inherited, **own}
 
     def summaries(self) -> dict[str, DocumentSummary]:
-        declared: dict[str, Node] = {}
+        declared: dict[str, SchemaNode] = {}
         for node in self.source.elements("document-summary"):
             if node.name in declared:
                 self.problems.error(f"document-summary {node.name} is defined twice", node.position)

@@ -35,7 +35,7 @@ from paperwasp.schema.data_types import holds_struct, is_single, is_text
 from paperwasp.schema.fields import summary_of
 from paperwasp.schema.model import DocumentSummary, Field, SummaryField
 from paperwasp.schema.pending import Z_CURVE_SUFFIX
-from paperwasp.schema.tree import Node, Problems, nearest
+from paperwasp.schema.tree import Problems, SchemaNode, nearest
 
 DOCUMENT_ID: Final = "documentid"
 """A source that is no field: the id of the document."""
@@ -63,7 +63,7 @@ class _Draft:
 
 
 def resolve_summaries(
-    declared: Mapping[str, Node],
+    declared: Mapping[str, SchemaNode],
     inherited: Mapping[str, DocumentSummary],
     fields: Mapping[str, Field],
     unusable: Collection[str],
@@ -82,7 +82,7 @@ class _Resolution:
 
     def __init__(
         self,
-        declared: Mapping[str, Node],
+        declared: Mapping[str, SchemaNode],
         inherited: Mapping[str, DocumentSummary],
         fields: Mapping[str, Field],
         unusable: Collection[str],
@@ -149,7 +149,7 @@ class _Resolution:
         self.size += len(draft.fields)
         return draft
 
-    def inherit(self, draft: _Draft, name: str, node: Node | None) -> None:
+    def inherit(self, draft: _Draft, name: str, node: SchemaNode | None) -> None:
         position = node.position if node else None
         if self.size > limits.SCHEMA_PARTS:
             message = f"the document summaries show more than {limits.SCHEMA_PARTS} fields together"
@@ -167,7 +167,7 @@ class _Resolution:
             message = f"document-summary {draft.name} inherits {name!r}, which does not exist{hint}"
             self.problems.error(message, position)
 
-    def own(self, draft: _Draft, node: Node) -> None:
+    def own(self, draft: _Draft, node: SchemaNode) -> None:
         seen: set[str] = set()
         for child in node.children:
             match child.keyword:
@@ -182,7 +182,7 @@ class _Resolution:
                     seen.add(child.name)
                     self.read_summary(draft, child, node)
 
-    def read_summary(self, draft: _Draft, node: Node, summary: Node) -> None:
+    def read_summary(self, draft: _Draft, node: SchemaNode, summary: SchemaNode) -> None:
         """Reads one `summary name { }` of a document summary into the draft."""
         described = f"{node.describe()} in {summary.describe()}"
         shown = summary_of(node, node.name, node.name, self.problems)

@@ -14,12 +14,12 @@ from paperwasp import limits
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
-from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, Part, Value, blocks_with
-from paperwasp.schema.tree import Node, dump
+from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, HeaderPart, Value, blocks_with
+from paperwasp.schema.tree import SchemaNode, dump
 from paperwasp.text.parsing import Lexicon, Token, TokenStream
 from paperwasp.text.parsing.tokens import END, did_you_mean
 
-__all__ = ["Node", "dump", "parse_profile_text", "parse_schema_text"]
+__all__ = ["SchemaNode", "dump", "parse_profile_text", "parse_schema_text"]
 
 
 LEXICON: Final = Lexicon(
@@ -42,12 +42,12 @@ _INTEGER = compile_later(r"-?[0-9]+L?")
 _INPUT_TYPES = ("double", "float", "long", "string", "tensor")
 
 
-def parse_schema_text(text: str, source: str) -> Node:
+def parse_schema_text(text: str, source: str) -> SchemaNode:
     """The tree of a schema file: a `schema` or a `document`. Raises LanguageError; SyntaxMistakes for several."""
     return _Parser(LEXICON.tokenize(text, source)).file(SCHEMA_FILE)
 
 
-def parse_profile_text(text: str, source: str) -> Node:
+def parse_profile_text(text: str, source: str) -> SchemaNode:
     """The tree of a rank profile file: one `rank-profile`. Errors as those of `parse_schema_text`."""
     return _Parser(LEXICON.tokenize(text, source)).file(PROFILE_FILE)
 
@@ -77,10 +77,10 @@ class _Draft:
     inline: bool = False
     values: tuple[str, ...] = ()
     value_position: Position | None = None
-    children: list[Node] = field(default_factory=list)
+    children: list[SchemaNode] = field(default_factory=list)
 
-    def node(self) -> Node:
-        return Node(
+    def node(self) -> SchemaNode:
+        return SchemaNode(
             self.keyword,
             self.position,
             self.name,
@@ -101,7 +101,7 @@ class _Parser:
         self.tokens = tokens
         self.mistakes: list[LanguageError] = []
 
-    def file(self, block: str) -> Node:
+    def file(self, block: str) -> SchemaNode:
         if self.tokens.at_kind(END):
             self.tokens.fail(f"expected {' or '.join(BLOCKS[block])}, found the end")
         try:
@@ -117,7 +117,7 @@ class _Parser:
 
     # Elements and blocks
 
-    def element(self, block: str) -> Node:
+    def element(self, block: str) -> SchemaNode:
         """One element of `block`, at the current token."""
         token = self.tokens.current
         elements = BLOCKS[block]
@@ -175,7 +175,7 @@ class _Parser:
                 raise _Hopeless(f"more than {limits.PACKAGE_PROBLEMS} mistakes", error.position) from None
             self.tokens.skip_statement(first)
 
-    def property(self) -> Node:
+    def property(self) -> SchemaNode:
         """`key: value`, its pieces joined without space, as Vespa does."""
         first = self.tokens.current
         end = line_end(self.tokens, first)
@@ -185,7 +185,7 @@ class _Parser:
         value = "".join(_unquote(token) for token in self.tokens.take_block(end))
         if not key or not value:
             self.tokens.fail("expected 'key: value' on one line", first)
-        return Node("property", self.tokens.position(first), key, values=(value,), value_position=position)
+        return SchemaNode("property", self.tokens.position(first), key, values=(value,), value_position=position)
 
     def joined_until(self, stop: str, end: int) -> str:
         pieces: list[str] = []
@@ -193,7 +193,7 @@ class _Parser:
             pieces.append(_unquote(self.tokens.next()))
         return "".join(pieces)
 
-    def input(self, wrapper: str) -> Node:
+    def input(self, wrapper: str) -> SchemaNode:
         """`name`, or `wrapper(name)`, then perhaps a type, then perhaps a value."""
         token = self.tokens.current
         draft = _Draft("input", self.tokens.position(token))
@@ -302,32 +302,32 @@ class _Parser:
 
     # Headers
 
-    def header(self, part: Part, draft: _Draft) -> None:
+    def header(self, part: HeaderPart, draft: _Draft) -> None:
         match part:
-            case Part.NAME:
+            case HeaderPart.NAME:
                 draft.name = self.name_token(_NAME, "a name")
-            case Part.OPTIONAL_NAME:
+            case HeaderPart.OPTIONAL_NAME:
                 draft.name = self.optional_name(_NAME)
-            case Part.OPTIONAL_PATH:
+            case HeaderPart.OPTIONAL_PATH:
                 draft.name = self.optional_name(_PATH)
-            case Part.DASHED_NAME:
+            case HeaderPart.DASHED_NAME:
                 draft.name = self.name_token(_DASHED_NAME, "a name")
-            case Part.PATH:
+            case HeaderPart.PATH:
                 draft.name = self.name_token(_PATH, "a name")
-            case Part.QUOTED_NAME:
+            case HeaderPart.QUOTED_NAME:
                 draft.name = _unquote(self.tokens.expect_kind("word", "string"))
-            case Part.FUNCTION:
+            case HeaderPart.FUNCTION:
                 self.function_header(draft)
-            case Part.INHERITS:
+            case HeaderPart.INHERITS:
                 draft.inherits = self.names(_PROFILE_NAME) if self.tokens.accept("inherits") else ()
-            case Part.TYPE:
+            case HeaderPart.TYPE:
                 self.tokens.expect("type")
                 draft.type = self.data_type()
-            case Part.OPTIONAL_TYPE:
+            case HeaderPart.OPTIONAL_TYPE:
                 draft.type = self.data_type() if self.tokens.accept("type") else ""
-            case Part.FIELD:
+            case HeaderPart.FIELD:
                 self.tokens.expect("field")
-            case Part.AS:
+            case HeaderPart.AS:
                 self.tokens.expect("as")
                 draft.arguments = (self.name_token(_NAME, "a name"),)
 

@@ -15,7 +15,7 @@ from paperwasp.text.parsing.tokens import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SchemaNode:
     """One element as it was written, its forms made equal: `match: exact` is the tree of `match { exact }`.
 
     `values` holds what followed the colon, or the free text of a block, as its only item; comments in it are blanked.
@@ -32,14 +32,14 @@ class Node:
     inline: bool = False
     values: tuple[str, ...] = ()
     value_position: Position | None = None
-    children: tuple[Node, ...] = ()
+    children: tuple[SchemaNode, ...] = ()
 
     @property
     def text(self) -> str:
         """The only value, or an empty string."""
         return self.values[0] if self.values else ""
 
-    def all(self, *keywords: str) -> Iterator[Node]:
+    def all(self, *keywords: str) -> Iterator[SchemaNode]:
         """The children with one of these keywords, in order."""
         return (child for child in self.children if child.keyword in keywords)
 
@@ -48,13 +48,13 @@ class Node:
         return f"{self.keyword} {self.name}" if self.name else self.keyword
 
 
-def dump(node: Node, indent: int = 0) -> str:
+def dump(node: SchemaNode, indent: int = 0) -> str:
     """The tree as indented lines, one a node: keyword, header, `= values`. Ends with a newline."""
     line = " ".join([node.keyword, *_header(node), *_values(node)])
     return "".join([f"{'  ' * indent}{line}\n", *(dump(child, indent + 1) for child in node.children)])
 
 
-def _header(node: Node) -> Iterator[str]:
+def _header(node: SchemaNode) -> Iterator[str]:
     if node.inline:
         yield "inline"
     if node.name:
@@ -67,7 +67,7 @@ def _header(node: Node) -> Iterator[str]:
         yield f"inherits {', '.join(node.inherits)}"
 
 
-def _values(node: Node) -> Iterator[str]:
+def _values(node: SchemaNode) -> Iterator[str]:
     if node.value_position is not None:
         yield "="
         yield ", ".join(repr(" ".join(value.split())) for value in node.values)
@@ -116,7 +116,7 @@ class Problems:
     def note(self, message: str, position: Position | None) -> None:
         self._found.add(Finding(message, position, "INFO"))
 
-    def without_effect(self, node: Node, why: str) -> None:
+    def without_effect(self, node: SchemaNode, why: str) -> None:
         self.note(f"{node.describe()} is accepted without effect: {why}", node.position)
 
     def add(self, findings: Iterable[Finding]) -> None:
@@ -158,7 +158,7 @@ _DIGITS: Final = 20
 """The most digits of a whole number; more are out of every range, and slow to read."""
 
 
-def integer(node: Node, problems: Problems, least: int = 0, most: int = INT_MAX) -> int:
+def integer(node: SchemaNode, problems: Problems, least: int = 0, most: int = INT_MAX) -> int:
     """The whole number that the element says; `least` after telling that it is out of range."""
     text = node.text.rstrip("L")
     value = int(text) if len(text) <= _DIGITS else most + 1
@@ -169,7 +169,7 @@ def integer(node: Node, problems: Problems, least: int = 0, most: int = INT_MAX)
     return least
 
 
-def number(node: Node, problems: Problems, least: float = -math.inf, most: float = math.inf) -> float:
+def number(node: SchemaNode, problems: Problems, least: float = -math.inf, most: float = math.inf) -> float:
     """The number that the element says; `least` or 0 after telling that it is out of range."""
     value = float(node.text.rstrip("L"))
     if math.isfinite(value) and least <= value <= most:
@@ -179,11 +179,11 @@ def number(node: Node, problems: Problems, least: float = -math.inf, most: float
     return least if math.isfinite(least) else 0.0
 
 
-def boolean(node: Node) -> bool:
+def boolean(node: SchemaNode) -> bool:
     return node.text in ("on", "true")
 
 
-def one_of(node: Node, words: Collection[str], problems: Problems, default: str) -> str:
+def one_of(node: SchemaNode, words: Collection[str], problems: Problems, default: str) -> str:
     """The word that the element says; `default` after telling that it is none of `words`."""
     if node.text in words:
         return node.text

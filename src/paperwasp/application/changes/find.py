@@ -13,9 +13,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from paperwasp.application.changes.found import KINDS, Action, Changes, Kind, Refusal, Service
+from paperwasp.application.changes.found import KINDS, Action, Changes, ConcernedService, Kind, Refusal
 from paperwasp.application.model import ApplicationModel, ContentCluster
-from paperwasp.application.services_model import Content, ContentDocument, Mode, Node
+from paperwasp.application.services_model import ClusterNode, Content, ContentDocument, Mode
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.document.types import (
@@ -125,14 +125,14 @@ def _actions(content: Content, changes: Iterable[_Change]) -> Iterator[Action]:
             name = change.validation_id or _WITHOUT_ID
             key = (change.kind, name, change.document_type, change.validation_id)
             messages.setdefault(key, []).append(change.message)
-    services = tuple(_service(content.id, node) for node in content.nodes or (Node(),))
+    services = tuple(_service(content.id, node) for node in content.nodes or (ClusterNode(),))
     for (kind, name, document_type, validation_id), reasons in messages.items():
         yield Action(kind, name, content.id, document_type, tuple(sorted(reasons)), services, validation_id)
 
 
-def _service(cluster: str, node: Node) -> Service:
+def _service(cluster: str, node: ClusterNode) -> ConcernedService:
     config_id = f"{cluster}/search/cluster.{cluster}/{node.distribution_key}"
-    return Service("searchnode", "searchnode", config_id, node.host)
+    return ConcernedService("searchnode", "searchnode", config_id, node.host)
 
 
 # Finds columns that must be built again. Vespa does that at a restart; here it is done during the activation.

@@ -17,7 +17,7 @@ KINDS: Final[tuple[Kind, ...]] = ("restart", "refeed", "reindex")
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ConcernedService:
     """A process of Vespa that an action concerns; here they are all parts of one process."""
 
     name: str
@@ -40,7 +40,7 @@ class Action:
     document_type: str
     """Empty for a restart: that is of the cluster."""
     messages: tuple[str, ...]
-    services: tuple[Service, ...] = ()
+    services: tuple[ConcernedService, ...] = ()
     validation_id: str | None = None
 
     @property

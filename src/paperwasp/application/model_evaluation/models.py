@@ -47,7 +47,7 @@ from paperwasp.schema.model import Constant
 from paperwasp.schema.model import Function as SchemaFunction
 from paperwasp.schema.rank_settings import profile_constant, profile_input
 from paperwasp.schema.syntax import parse_profile_text
-from paperwasp.schema.tree import InvalidSchemas, Node, Problems
+from paperwasp.schema.tree import InvalidSchemas, Problems, SchemaNode
 
 # `.model` files: ranking expressions that are functions of a model.
 #
@@ -80,7 +80,7 @@ def read_model(path: str, content: bytes, declarations: Declarations) -> list[Ex
     return [compile_function(each.name, function_source(each.name, each, ""), around) for each in _functions(root)]
 
 
-def _parse(path: str, content: bytes) -> Node:
+def _parse(path: str, content: bytes) -> SchemaNode:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -108,7 +108,7 @@ def _position(found: Position | None, before: str) -> Position | None:
     return Position(found.source, found.line, found.column - len(_PROFILE) + len(_MODEL))
 
 
-def _surroundings(path: str, root: Node, declarations: Declarations) -> Surroundings:
+def _surroundings(path: str, root: SchemaNode, declarations: Declarations) -> Surroundings:
     problems = Problems()
     inputs: dict[str, TensorType] = {}
     for node in _lines(root, "inputs"):
@@ -134,7 +134,7 @@ def _surroundings(path: str, root: Node, declarations: Declarations) -> Surround
     )
 
 
-def _lines(root: Node, keyword: str) -> list[Node]:
+def _lines(root: SchemaNode, keyword: str) -> list[SchemaNode]:
     return [node for block in root.all(keyword) for node in block.children]
 
 
@@ -159,7 +159,7 @@ def _value(declarations: Declarations, constant: Constant) -> float | Tensor:
     return value
 
 
-def _functions(root: Node) -> list[SchemaFunction]:
+def _functions(root: SchemaNode) -> list[SchemaFunction]:
     found: dict[str, SchemaFunction] = {}
     for node in root.all("function"):
         expressions = list(node.all("expression"))

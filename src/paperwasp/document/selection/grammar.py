@@ -22,18 +22,18 @@ from paperwasp.document.selection.tree import (
     LEVELS,
     And,
     Arithmetic,
-    Call,
     Comparison,
     ConditionNode,
     Constant,
     FieldValue,
+    FunctionCall,
     IdPart,
     Literal,
-    Node,
     Not,
     Now,
     Or,
     Selection,
+    SelectionNode,
     Step,
     TypeIs,
     ValueNode,
@@ -96,7 +96,7 @@ class _Parser:
             tokens.fail(f"expected an operator or the end, found {tokens.found()}")
         return root
 
-    def _expression(self, level: int) -> Node:
+    def _expression(self, level: int) -> SelectionNode:
         """Reads the expression that stands here, as far as its operators bind at least as strongly as `level`."""
         tokens = self._tokens
         first = tokens.current
@@ -104,14 +104,14 @@ class _Parser:
             tokens.next()
             with self._in_nesting():
                 operand = self._condition(self._expression(LEVELS["not"]))
-            left: Node = self._shallow(Not(operand, start=first.start))
+            left: SelectionNode = self._shallow(Not(operand, start=first.start))
         else:
             left = self._read_calls(self._operand())
         while LEVELS.get(operator := self._word(), 0) >= level and operator != "not":
             left = self._shallow(self._binary(operator, left))
         return left
 
-    def _binary(self, operator: str, left: Node) -> Node:
+    def _binary(self, operator: str, left: SelectionNode) -> SelectionNode:
         """`left`, the operator that stands here, and what is to its right; a whole chain of `and` or `or`."""
         tokens = self._tokens
         level = LEVELS[operator]
@@ -139,7 +139,7 @@ class _Parser:
         token = self._tokens.current
         return token.text.lower() if token.kind == "identifier" else token.text if token.kind == "symbol" else ""
 
-    def _condition(self, node: Node) -> ConditionNode:
+    def _condition(self, node: SelectionNode) -> ConditionNode:
         if isinstance(node, ConditionNode):
             return node
         if isinstance(node, FieldValue):
@@ -148,14 +148,14 @@ class _Parser:
             return Constant(node.value, start=node.start)
         self._fail("expected field spec, doctype, bool or comparison, found only a value", node)
 
-    def _value(self, node: Node) -> ValueNode:
+    def _value(self, node: SelectionNode) -> ValueNode:
         if isinstance(node, ValueNode):
             return node
         if isinstance(node, TypeIs):
             self._fail(f"document type '{node}' has no value: expected a field of it, '{node}.<field>'", node)
         self._fail("expected a value, found a condition", node)
 
-    def _fail(self, message: str, node: Node) -> NoReturn:
+    def _fail(self, message: str, node: SelectionNode) -> NoReturn:
         raise LanguageError(message, position_of(self._tokens.text, node.start, self._tokens.source))
 
     def _check_pattern(self, node: ValueNode) -> None:
@@ -170,7 +170,7 @@ class _Parser:
         except PatternError as error:
             self._fail(f"not a regular expression: {error}", node)
 
-    def _operand(self) -> Node:
+    def _operand(self) -> SelectionNode:
         tokens = self._tokens
         token = tokens.current
         if token.kind in _NUMBERS or (token.text in ("+", "-") and tokens.peek().kind in _NUMBERS):
@@ -241,7 +241,7 @@ class _Parser:
         except UnicodeDecodeError:
             self._tokens.fail("the bytes that this string says are not UTF-8", token)
 
-    def _id(self) -> Node:
+    def _id(self) -> SelectionNode:
         tokens = self._tokens
         first = tokens.next()
         if not tokens.at(".") or tokens.peek(2).text == "(":
@@ -253,7 +253,7 @@ class _Parser:
         tokens.next()
         return IdPart(part, start=first.start)
 
-    def _type_or_field(self) -> Node:
+    def _type_or_field(self) -> SelectionNode:
         tokens = self._tokens
         first = tokens.next()
         if not tokens.at("."):
@@ -306,7 +306,7 @@ class _Parser:
             tokens.fail(f"Not a valid index: {token.text[:_MOST_DIGITS]}", token)
         return int(token.text)
 
-    def _read_calls(self, node: Node) -> Node:
+    def _read_calls(self, node: SelectionNode) -> SelectionNode:
         """Reads the calls of functions that follow a value."""
         tokens = self._tokens
         while tokens.at("."):
@@ -318,7 +318,7 @@ class _Parser:
             operand = self._value(node)
             if operand == IdPart("bucket"):
                 tokens.fail("No function calls are allowed on value of type bucket", dot)
-            node = self._shallow(Call(name.text, operand, start=node.start))
+            node = self._shallow(FunctionCall(name.text, operand, start=node.start))
         return node
 
     @contextmanager
@@ -330,7 +330,7 @@ class _Parser:
         yield
         self._depth -= 1
 
-    def _shallow(self, node: Node) -> Node:
+    def _shallow(self, node: SelectionNode) -> SelectionNode:
         """The node, if it is nested no deeper than who walks the tree can go."""
         if node.depth > limits.SELECTION_DEPTH:
             self._fail(_TOO_DEEP, node)

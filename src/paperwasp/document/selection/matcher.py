@@ -14,18 +14,18 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection.tree import (
     And,
     Arithmetic,
-    Call,
     Comparison,
     ConditionNode,
     Constant,
     FieldValue,
+    FunctionCall,
     IdPart,
     Literal,
-    Node,
     Not,
     Now,
     Or,
     Selection,
+    SelectionNode,
     Step,
     TypeIs,
     ValueNode,
@@ -378,7 +378,7 @@ def _branch(operands: tuple[ConditionNode, ...], table: Table, decided: int) -> 
     return evaluate
 
 
-def _binds(node: Node) -> bool:
+def _binds(node: SelectionNode) -> bool:
     return node.binds if isinstance(node, FieldValue) else any(map(_binds, node.inner))
 
 
@@ -412,7 +412,7 @@ def _value(node: ValueNode) -> _Value:
             return lambda subject, now_us: read(subject.id)
         case FieldValue():
             return _field(node)
-        case Call(function=name, operand=operand):
+        case FunctionCall(function=name, operand=operand):
             function, inner = FUNCTIONS[name], _value(operand)
             return lambda subject, now_us: function(inner(subject, now_us))
         case Arithmetic(operator=operator, left=left, right=right):
@@ -537,7 +537,7 @@ def check_cluster_selection(selection: Selection, document_type: str = "") -> No
         raise LanguageError(f"{problem} {found}", position_of(selection.text, node.start, selection.source))
 
 
-def _problem(node: Node, types: Mapping[str, DocumentType], imported: Imported, purpose: Purpose) -> str:
+def _problem(node: SelectionNode, types: Mapping[str, DocumentType], imported: Imported, purpose: Purpose) -> str:
     assert isinstance(node, TypeIs | FieldValue)
     document_type = types.get(node.document_type)
     if document_type is None:

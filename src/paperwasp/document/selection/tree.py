@@ -34,7 +34,7 @@ ID_PARTS: Final = ("", "scheme", "namespace", "type", "specific", "user", "group
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class SelectionNode:
     """A part of a selection. `start` is where it begins in the text, in characters."""
 
     depth: int = field(init=False, default=0, compare=False, repr=False)
@@ -45,7 +45,7 @@ class Node:
         object.__setattr__(self, "depth", max((node.depth + 1 for node in self.inner), default=0))
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[SelectionNode, ...]:
         """The nodes directly below."""
         return ()
 
@@ -59,12 +59,12 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class ValueNode(Node):
+class ValueNode(SelectionNode):
     """A node with a value: null, a number, a string, several of them, or an invalid one."""
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionNode(Node):
+class ConditionNode(SelectionNode):
     """A node that is true, false or invalid."""
 
 
@@ -130,14 +130,14 @@ class FieldValue(ValueNode):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(ValueNode):
+class FunctionCall(ValueNode):
     """`operand.function()`."""
 
     function: str
     operand: ValueNode
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[SelectionNode, ...]:
         return (self.operand,)
 
     def __str__(self) -> str:
@@ -155,7 +155,7 @@ class Arithmetic(ValueNode):
     right: ValueNode
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[SelectionNode, ...]:
         return self.left, self.right
 
     @property
@@ -195,7 +195,7 @@ class Comparison(ConditionNode):
     right: ValueNode
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[SelectionNode, ...]:
         return self.left, self.right
 
     @property
@@ -213,7 +213,7 @@ class Not(ConditionNode):
     operand: ConditionNode
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[SelectionNode, ...]:
         return (self.operand,)
 
     @property
@@ -232,7 +232,7 @@ class _Chain(ConditionNode):
     word: ClassVar[str]
 
     @property
-    def inner(self) -> tuple[Node, ...]:
+    def inner(self) -> tuple[SelectionNode, ...]:
         return self.operands
 
     @property
@@ -339,9 +339,9 @@ def fields_of(selection: Selection) -> frozenset[tuple[str, str]]:
     return frozenset((node.document_type, node.name) for node in nodes_of(selection) if isinstance(node, FieldValue))
 
 
-def nodes_of(selection: Selection) -> list[Node]:
+def nodes_of(selection: Selection) -> list[SelectionNode]:
     """All nodes, those above before those below."""
-    found: list[Node] = [selection.root]
+    found: list[SelectionNode] = [selection.root]
     for node in found:
         found += node.inner
     return found
@@ -371,7 +371,7 @@ def _types(node: ConditionNode, truth: bool) -> frozenset[str] | None:
 
 def _types_of_comparison(node: Comparison, truth: bool) -> frozenset[str] | None:
     found: list[frozenset[str] | None] = []
-    below: list[Node] = [node]
+    below: list[SelectionNode] = [node]
     for inner in below:
         below += inner.inner
         if isinstance(inner, FieldValue):

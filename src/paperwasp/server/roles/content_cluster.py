@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
-from paperwasp.application.services_model import Node
+from paperwasp.application.services_model import ClusterNode
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import OpenLog
 from paperwasp.cluster.worker_pool import WorkerPool
@@ -252,9 +252,9 @@ def _deliver(handler: Any, message: Any, reply: Reply) -> None:
         reply(error)
 
 
-def _node_of(cluster: ContentCluster) -> Node:
+def _node_of(cluster: ContentCluster) -> ClusterNode:
     nodes = cluster.declared.nodes
-    return nodes[0] if nodes else Node()
+    return nodes[0] if nodes else ClusterNode()
 
 
 def _modes(cluster: ContentCluster) -> dict[str, str]:
