@@ -21,7 +21,7 @@ from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
-from paperwasp.container.search.ready_query import ReadyQuery
+from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode

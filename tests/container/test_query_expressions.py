@@ -21,7 +21,7 @@ from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
-from paperwasp.container.search.ready_query import ReadyQuery
+from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
 from paperwasp.ranking import CompiledProfile, Program

@@ -17,7 +17,7 @@ from paperwasp.application.query_profiles.field_types import native_types
 from paperwasp.application.query_profiles.reading import declared_at
 from paperwasp.base.env import Environment
 from paperwasp.container.search.handler import SearchConfig, SearchHandler
-from paperwasp.container.search.parameter_table import PARAMETERS
+from paperwasp.container.search.parameters import PARAMETERS
 from paperwasp.container.search.rendering import SearchResult, render_json
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.http.messages import Request, Response

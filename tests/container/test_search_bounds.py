@@ -16,7 +16,7 @@ from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.container.search import handler as search
 from paperwasp.container.search.handler import SearchHandler
-from paperwasp.container.search.parameter_table import PARAMETERS
+from paperwasp.container.search.parameters import PARAMETERS
 from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import plain_format

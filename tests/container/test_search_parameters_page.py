@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.container.search.parameter_table import PARAMETERS, full_name, is_full_name, set_parameter
+from paperwasp.container.search.parameters import PARAMETERS, full_name, is_full_name, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from tests.container.vespa_query_properties import OWN, names_of_vespa

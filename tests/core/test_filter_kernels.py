@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.storage.attributes.areas import ANYWHERE
+from paperwasp.storage.attributes.distances import ANYWHERE
 from paperwasp.storage.attributes.position import z_curve
 from paperwasp.storage.attributes.vector_graph import METRICS
 from tests.oracles import attribute, distances, places, products

@@ -13,8 +13,7 @@ from paperwasp.ranking import CompiledProfile, RankValue
 from paperwasp.schema.model import AttributeSettings, Field, IndexSettings, RankProfile, Schema
 from paperwasp.search.features import compile_profile, evaluate_all
 from paperwasp.search.features.block import Block
-from paperwasp.search.features.query_terms import RankTerm
-from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.features.setting import QuerySetting, RankTerm
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
 from paperwasp.search.operators.operator import Operator, SearchSpace, TermOperator
 from paperwasp.search.query_language import DEFAULT_ANNOTATIONS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.features import evaluate
 from paperwasp.search.features.block import Block
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import compiled, fake_block, schema_of
 
 DOCUMENTS = [{"title": "red red fish"}, {"title": "blue fish"}, {"title": "one fish two fish red"}, {"title": "bird"}]

@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from paperwasp.search.features.term_distance import UNDEFINED, element_distances
 from tests.features.fake_block import fake_block
 

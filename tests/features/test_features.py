@@ -13,7 +13,7 @@ import pytest
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG, STRING, array_of
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.features import evaluate
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import compiled, fake_block, numbers, schema_of
 
 SCHEMA = schema_of(

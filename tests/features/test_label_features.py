@@ -20,7 +20,7 @@ from paperwasp.search.features import default_rank_features, evaluate_all
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.elements import OUTPUTS as COMPLETENESS
 from paperwasp.search.features.family import RankSetup
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import compiled, fake_block, schema_of
 
 TERMS = [

@@ -15,7 +15,7 @@ from paperwasp.errors import LanguageError
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.features import evaluate
 from paperwasp.search.features.block import Block
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import compiled, fake_block, schema_of
 
 

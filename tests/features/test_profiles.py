@@ -12,7 +12,7 @@ from paperwasp.ranking import CompiledProfile, ProfileError, Program
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Function, RankProfile
 from paperwasp.search.features import compile_profile, compile_profiles, evaluate
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import fake_block, numbers, schema_of
 
 SCHEMA = """schema music {

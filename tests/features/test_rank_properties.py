@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from paperwasp.container.search.parameter_table import PROPERTY_PARAMETERS, set_parameter
+from paperwasp.container.search.parameters import PROPERTY_PARAMETERS, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields

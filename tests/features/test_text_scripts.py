@@ -21,7 +21,7 @@ import pytest
 
 from paperwasp.document.types import INT, STRING, array_of, weighted_set_of
 from paperwasp.schema.model import RankProfile
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import compiled, fake_block, numbers, schema_of
 
 SCRIPTS = Path(__file__).parent / "scripts"

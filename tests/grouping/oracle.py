@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 
 from paperwasp.search.grouping.binding import unlabeled
-from paperwasp.search.grouping.cutting import most_groups
+from paperwasp.search.grouping.merging import most_groups
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.request import Aggregation, Expression, GroupingRequest, Level
 from paperwasp.search.grouping.values import Kind, Null

@@ -17,9 +17,8 @@ from paperwasp.search.grouping.aggregators.summary import HitsState
 from paperwasp.search.grouping.conversion import as_longs, as_numbers
 from paperwasp.search.grouping.language import operation
 from paperwasp.search.grouping.node import Rows
-from paperwasp.search.grouping.ragged import check_arrays
 from paperwasp.search.grouping.request import Aggregation, Expression
-from paperwasp.search.grouping.values import Kind, ListTable, Null, Values
+from paperwasp.search.grouping.values import Kind, ListTable, Null, Values, check_arrays
 from tests.grouping.columns import ColumnNode, attribute
 
 COLUMNS: dict[str, tuple[Kind, list[Any]]] = {

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
 from paperwasp.storage.index import IndexedField, TextIndex
-from paperwasp.storage.index.files import describe_file
+from paperwasp.storage.index.files import WordsEnd, describe_file, read_words, restore_words, words_since, write_words
 from paperwasp.storage.index.text_index import IndexState
-from paperwasp.storage.index.words import WordsEnd, read_words, restore_words, words_since, write_words
 from paperwasp.text.linguistics import STEMMERS
 
 KROVETZ, GERMAN = (STEMMERS.index(name) for name in ("krovetz", "german"))

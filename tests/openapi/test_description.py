@@ -18,8 +18,7 @@ from paperwasp.configserver import ConfigServerApp
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.visit_parameters import Parameters
-from paperwasp.container.search.parameter_table import PARAMETERS, set_parameter
-from paperwasp.container.search.parameters import read_parameters
+from paperwasp.container.search.parameters import PARAMETERS, read_parameters, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.description import FOLDER, PATH

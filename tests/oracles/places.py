@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paperwasp.storage.attributes.areas import ANYWHERE
+from paperwasp.storage.attributes.distances import ANYWHERE
 
 
 def has_place(

@@ -19,7 +19,7 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput, InvalidQuery
 from paperwasp.query.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
-from paperwasp.search.features.distance_to_path import _path
+from paperwasp.search.features.distance import _path
 from paperwasp.search.features.dot_product import array_vector, weight_vector
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from paperwasp.container.search.parameter_table import PARAMETERS
+from paperwasp.container.search.parameters import PARAMETERS
 from tests.service.in_process import Deployed, deployed_service
 from tests.service.query_scripts import deploy_and_feed, run
 from tests.service.ranked_answers import ranked

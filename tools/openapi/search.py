@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.container.search import parameter_setters as setters
-from paperwasp.container.search import parameter_table as table
+from paperwasp.container.search import parameters as table
+from paperwasp.container.search import settings as setters
 from paperwasp.container.search import values
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.tensor.json_output import FORMS

@@ -14,7 +14,7 @@ from paperwasp.errors import InvalidInput
 
 def search_parameters(incomplete: str) -> list[str]:
     """What a shell proposes for another parameter: the names of those that begin so."""
-    from paperwasp.container.search.parameter_table import PARAMETERS
+    from paperwasp.container.search.parameters import PARAMETERS
 
     names = (name for names, *_ in PARAMETERS for name in names)
     return sorted({f"{name}=" for name in names if name.lower().startswith(incomplete.lower())})

@@ -16,6 +16,7 @@ from paperwasp.document.tensor.batch import Labels, TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType, generalized
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
+from paperwasp.ranking.expression import as_reduction
 from paperwasp.ranking.foreach import Folding, arguments_of
 from paperwasp.ranking.global_phase import DEFAULT_K, NORMALIZERS, Normalizer
 from paperwasp.ranking.model_compiler import NO_MODELS, ModelCompiler, Models
@@ -23,7 +24,6 @@ from paperwasp.ranking.names import Description
 from paperwasp.ranking.program import Feature, Program, ProgramBuilder
 from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, function_source
 from paperwasp.ranking.tensor_compiler import TensorCompiler
-from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_graph import RankValue, TensorGraph, Value
 from paperwasp.ranking.tensor_run import TensorNode
 from paperwasp.ranking.text_hash import text_hash

@@ -1,4 +1,4 @@
-"""Parser of ranking expressions; `ranking.tensor_expression` has the tensor functions, literals and slices.
+"""Parser of ranking expressions; `ranking.expression` has the tensor functions, literals and slices.
 
 `parse_expression` reads an expression, `parse_reference` the name of one feature or function, as in match-features.
 Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
@@ -6,29 +6,44 @@ Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.errors import LanguageError
-from paperwasp.ranking.tensor_expression import TensorParser
+from paperwasp.ranking.tensor_functions import CHOICES, OF_TYPE, Parameter
+from paperwasp.ranking.tensor_functions import FUNCTIONS as TENSOR_FUNCTIONS
 from paperwasp.ranking.tree import (
     LEVELS,
     Call,
+    Cell,
+    Generate,
     If,
+    Lambda,
     Membership,
     Named,
     Node,
     Number,
+    OfType,
     Operation,
+    Place,
     Prefix,
     Reference,
+    Slice,
     String,
     Switch,
+    TensorCall,
+    TensorLiteral,
+    Word,
+    Words,
     operation,
     unquote,
 )
 from paperwasp.text.parsing import Lexicon, Token, TokenStream
 from paperwasp.text.parsing.text_memory import TextMemory
+from paperwasp.text.parsing.tokens import did_you_mean
 
 _LEXICON = Lexicon(
     {
@@ -256,3 +271,255 @@ def _join(parts: list[Node], operators: list[str]) -> Node:
     for part in reversed(parts[:-1]):
         node = Operation((part, node), ("^",), start=part.start)
     return node
+
+
+# Parser of the tensor parts of ranking expressions: function calls, literals, generators, slices.
+#
+# Works on the tokens of the parser in `ranking.expression`, which it asks for the expressions within.
+
+
+_LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
+
+
+class TensorParser:
+    """`expression` parses what may stand anywhere in an expression."""
+
+    def __init__(self, tokens: TokenStream, expression: Callable[[], Node]) -> None:
+        self.tokens = tokens
+        self.expression = expression
+
+    def starts(self, name: Token) -> bool:
+        """Whether `name`, which is passed, begins a tensor function, literal or generator."""
+        if name.text == "tensor":
+            return self.tokens.at("<", "(")
+        if name.text in OF_TYPE:
+            return self.tokens.at("(") and self.tokens.peek(2).text == "["
+        return name.text in TENSOR_FUNCTIONS and self.tokens.at("(")
+
+    def parse(self, name: Token) -> Node:
+        """The node that `name` begins."""
+        if name.text == "tensor":
+            return self.read_typed(name)
+        if name.text in OF_TYPE:
+            return OfType(name.text, self.type(name), start=name.start)
+        if name.text in ("max", "min"):
+            return self.least_or_most(name)
+        return self.call(name)
+
+    # Calls
+
+    def call(self, name: Token) -> TensorCall:
+        function = TENSOR_FUNCTIONS[name.text]
+        self.tokens.expect("(")
+        arguments: list[Node] = []
+        required = len(function.parameters) - function.optional
+        for number, parameter in enumerate(function.parameters):
+            if parameter == "dimensions":
+                while self.tokens.accept(","):
+                    arguments.append(self.word("dimension"))
+                break
+            if number >= required and self.tokens.at(")"):
+                break
+            if number:
+                self.tokens.expect(",")
+            arguments.append(self.argument(parameter))
+        self.tokens.expect(")")
+        return TensorCall(name.text, tuple(arguments), start=name.start)
+
+    def argument(self, parameter: Parameter) -> Node:
+        if parameter == "tensor":
+            return self.expression()
+        if parameter == "names":
+            return self.names()
+        if parameter in _LAMBDA_PARAMETERS:
+            return self.function(_LAMBDA_PARAMETERS[parameter])
+        return self.word(parameter)
+
+    def word(self, parameter: Parameter) -> Word:
+        token = self.tokens.expect_kind("name", "number")
+        choices = CHOICES.get(parameter)
+        if choices and token.text not in choices:
+            self.tokens.fail(
+                f"expected {', '.join(choices)}; found {token.text!r}{did_you_mean(token.text, choices)}", token
+            )
+        return Word(token.text, start=token.start)
+
+    def names(self) -> Words:
+        start = self.tokens.current.start
+        if not self.tokens.accept("("):
+            return Words((self.tokens.expect_kind("name", "number").text,), start=start)
+        words = [self.tokens.expect_kind("name", "number").text]
+        while self.tokens.accept(","):
+            words.append(self.tokens.expect_kind("name", "number").text)
+        self.tokens.expect(")")
+        return Words(tuple(words), start=start)
+
+    def function(self, parameters: int) -> Lambda:
+        start = self.tokens.expect("f")
+        self.tokens.expect("(")
+        names = [self.tokens.expect_kind("name").text]
+        while self.tokens.accept(","):
+            names.append(self.tokens.expect_kind("name").text)
+        self.tokens.expect(")")
+        if len(names) != parameters or len(set(names)) != parameters:
+            self.tokens.fail(f"this function takes {parameters} parameter(s) of different names", start)
+        self.tokens.expect("(")
+        body = self.expression()
+        self.tokens.expect(")")
+        return Lambda(tuple(names), body, start=start.start)
+
+    def least_or_most(self, name: Token) -> Node:
+        """`max(a, b)` compares numbers or cells; with any other number of arguments the rest are dimensions."""
+        self.tokens.expect("(")
+        arguments = [self.expression()]
+        while self.tokens.accept(","):
+            arguments.append(self.expression())
+        self.tokens.expect(")")
+        if len(arguments) == 2:
+            return Call(name.text, tuple(arguments), start=name.start)
+        return as_reduction(Call(name.text, tuple(arguments), start=name.start)) or self.tokens.fail(
+            f"{name.text} takes two expressions, or one and the dimensions that it reduces", name
+        )
+
+    # Types, literals, generators
+
+    def type(self, name: Token) -> TensorType:
+        """The tensor type that follows `name`."""
+        begin = self.tokens.current.start
+        if self.tokens.accept("<"):
+            self.tokens.expect_kind("name")
+            self.tokens.expect(">")
+        self.tokens.expect("(")
+        while not self.tokens.at(")") and not self.tokens.at_kind("end"):
+            self.tokens.next()
+        end = self.tokens.expect(")").end
+        try:
+            type_ = TensorType.parse(f"tensor{self.tokens.text[begin:end]}")
+        except ValueError as error:
+            self.tokens.fail(str(error), name)
+        if name.text in OF_TYPE and (type_.mapped or not all(type_.shape)):
+            self.tokens.fail(f"{name.text} makes a tensor of indexed dimensions with sizes", name)
+        return type_
+
+    def read_typed(self, name: Token) -> Node:
+        type_ = self.type(name)
+        if self.tokens.accept(":"):
+            return self.literal(type_, name)
+        if type_.mapped or not all(type_.shape):
+            self.tokens.fail("a tensor is generated with indexed dimensions that have sizes", name)
+        self.tokens.expect("(", ":")
+        body = self.expression()
+        self.tokens.expect(")")
+        return Generate(type_, body, start=name.start)
+
+    def literal(self, type_: TensorType, name: Token) -> TensorLiteral:
+        if 0 in type_.shape:
+            self.tokens.fail(f"a value of {type_} needs the sizes of all indexed dimensions", name)
+        if math.prod(type_.shape) > limits.FIELD_TENSOR_CELLS:
+            most = f"{limits.FIELD_TENSOR_CELLS} (FIELD_TENSOR_CELLS in paperwasp.limits)"
+            self.tokens.fail(f"the cells of the indexed dimensions of {type_} are more than {most}", name)
+        if self.tokens.at("{") and (self.tokens.peek().text in ("{", "}")):
+            cells = self.cells(type_)
+        else:
+            order = [*type_.mapped, *type_.indexed]
+            cells = [
+                Cell(tuple(address[d.name] for d in type_.dimensions), value, start=value.start)
+                for address, value in self.read_nested(order)
+            ]
+        addresses = {cell.address for cell in cells}
+        if len(addresses) < len(cells):
+            self.tokens.fail("a cell is given twice", name)
+        return TensorLiteral(type_, tuple(cells), start=name.start)
+
+    def cells(self, type_: TensorType) -> list[Cell]:
+        """`{ {dimension:label, …}:expression, … }`"""
+        cells = []
+        self.tokens.expect("{")
+        while not self.tokens.accept("}"):
+            begin = self.tokens.expect("{")
+            address: dict[str, str] = {}
+            while not self.tokens.accept("}"):
+                dimension = self.tokens.expect_kind("name", "number").text
+                self.tokens.expect(":")
+                address[dimension] = self.label()
+                self.separate("}")
+            if sorted(address) != [d.name for d in type_.dimensions]:
+                self.tokens.fail(f"an address in {type_} names each of its dimensions", begin)
+            for d in type_.indexed:
+                self.check_index(address[d.name], d, begin)
+            self.tokens.expect(":")
+            cells.append(Cell(tuple(address[d.name] for d in type_.dimensions), self.expression(), start=begin.start))
+            self.separate("}")
+        return cells
+
+    def read_nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], Node]]:
+        """Reads expressions in one level of brackets a dimension: braces with labels, or brackets with all values."""
+        if not order:
+            return [({}, self.expression())]
+        dimension, *inner = order
+        begin = self.tokens.expect("{" if dimension.is_mapped else "[")
+        found: list[tuple[dict[str, str], Node]] = []
+        closing = "}" if dimension.is_mapped else "]"
+        places = 0
+        while not self.tokens.accept(closing):
+            label = str(places)
+            if dimension.is_mapped:
+                label = self.label()
+                self.tokens.expect(":")
+            found += [({dimension.name: label, **address}, value) for address, value in self.read_nested(inner)]
+            self.separate(closing)
+            places += 1
+        if not dimension.is_mapped and places != dimension.size:
+            self.tokens.fail(f"expected {dimension.size} value(s) in dimension {dimension}, found {places}", begin)
+        return found
+
+    # Slices
+
+    def slice(self, tensor: Node) -> Slice:
+        """The slice of `tensor` that the current bracket begins."""
+        if self.tokens.accept("["):
+            index = self.expression()
+            self.tokens.expect("]")
+            return Slice(tensor, (Place("", index=index, start=index.start),), start=tensor.start)
+        begin = self.tokens.expect("{")
+        places = [self.place()]
+        while self.tokens.accept(","):
+            places.append(self.place())
+        self.tokens.expect("}")
+        dimensions = [place.dimension for place in places]
+        if len(places) > 1 and ("" in dimensions or len(set(dimensions)) < len(places)):
+            self.tokens.fail("a slice of several dimensions names each of them, once", begin)
+        return Slice(tensor, tuple(places), start=tensor.start)
+
+    def place(self) -> Place:
+        start = self.tokens.current.start
+        dimension = ""
+        if self.tokens.peek().text == ":":
+            dimension = self.tokens.expect_kind("name", "number").text
+            self.tokens.expect(":")
+        if self.tokens.at_kind("name", "number", "string") and self.tokens.peek().text in (",", "}"):
+            return Place(dimension, self.label(), start=start)
+        return Place(dimension, index=self.expression(), start=start)
+
+    # Parts
+
+    def label(self) -> str:
+        token = self.tokens.expect_kind("name", "number", "string")
+        return unquote(token.text) if token.kind == "string" else token.text
+
+    def check_index(self, label: str, dimension: Dimension, at: Token) -> None:
+        if not label.isdecimal() or len(label) > 10 or int(label) >= (dimension.size or 0):
+            self.tokens.fail(f"{label!r} is no index of dimension {dimension}", at)
+
+    def separate(self, closing: str) -> None:
+        if not self.tokens.at(closing):
+            self.tokens.expect(",", closing)
+
+
+def as_reduction(call: Call) -> TensorCall | None:
+    """`max(t, x, …)` as a reduction of dimensions; None where an argument can be none."""
+    tensor, *dimensions = call.arguments
+    words = [Word(str(d), start=d.start) for d in dimensions if isinstance(d, Reference) and str(d) == d.name]
+    if len(words) < len(dimensions):
+        return None
+    return TensorCall(call.function, (tensor, *words), start=call.start)

@@ -17,13 +17,13 @@ from paperwasp import limits
 from paperwasp.document.tensor import types as rules
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError
+from paperwasp.ranking.expression import as_reduction
 from paperwasp.ranking.foreach import arguments_of
 from paperwasp.ranking.global_phase import NORMALIZERS
 from paperwasp.ranking.model_types import FEATURES as SEQUENCES
 from paperwasp.ranking.model_types import ONNX, TREES, FileNotAvailable, check_sequence, onnx_type, trees_type
 from paperwasp.ranking.names import Names, Type, TypeCatalog, Uses
 from paperwasp.ranking.scope import Binding, Scope, Source, argument_text, function_source, resolve
-from paperwasp.ranking.tensor_expression import as_reduction
 from paperwasp.ranking.tensor_functions import FUNCTIONS, Operands, sliced_type
 from paperwasp.ranking.tree import (
     Call,

@@ -26,8 +26,8 @@ from paperwasp.ranking.typed_expression import coarse, fields_of_profile, unsear
 from paperwasp.search.bind import bind, indexed_types, streaming_types
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.grouped_hits import HitGroups
-from paperwasp.search.grouping.cutting import most_groups
 from paperwasp.search.grouping.facets import is_facet
+from paperwasp.search.grouping.merging import most_groups
 from paperwasp.search.observe import QueryTrace
 from paperwasp.search.operators.item import Item
 from paperwasp.search.phases.later_phases import rank_globally

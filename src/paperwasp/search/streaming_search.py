@@ -33,8 +33,7 @@ from paperwasp.schema.streaming import is_streamed_part
 from paperwasp.search.query import Streaming
 from paperwasp.search.resources import QueryClock
 from paperwasp.storage.attributes import ColumnView
-from paperwasp.storage.attributes.array import ArrayView
-from paperwasp.storage.attributes.part import PartView
+from paperwasp.storage.attributes.array import ArrayView, PartView
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
 from paperwasp.storage.documents.gid_map import GID_BYTES
 from paperwasp.storage.index.text_index import TextIndex

@@ -40,7 +40,7 @@ from paperwasp.container.search.merge import (
 )
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
-from paperwasp.container.search.ready_query import ReadyQuery
+from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.container.search.rendering import (
     SearchError,
     SearchResult,

@@ -17,10 +17,8 @@ from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
-from paperwasp.container.search.parameter_setters import Setter
-from paperwasp.container.search.parameter_table import SWITCHED_OFF, check_search_chain, is_full_name, value_setter
-from paperwasp.container.search.prepared import PreparedCluster, PreparedQuery, Window
-from paperwasp.container.search.ready_query import Answering, ReadyQuery
+from paperwasp.container.search.parameters import SWITCHED_OFF, check_search_chain, is_full_name, value_setter
+from paperwasp.container.search.prepared import Answering, PreparedCluster, PreparedQuery, ReadyQuery, Window
 from paperwasp.container.search.rewrites import (
     Failing,
     choose_checks,
@@ -29,7 +27,7 @@ from paperwasp.container.search.rewrites import (
     choose_terms,
 )
 from paperwasp.container.search.rules import RuledTree, rule_base_of, ruled
-from paperwasp.container.search.settings import RequestValues, SearchParameters, Tracing
+from paperwasp.container.search.settings import RequestValues, SearchParameters, Setter, Tracing
 from paperwasp.container.search.sorting import check_features, completed, in_any_case, keys_of_yql, read_sorting, sorts
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS

@@ -17,7 +17,7 @@ import orjson
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import dataclass
 from paperwasp.container.search.groups_json import hits_in, root_json
-from paperwasp.container.search.ready_query import ReadyQuery
+from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.document.tensor.json_output import result_json
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import PaperwaspError

@@ -13,8 +13,7 @@ from typing import Final
 
 from paperwasp.base.records import dataclass
 from paperwasp.container.search.config import SearchConfig
-from paperwasp.container.search.parameter_table import PARAMETERS, full_name, set_parameter
-from paperwasp.container.search.parameters import check_window
+from paperwasp.container.search.parameters import PARAMETERS, check_window, full_name, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.query.rules import Rewriting, RuleBase, rewrite

@@ -16,9 +16,8 @@ from typing import Final, NamedTuple, cast
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, QueryProfiles
 from paperwasp.base.records import dataclass
-from paperwasp.container.search.parameter_setters import Setter
-from paperwasp.container.search.parameter_table import full_name, value_setter
-from paperwasp.container.search.settings import RequestValues
+from paperwasp.container.search.parameters import full_name, value_setter
+from paperwasp.container.search.settings import RequestValues, Setter
 from paperwasp.query.yql.lifting import Outline, Values, outline_of, value_of
 
 Pairs = Sequence[tuple[str, str]]

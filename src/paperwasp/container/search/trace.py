@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from paperwasp.container.search.merge import Answer
-from paperwasp.container.search.ready_query import ClusterQuery, ReadyQuery
+from paperwasp.container.search.prepared import ClusterQuery, ReadyQuery
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.search.query import Query, SearchResponse

@@ -23,7 +23,7 @@ from paperwasp.document.types import (
 from paperwasp.schema.data_types import is_position
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Compute, Floats, RankSetup, one, register
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from paperwasp.storage.attributes.elements import weights_of
 
 NAME: Final = "attributeMatch"

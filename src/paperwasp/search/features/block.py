@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.ranking import Program
-from paperwasp.search.features.query_terms import RankTerm
-from paperwasp.search.features.setting import QuerySetting, Worked
+from paperwasp.search.features.setting import QuerySetting, RankTerm, Worked
 from paperwasp.search.operators.field_match import FieldMatch, Lids, Occurrences
 from paperwasp.storage.attributes import ColumnView
 

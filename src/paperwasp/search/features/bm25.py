@@ -21,7 +21,7 @@ from paperwasp.ranking.program import Bm25Field
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup, TensorCompute, one, register
 from paperwasp.search.features.parts import Part, PartsOf, explains
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from paperwasp.search.features.term_places import is_flat, words_and_occurrences
 from paperwasp.search.operators.composed import MaskedMatch, Whole
 from paperwasp.search.operators.field_match import Lids

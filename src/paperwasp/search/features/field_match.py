@@ -19,7 +19,7 @@ from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup, one, register
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from paperwasp.search.features.term_places import flat_positions, is_flat
 
 NAME: Final = "fieldMatch"

@@ -16,7 +16,7 @@ from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Floats, RankSetup, is_multiple
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 from paperwasp.search.features.term_distance import Distances, element_distances, term_distances
 from paperwasp.search.features.terms import end_positions
 

@@ -22,8 +22,7 @@ from paperwasp.core.together import Together, of_parts
 from paperwasp.search.features import native_parameters
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup
-from paperwasp.search.features.query_terms import RankTerm
-from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.features.setting import QuerySetting, RankTerm
 from paperwasp.search.operators.composed import MaskedMatch
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
 from paperwasp.search.operators.term import FoundMatch, IndexMatch

@@ -28,7 +28,7 @@ from paperwasp.search.features.native_parameters import (
 )
 from paperwasp.search.features.native_query import NativeFeature, NativeSetup, by_kernel
 from paperwasp.search.features.parts import Part, PartsOf, explains, parts_of
-from paperwasp.search.features.query_terms import RankTerm
+from paperwasp.search.features.setting import RankTerm
 
 # nativeFieldMatch(field, …): how often, and how early, the terms of the query occur in indexed fields.
 #

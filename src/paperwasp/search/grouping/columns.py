@@ -17,12 +17,11 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.node import Lids, Scope
 from paperwasp.search.grouping.tables import InternedTable, StringTable
 from paperwasp.search.grouping.values import Kind, Table, Values
-from paperwasp.storage.attributes.array import ArrayView
+from paperwasp.storage.attributes.array import ArrayView, PartView
 from paperwasp.storage.attributes.column import ColumnView
 from paperwasp.storage.attributes.elements import numbers_within, own_rows
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.numeric import NumericView
-from paperwasp.storage.attributes.part import PartView
 from paperwasp.storage.attributes.position import PositionView
 from paperwasp.storage.attributes.raw import RawView
 from paperwasp.storage.attributes.rows import split, spread

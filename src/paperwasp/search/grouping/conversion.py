@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.ragged import lengths_of
 from paperwasp.search.grouping.tables import RawTable, TextTable, bytes_of, distinct, encoded, in_pieces, mapped
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Values, lengths_of
 
 Longs = NDArray[np.int64]
 Doubles = NDArray[np.float64]

@@ -19,13 +19,12 @@ from paperwasp.core.clock import check_time
 from paperwasp.core.together import Together, of_parts
 from paperwasp.search.grouping.aggregators.averages import CountState
 from paperwasp.search.grouping.columns import plain_column
-from paperwasp.search.grouping.cutting import first_groups, most_groups
 from paperwasp.search.grouping.execution import Hits, check_count, root_groups
+from paperwasp.search.grouping.merging import first_groups, most_groups
 from paperwasp.search.grouping.partial import Groups, PartialResult
-from paperwasp.search.grouping.ragged import Numbers
 from paperwasp.search.grouping.request import GroupingRequest, Level
 from paperwasp.search.grouping.value_columns import ranks_of_distinct
-from paperwasp.search.grouping.values import Kind, Table, Values
+from paperwasp.search.grouping.values import Kind, Numbers, Table, Values
 from paperwasp.storage.attributes.column import ColumnView
 
 PART_ROWS: Final = 500_000
@@ -117,7 +116,7 @@ def _of(level: Level, kind: Kind, table: Table | None, counted: _Counted) -> Gro
 def _first(
     level: Level, ids: Values, counts: Numbers, relevances: NDArray[np.float64], best_rows: NDArray[np.uint32]
 ) -> Numbers:
-    """The numbers of the groups that are left, in their order, which `cutting` has: those whose best hits come first
+    """The numbers of the groups that are left, in their order, which `merging` has: those whose best hits come first
     are taken, and shown by their ids."""
     most = most_groups(level)
     order = 0 if not level.order else 1 if level.order[0].is_ascending else -1

@@ -19,9 +19,8 @@ from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.limits import grouping as limits
 from paperwasp.search.grouping.memory import TextMemory
-from paperwasp.search.grouping.ragged import lengths_of, offsets_of
 from paperwasp.search.grouping.request import Bucket, Constant, Expression
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Values, lengths_of, offsets_of
 from paperwasp.storage.attributes import ColumnView
 from paperwasp.storage.attributes.elements import numbers_within
 

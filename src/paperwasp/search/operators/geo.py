@@ -24,7 +24,7 @@ from paperwasp.search.operators.term import bits_of
 from paperwasp.search.operators.word import fields_of
 from paperwasp.search.query_language import DEGREES, Scope, read_degrees
 from paperwasp.storage.attributes import ColumnView
-from paperwasp.storage.attributes.areas import Area
+from paperwasp.storage.attributes.distances import Area
 from paperwasp.storage.attributes.elements import positions_in
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.position import PositionView

@@ -13,8 +13,7 @@ from paperwasp.document.types import BOOL
 from paperwasp.errors import PaperwaspError
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.bm25 import idf_of
-from paperwasp.search.features.query_terms import significance_of
-from paperwasp.search.features.setting import QuerySetting
+from paperwasp.search.features.setting import QuerySetting, significance_of
 from paperwasp.search.operators.boolean import AndOperator, FalseOperator
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch
 from paperwasp.search.operators.item import plan

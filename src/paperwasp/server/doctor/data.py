@@ -35,7 +35,7 @@ from paperwasp.errors import Corruption, LogDamage, OtherVersion, PaperwaspError
 from paperwasp.operations.backup.placing import RESTORING, UNFINISHED
 from paperwasp.server.doctor.findings import Area, Finding
 from paperwasp.server.roles.data_version import check_version
-from paperwasp.storage.attributes.array_file import read_arrays
+from paperwasp.storage.attributes.growable import read_arrays
 from paperwasp.storage.documents.document_store import DocumentStore, StoredForm
 from paperwasp.storage.index.files import check_file
 

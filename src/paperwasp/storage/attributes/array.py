@@ -318,3 +318,20 @@ class WeightedSetColumn(ArrayColumn):
         sets: list[dict[Value, int]] = [value or {} for value in values]
         weights = np.array(list(chain.from_iterable(each.values() for each in sets)), np.int32)
         return lengths_of(sets), self._elements(list(chain.from_iterable(sets))), weights
+
+
+# Parts of arrays of structs and of maps as documents are grouped by that are read for one query: it is known which
+# elements have the part at all.
+
+
+class PartView(ArrayView):
+    """An array whose element i is a value where `is_set[i]`; an integer that is not set is 0."""
+
+    __slots__ = ("is_set",)
+
+    def __init__(self, view: ArrayView, is_set: NDArray[np.bool_]) -> None:
+        values = view.values[: len(is_set)]
+        if values.dtype.kind == "i" and view.element_type is not None:
+            values = np.where(is_set, values, 0).astype(values.dtype)
+        super().__init__(view.element_type, view.rows, values, view.dictionary)
+        self.is_set = is_set

@@ -13,10 +13,10 @@ from paperwasp.document.operations import Value
 from paperwasp.document.tensor.batch import KeptTensors, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES
-from paperwasp.storage.attributes.areas import numbers_of
 from paperwasp.storage.attributes.array import ArrayView
 from paperwasp.storage.attributes.column import ColumnView, Lids
 from paperwasp.storage.attributes.dictionary import StringDictionary
+from paperwasp.storage.attributes.distances import numbers_of
 from paperwasp.storage.attributes.imported import ImportedView
 from paperwasp.storage.attributes.numeric import NumericView
 from paperwasp.storage.attributes.position import PositionView, positions_of

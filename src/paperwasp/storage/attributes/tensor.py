@@ -23,10 +23,9 @@ from paperwasp.core import _core
 from paperwasp.document.operations import Value
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES, Tensor
-from paperwasp.storage.attributes.array_file import FileArrays
 from paperwasp.storage.attributes.column import Arrays, Bitmap, Frozen, Lids, OpaqueView, are_many_spare, spare_of
 from paperwasp.storage.attributes.dictionary import StringDictionary
-from paperwasp.storage.attributes.growable import GrowableArray, Large
+from paperwasp.storage.attributes.growable import FileArrays, GrowableArray, Large
 from paperwasp.storage.attributes.rows import RowColumn, Rows, RowStore, places_of, split
 from paperwasp.storage.attributes.string import checked_codes, used_codes
 from paperwasp.storage.attributes.vector_graph import NO_LABEL, GraphSettings, VectorGraph, Vectors

@@ -29,6 +29,7 @@ from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Valued
 from paperwasp.storage.index import files
+from paperwasp.storage.index.files import WordRun, WordsEnd, restore_words, words_since, write_words
 from paperwasp.storage.index.segments import (
     LEAST_INVERTED_TOKENS,
     LEAST_SEARCHED_TOKENS,
@@ -43,7 +44,6 @@ from paperwasp.storage.index.segments import (
 )
 from paperwasp.storage.index.snapshot import IndexSnapshot
 from paperwasp.storage.index.tokens import Plain, Text, Texts, Tokens, tokenize, tokenize_plain, tokenize_puts
-from paperwasp.storage.index.words import WordRun, WordsEnd, restore_words, words_since, write_words
 from paperwasp.text.linguistics import TextProfile
 from paperwasp.text.linguistics.uri import uri_parts
 

@@ -26,10 +26,9 @@ from paperwasp.search.grouping.aggregator import (
 )
 from paperwasp.search.grouping.memory import check_memory
 from paperwasp.search.grouping.node import Node, Rows
-from paperwasp.search.grouping.ragged import check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.tables import StringTable, bytes_of, distinct, encoded, values_of
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Values, check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.storage.attributes.dictionary import folded_words
 
 # What HyperLogLog with 1,024 buckets estimates too much: mean raw estimates of sets of known sizes.

@@ -24,10 +24,18 @@ from paperwasp.search.grouping.aggregator import (
 )
 from paperwasp.search.grouping.conversion import LEAST, MOST, TEXTS, as_numbers
 from paperwasp.search.grouping.node import Node, Rows
-from paperwasp.search.grouping.ragged import check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.search.grouping.request import Aggregation, Expression
 from paperwasp.search.grouping.value_columns import arrays_of, ranks_of, unified, values_at, values_from
-from paperwasp.search.grouping.values import Kind, ListTable, Null, Values
+from paperwasp.search.grouping.values import (
+    Kind,
+    ListTable,
+    Null,
+    Values,
+    check_offsets,
+    lengths_of,
+    offsets_of,
+    parts_at,
+)
 
 # The value of one hit of each group: of the one with the least key, and of equal keys of the first hit.
 #

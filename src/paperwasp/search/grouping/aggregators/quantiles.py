@@ -28,9 +28,8 @@ from paperwasp.search.grouping.aggregator import (
 )
 from paperwasp.search.grouping.conversion import spread, valid_doubles
 from paperwasp.search.grouping.node import Node, Rows
-from paperwasp.search.grouping.ragged import check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 from paperwasp.search.grouping.request import Aggregation
-from paperwasp.search.grouping.values import Values
+from paperwasp.search.grouping.values import Values, check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 
 # A sketch of the values of each group from which quantiles are read: values in order, each for a number of others.
 #

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from paperwasp.base.records import dataclass
 from paperwasp.search.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, written_as
 from paperwasp.search.grouping.node import Rows
-from paperwasp.search.grouping.ragged import check_arrays, check_offsets, offsets_of, parts_at
 from paperwasp.search.grouping.request import Aggregation
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Values, check_arrays, check_offsets, offsets_of, parts_at
 from paperwasp.storage.attributes.elements import numbers_within
 
 UNLIMITED: Final = -1

@@ -36,11 +36,10 @@ from paperwasp.search.grouping.node import (
     inner_expression,
     register,
 )
-from paperwasp.search.grouping.ragged import lengths_of
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import distinct, encoded, values_of
 from paperwasp.search.grouping.value_columns import ranks_of
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Values, lengths_of
 from paperwasp.storage.attributes.elements import numbers_within
 from paperwasp.storage.attributes.rows import spread
 

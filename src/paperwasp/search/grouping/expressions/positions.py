@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.conversion import BUCKETS, as_longs, first_doubles
 from paperwasp.search.grouping.node import Computed, Node, Scope, bind_arguments, register
-from paperwasp.search.grouping.ragged import Numbers, lengths_of
 from paperwasp.search.grouping.request import Expression
-from paperwasp.search.grouping.values import Kind, Values
+from paperwasp.search.grouping.values import Kind, Numbers, Values, lengths_of
 from paperwasp.storage.attributes.distances import EARTH_RADIUS_KM
 from paperwasp.storage.attributes.position import positions_of
 
