@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
+from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.digest import digest
 from paperwasp.content.partition_export import PartitionExport
@@ -24,11 +25,14 @@ from paperwasp.content.partition_format import (
     encode_record,
     read_picture,
 )
-from paperwasp.document.ids import partition_of
+from paperwasp.content.records import Mutate
+from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation
 from paperwasp.errors import Conflict, Corruption, InvalidInput, NoSpace, PaperwaspError
 from tests.chance import SEED
-from tests.content.nodes import BOOK, MUSIC, TestNode, doc_id, put, remove, start, started, update
+from tests.content.document_model import random_deed
+from tests.content.document_schemas import VARIANTS, variant_schema
+from tests.content.nodes import BOOK, MUSIC, TestNode, doc_id, put, reindexed, remove, start, started, update
 
 OTHERS = 60
 
@@ -356,3 +360,37 @@ def test_records_are_taken_in_chunks(pair: tuple[TestNode, TestNode], monkeypatc
     importer.take_records(frames)
     assert digest_of(second, 3) == digest_of(first, 3)
     export.close()
+
+
+@pytest.mark.parametrize("variant", range(VARIANTS))
+def test_documents_of_every_kind_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variant: int) -> None:
+    """Every type of field, as puts, updates, mutations and reindexing leave it; digests say whether all is there."""
+    chance, schemas = random.Random(SEED + variant), {"thing": variant_schema(variant)}
+    others = {"thing": variant_schema((variant + 1) % VARIANTS)}
+    print(f"seed {SEED + variant}")  # noqa: T201
+    monkeypatch.setattr(limits, "PARTITION_CHUNK_DOCUMENTS", 3)
+    with started(tmp_path / "first", schemas) as first, started(tmp_path / "second", schemas) as second:
+
+        def feed(deeds: int) -> None:
+            first.apply(*(random_deed(chance, 100).operation() for _ in range(deeds)))
+            gids = [DocumentId("n", "thing", str(name)).gid for name in range(100)]
+            for partition in range(limits.PARTITIONS):
+                changed = b"".join(gid for gid in gids if partition_of(gid) == partition)
+                changes = (("count", "+=", float(chance.randrange(5))),)
+                first.apply(Mutate(DocumentId("-", "thing", "-", number=partition), changes, changed))
+
+        feed(200)
+        if chance.random() < 0.5:
+            reindexed(first.node, ReindexRequest("thing"))
+        first.node.configure(2, others)
+        second.node.configure(2, others)
+        reindexed(first.node, ReindexRequest("thing"))  # so that nothing is stored as an earlier layout has it
+        first.node.compact()
+        for partition in chance.sample(range(limits.PARTITIONS), 2):
+            picture, export = moved(first, partition)
+            importer = second.node.partition_importer(partition)
+            importer.take_picture(io.BytesIO(picture))
+            feed(60)
+            importer.take_records(export.records())
+            export.close()
+            assert digest_of(second, partition) == digest_of(first, partition)
