@@ -19,7 +19,7 @@ from typer.main import get_command
 
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.version import VERSION, VESPA_VERSION
-from paperwasp.cli.help import Command
+from paperwasp.cli.options import Command
 from paperwasp.errors import Corruption, PaperwaspError
 
 _INTERRUPTED: Final = 130

@@ -8,8 +8,7 @@ from typing import Annotated, Final
 import typer
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.cli.help import Command
-from paperwasp.cli.options import DEFAULT_DATA, DataDirectoryPath
+from paperwasp.cli.options import DEFAULT_DATA, Command, DataDirectoryPath
 from paperwasp.errors import InvalidInput
 
 key: Final = typer.Typer(

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from paperwasp.cli.help import Command
+from paperwasp.cli.options import Command
 
 models: Final = typer.Typer(
     help="List, fetch and add the models of embedders that packages name by address or id.\n\n"

@@ -3,11 +3,11 @@
 Nothing here knows HTTP. It has parts, and a caller is given those that it needs:
 
     sessions      tenants and sessions, as the config store keeps them        (`repository`)
-    packages      the files of a session                                      (`models`)
+    packages      the files of a session                                      (`preparation`)
     deployments   the steps of a deployment: create, edit, prepare, activate  (`deployments`)
     applications  what runs                                                   (`running`)
     convergence   how far the processes are that serve                        (`convergence`)
-    reindexing    which documents are indexed again                           (`reindexing_control`)
+    reindexing    which documents are indexed again                           (`reindexing`)
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ _COORDINATES: Final[Mapping[str, tuple[str, int]]] = {
 
 
 class TextOfNumber(Exception):
-    """A text is wanted of a number that may have been written otherwise than we write it: see `written_numbers`."""
+    """A text is wanted of a number that may have been written otherwise than we write it: see `document.numbers`."""
 
 
 class GeoPosition(NamedTuple):

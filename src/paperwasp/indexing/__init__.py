@@ -4,8 +4,8 @@
     processor_of    the scripts of a schema, ready to run: puts and updates in, puts and updates with derived fields out
 
 A script is compiled once (`compiler`): each expression becomes a closure and the type of its value. Expressions live by
-family in `sources`, `control`, `text`, `numbers`, `converters`, `tensors` and `components`; each module registers its
-own by their keywords.
+family in `sources`, `control`, `text`, `numbers`, `converters` and `embedding`; each module registers its own by their
+keywords.
 
 Only fields outside the document are made by scripts: what a document itself says is never changed, as in Vespa. They
 are made in the container, before the operation is logged, so that `now` and `random` are decided once.

@@ -2,8 +2,8 @@
 
 1. Every file is parsed, and schemas are ordered by inheritance.
 2. Each schema declares its types and fields, after those that it inherits (`declaration`).
-3. References and imports connect the schemas (`imports`).
-4. Each gets its scripts, fieldsets, summaries and rank profiles (`completion`).
+3. References and imports connect the schemas (`declaration`).
+4. Each gets its scripts, fieldsets, summaries and rank profiles.
 
 Every file is looked at and all problems are raised together. A schema that inherits one whose file does not parse is
 left out, so that one mistake is not reported as many.

@@ -1,6 +1,6 @@
 """Schema text → syntax tree, by walking the table of `grammar`.
 
-`expression: …` and the like hold other languages; `free_text` cuts them out whole.
+`expression: …` and the like hold other languages, which are cut out whole.
 """
 
 from __future__ import annotations

@@ -171,7 +171,7 @@ _BOOLEANS: Final = {
     **dict.fromkeys(("false", "f", "no", "n", "0"), False),
 }
 DATE_FORM: Final = "timestamp:"
-"""Before a form of dates (`dates.date_reader`)."""
+"""Before a form of dates (`date_reader`)."""
 _SHOWN: Final = 60
 _MICROSECONDS: Final = 1_000_000
 

@@ -1,8 +1,8 @@
 """What embedders share that are services elsewhere: settings, requests, what is remembered, and answers.
 
-    texts → prepended → remembered, or put together (`http_batches`) → one request → vectors (`http_vectors`) → tensors
+    texts → prepended → remembered, or put together → one request → vectors → tensors
 
-How a service is asked and what it answers is said by the module of its type.
+How a service is asked and what it answers is said by the class of its type (`http_services`).
 
 Vespa: AbstractHttpEmbedder.java, TextPrepender.java
 Differs: a text's vector is remembered beyond its document or query; 429 is tried again within the time that there is.

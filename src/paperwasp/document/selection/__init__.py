@@ -1,7 +1,7 @@
 """The document selection language: which documents a condition, a visit or a cluster means.
 
-A selection is read (`grammar`) into a tree (`tree`), checked against document types (`check`), looked at for what it
-says of ids (`analysis`), and made a function of a document (`matcher`), which decides by three-valued logic (`truth`).
+A selection is read (`grammar`) into a tree (`tree`), which is looked at for what it says of ids, checked against
+document types, and made a function of a document (`matcher`), which decides by three-valued logic (`values`).
 
 Vespa: https://docs.vespa.ai/en/reference/writing/document-selector-language.html
 """

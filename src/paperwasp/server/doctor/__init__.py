@@ -2,9 +2,7 @@
 
 Everything is only read, but for one small file by which syncing is measured.
 
-    machine   Python, libraries, memory, cores, limits of the system       (`machine`)
-    disk      room, file system, how fast it syncs                         (`disk`)
-    ports     free, or who has them                                        (`ports`)
-    data      the data directory, file by file                             (`data`, `log`, `checkpoint`)
-    service   what a running service says of itself                        (`service`)
+    machine   Python, libraries, memory, cores, limits of the system; the disk and how fast it syncs; ports
+    data      the data directory, file by file: checkpoints and logs, too
+    report    all findings, and what a running service says of itself
 """
