@@ -28,7 +28,7 @@ double inverse_document_frequency(uint64_t documents, uint64_t frequency) {
     return std::log(1.0 + ((total - within + 0.5) / (within + 0.5)));
 }
 
-// As search/features/query_terms.py has it.
+// As `significance_of` in search/features/setting.py has it.
 double significance(uint64_t documents, uint64_t frequency) {
     if (documents == 0) return 0.5;
     const double share = std::min(std::max(static_cast<double>(frequency) / static_cast<double>(documents), LEAST_SHARE), 1.0);
