@@ -44,7 +44,7 @@ def _messenger() -> Iterator[None]:
     if os.environ.get("PAPERWASP_MESSENGER") != "pipe":
         yield
         return
-    from tests.messengers import over_pipe
+    from tests.messengers import over_pipe  # not at the top: it loads the service
 
     with over_pipe():
         yield

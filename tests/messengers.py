@@ -6,15 +6,20 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partialmethod
+from pathlib import Path
 from unittest import mock
 
 import pytest
 
 from paperwasp.server.process import ServerProcess, piped_doors
 
-WITHIN_PROCESS = pytest.mark.skipif(
-    os.environ.get("PAPERWASP_MESSENGER") == "pipe", reason="compiled plans and routes are of one process"
+ENABLED = os.environ.get("PAPERWASP_MESSENGER") == "pipe"
+PRELUDE = (
+    f"import sys; sys.path.insert(0, {str(Path(__file__).parent.parent)!r})\n"
+    "from tests.messengers import over_pipe; piped = over_pipe(); piped.__enter__()\n"
 )
+"""What a process executes first whose services are to send bytes."""
+WITHIN_PROCESS = pytest.mark.skipif(ENABLED, reason="compiled plans and routes are of one process")
 
 
 @contextmanager
