@@ -115,10 +115,11 @@ class Convergence:
                 raise LockFailure(f"Application {proposal.application} is being processed by another request")
             if deadline is not None:
                 deadline.check()
-            answers = [report for report in self._reports(proposal.application) if report.answers == proposal.number]
-            for report in answers:
-                report.raise_error()
-            return len(answers) == len(self._processes())
+            reports = list(self._reports(proposal.application))
+            for report in reports:
+                if report.answers == proposal.number:
+                    report.raise_error()
+            return all(report.answers == proposal.number for report in reports)
 
         self._wait(answer, deadline)
 
@@ -134,7 +135,7 @@ class Convergence:
             for report in reports:
                 if report.failed == generation:
                     report.raise_error()
-            return sum(report.serves >= generation for report in reports) == len(self._processes())
+            return all(report.serves >= generation for report in reports)
 
         self._wait(serve)
 
