@@ -343,19 +343,6 @@ def failure(error: Exception, what: str = "") -> PaperwaspError:
     return InternalError(f"{what}{type(error).__name__}: {reason}")
 
 
-def name_of(error: PaperwaspError) -> str:
-    """The name by which the error is told to another process: that of its class here, or of the nearest above it."""
-    return next(each.__name__ for each in type(error).__mro__ if each.__module__ == __name__)
-
-
-def error_of(name: str, message: str) -> PaperwaspError:
-    """The error that another process has told by name and message; of a name that is not known, an InternalError."""
-    found = globals().get(name)
-    if isinstance(found, type) and issubclass(found, PaperwaspError):
-        return found(message)
-    return InternalError(message)
-
-
 def _is_for_want_of_space(error: BaseException | None) -> bool:
     """Whether the error, or one that it came from, is that of a full disk."""
     while error is not None:

@@ -8,8 +8,6 @@ import threading
 from collections import defaultdict, deque
 from pathlib import Path
 
-import pytest
-
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import SYSTEM
 from paperwasp.cluster.config_store import Entry, FileConfigStore
@@ -18,7 +16,7 @@ from paperwasp.configserver import Activation, ApplicationId, ConfigServer
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.preparation import Models, Packages
 from paperwasp.configserver.repository import SessionRepository
-from paperwasp.errors import Conflict, LogDamage, NotFound, PaperwaspError, error_of, name_of
+from paperwasp.errors import Conflict, PaperwaspError
 from paperwasp.http.listening import PortTaken
 from paperwasp.server.roles.applications import Change
 from paperwasp.server.roles.containers import ContainerChange
@@ -216,13 +214,3 @@ def test_a_generation_that_is_active_and_cannot_be_changed_to_is_the_answer(tmp_
     restarted = config_server(store)
     restarted.restore()
     assert restarted.applications.current_generation(DEFAULT) == 1
-
-
-@pytest.mark.parametrize(
-    ("error", "name"), [(NotFound("x"), "NotFound"), (LogDamage("x"), "LogDamage"), (PortTaken("x"), "Conflict")]
-)
-def test_an_error_is_told_by_the_name_of_its_class(error: PaperwaspError, name: str) -> None:
-    assert name_of(error) == name
-    again = error_of(name, error.message)
-    assert (type(again).__name__, again.message) == (name, "x")
-    assert type(error_of("Position", "x")).__name__ == type(error_of("none", "x")).__name__ == "InternalError"

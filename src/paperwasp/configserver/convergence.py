@@ -20,26 +20,26 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from typing import Final, Literal
 
-import orjson
+from msgspec import Struct
+from msgspec.json import Encoder, decode
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore
+from paperwasp.cluster.messages.failures import Refused, error_of
 from paperwasp.configserver.repository import Active, ApplicationId, Session
 from paperwasp.configserver.services import ServiceAddress
 from paperwasp.configserver.worker import Deadline
-from paperwasp.errors import LockFailure, PaperwaspError, error_of, name_of
+from paperwasp.errors import LockFailure
 
 _PROPOSALS: Final = "proposals/"
 _PROCESSES: Final = "processes/"
 _REPORTS: Final = "reports/"
+_JSON: Final = Encoder()
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A session that all processes shall look at. `check`: whether they could serve it now, with nothing changed."""
 
     number: str
@@ -52,8 +52,7 @@ class Proposal:
     previous_generation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """How far a process is with an application."""
 
     serves: int = 0
@@ -63,18 +62,13 @@ class Report:
     """The number of the last proposal that was checked, prepared or refused."""
     failed: int = 0
     """The generation that is active and could not be served; 0: none."""
-    error: tuple[str, str] | None = None
-    """Name and message of the error with which the proposal was refused, or that generation failed."""
+    error: Refused | None = None
+    """Why the proposal was refused, or that generation failed."""
 
     def raise_error(self) -> None:
         """Errors: the one that is reported."""
         if self.error is not None:
-            raise error_of(*self.error)
-
-
-def described(error: PaperwaspError) -> tuple[str, str]:
-    """The error as a report has it."""
-    return name_of(error), error.message
+            raise error_of(self.error)
 
 
 class Convergence:
@@ -107,7 +101,7 @@ class Convergence:
         Errors: that of the first process which cannot; DeployTimeout; LockFailure where another proposal has taken its
         place.
         """
-        key, value = _PROPOSALS + proposal.application.key, orjson.dumps(asdict(proposal))
+        key, value = _PROPOSALS + proposal.application.key, _JSON.encode(proposal)
         self._store.announce(key, value)
 
         def answer() -> bool:
@@ -168,7 +162,7 @@ class Convergence:
         for process in self._processes():
             key = _report_key(process, application)
             value = self._store.announced(key).get(key)
-            yield _decode_report(value) if value is not None else Report()
+            yield decode(value, type=Report) if value is not None else Report()
 
     # By a process that serves
 
@@ -186,7 +180,7 @@ class Convergence:
         """What is proposed for the application."""
         key = _PROPOSALS + application.key
         value = self._store.announced(key).get(key)
-        return _decode_proposal(value) if value is not None else None
+        return decode(value, type=Proposal) if value is not None else None
 
     def proposed(self) -> list[ApplicationId]:
         """The applications for which something is proposed."""
@@ -201,7 +195,7 @@ class Convergence:
 
     def report(self, process: str, application: ApplicationId, report: Report | None) -> None:
         """Says how far the process is; None: nothing is left of the application in it."""
-        value = None if report is None else orjson.dumps(asdict(report))
+        value = None if report is None else _JSON.encode(report)
         self._store.announce(_report_key(process, application), value)
 
 
@@ -211,14 +205,3 @@ def _number() -> str:
 
 def _report_key(process: str, application: ApplicationId) -> str:
     return f"{_REPORTS}{process}/{application.key}"
-
-
-def _decode_proposal(value: bytes) -> Proposal:
-    found = orjson.loads(value)
-    return Proposal(**{**found, "application": ApplicationId(**found["application"])})
-
-
-def _decode_report(value: bytes) -> Report:
-    found = orjson.loads(value)
-    services = tuple(ServiceAddress(**service) for service in found["services"])
-    return Report(**{**found, "services": services, "error": found["error"] and tuple(found["error"])})

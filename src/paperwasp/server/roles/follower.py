@@ -11,16 +11,18 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.application.model import empty_model
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.records import dataclass
 from paperwasp.base.yielding import yielding_to_requests
+from paperwasp.cluster.messages.failures import refused
 from paperwasp.configserver import Activation, ApplicationId
-from paperwasp.configserver.convergence import Convergence, Proposal, Report, described
+from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models
 from paperwasp.configserver.repository import Active, SessionRepository
 from paperwasp.errors import Conflict, InvalidInput, NoSpace, PaperwaspError, failure
@@ -200,7 +202,7 @@ class Follower:
                 followed.prepared = self._applications.prepare(activation)
         except Exception as found:
             error = self._shown(found, proposal.generation, proposal.application)
-        answer = None if error is None else described(error)
+        answer = None if error is None else refused(error)
         self._report(proposal.application, followed, replace(followed.report, answers=proposal.number, error=answer))
 
     def _abandon(self, followed: _Followed) -> None:
@@ -218,7 +220,7 @@ class Follower:
         return Activation(generation, application, self._models.of_session(session, application), previous)
 
     def _fail(self, active: Active, followed: _Followed, error: PaperwaspError) -> None:
-        report = replace(followed.report, failed=active.generation, error=described(error))
+        report = replace(followed.report, failed=active.generation, error=refused(error))
         self._report(active.application, followed, report)
 
     def _report(self, application: ApplicationId, followed: _Followed, report: Report) -> None:
