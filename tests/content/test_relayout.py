@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+import orjson
 import pytest
 
 from paperwasp import limits
@@ -200,6 +201,24 @@ ANY_TYPE: list[tuple[DataType, Any, Any]] = [
     (POSITION, GeoPosition(-1_500_000, 2_000_000), {"lat": 2.0, "lng": -1.5}),
     (weighted_set_of(LONG), {7: -1}, {"7": -1}),
 ]
+
+
+@pytest.mark.parametrize("compacted_at", [None, 1, 2, 3])
+def test_what_is_stored_does_not_depend_on_when_documents_got_new_rows(
+    tmp_path: Path, compacted_at: int | None
+) -> None:
+    """A document with a change in place comes to a layout that reads another of its fields otherwise, in a column."""
+    year, numbers, texts = MUSIC_FIELDS[2], Field("f", array_of(INT)), Field("f", array_of(STRING), attribute=ATTRIBUTE)
+    with started(tmp_path, {}) as node:
+        for generation, fields in enumerate(((year, numbers), (year, texts), (year, numbers)), 1):
+            configure(node, generation, *fields)
+            if generation == 1:
+                node.apply(put("1", year=1, f=[1]), update("1", year=2))
+            if generation == compacted_at:
+                node.node.compact()
+        assert node.get("1") == {"year": 2, "f": [1]}
+        stored = node.node.reader.view().store.get(doc_id("1").gid)
+        assert stored is not None and orjson.loads(stored.fields)["f"] == [1]
 
 
 @pytest.mark.parametrize(("data_type", "value", "shown"), ANY_TYPE, ids=[str(one[0]) for one in ANY_TYPE])

@@ -126,14 +126,17 @@ class DocumentCodec:
         """The JSON of a document of any earlier layout, as one of this layout."""
         return self.encode(self.decode_kept(data))
 
-    def overlay(self, data: bytes, values: Mapping[str, Value | None]) -> bytes:
+    def overlay(self, data: bytes, values: Mapping[str, Value | None], is_of_earlier_layout: bool = False) -> bytes:
         """The JSON with some values replaced by those of columns. None takes a field away, unless it has a value that a
-        column keeps as none."""
+        column keeps as none. What an earlier layout wrote stays as it is where it reads as the value of the column: the
+        column may have been filled from it."""
         fields = load_stored_json(data)
+        known = load_stored_json(self.conform(data)) if is_of_earlier_layout else {}
         shown = load_stored_json(self.encode({name: value for name, value in values.items() if value is not None}))
         for name, value in values.items():
             if value is not None:
-                fields[name] = shown[name]
+                if name not in known or known[name] != shown[name]:
+                    fields[name] = shown[name]
             elif name in fields and not looks_unset(self._type.fields[name], self.read(name, fields[name])):
                 del fields[name]
         return orjson.dumps(fields)
@@ -213,11 +216,15 @@ class Row(Protocol):
 
 
 def changed_fields(
-    document: StoredDocument, kind: TypeLayout, codec: DocumentCodec, columns: Mapping[tuple[str, str], Row]
+    document: StoredDocument,
+    kind: TypeLayout,
+    codec: DocumentCodec,
+    columns: Mapping[tuple[str, str], Row],
+    is_of_earlier_layout: bool = False,
 ) -> bytes:
     """The fields of a stored document whose attributes were changed in place: the columns know better."""
     values = {name: columns[kind.name, name].get(document.lid) for name in kind.types if name in kind.in_place}
-    return codec.overlay(document.fields, values)
+    return codec.overlay(document.fields, values, is_of_earlier_layout)
 
 
 def type_of_id(id_text: str) -> str:

@@ -76,12 +76,16 @@ class NodeState:
         if not self.changed.array[document.lid]:
             return document.fields
         name = type_of_id(document.id)
-        return changed_fields(document, self.layout.types[name], self.codecs[name], self.columns)
+        is_of_earlier_layout = self._is_of_earlier_layout(document.lid, name)
+        return changed_fields(document, self.layout.types[name], self.codecs[name], self.columns, is_of_earlier_layout)
 
     def fields_of(self, document: StoredDocument) -> bytes:
         """The JSON object of a document's fields, as the present layout has them."""
         fields, name = self.stored_fields_of(document), type_of_id(document.id)
-        return self.codecs[name].conform(fields) if document.lid < self.conform_below.get(name, 0) else fields
+        return self.codecs[name].conform(fields) if self._is_of_earlier_layout(document.lid, name) else fields
+
+    def _is_of_earlier_layout(self, lid: int, document_type: str) -> bool:
+        return lid < self.conform_below.get(document_type, 0)
 
     def bury(self, lids: NDArray[np.uint32]) -> None:
         """These rows are dead from now on."""
