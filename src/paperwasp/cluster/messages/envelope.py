@@ -27,13 +27,9 @@ _LONGEST_MS: Final = 1e12
 
 
 class _Version(msgspec.Struct, frozen=True, array_like=True):
-    version: int
+    """An envelope of any version, as far as they are all alike."""
 
-
-class _Envelope(msgspec.Struct, frozen=True, array_like=True):
     version: int
-    left_ms: float | None
-    message: Message
 
 
 class Codec:
@@ -44,12 +40,7 @@ class Codec:
         self._of_value: Final = {each.value: each for each in conversions}
         self._of_message: Final = {each.message: each for each in conversions}
         union: Any = reduce(or_, self._of_message, Refused)
-        envelope = msgspec.defstruct(
-            "Envelope",
-            [("version", int), ("left_ms", float | None), ("message", union)],
-            bases=(msgspec.Struct,),
-            array_like=True,
-        )
+        envelope: Any = tuple[int, float | None, union]
         self._encoder: Final = msgspec.msgpack.Encoder()
         self._version: Final = msgspec.msgpack.Decoder(_Version, ext_hook=lambda code, data: None)
         self._decoder: Final = msgspec.msgpack.Decoder(envelope, ext_hook=read_extension)
@@ -87,8 +78,8 @@ class Codec:
             raise UnreadableMessage(f"a message of {len(data)} bytes; at most {limits.MESSAGE_BYTES}")
         try:
             self._check_version(data)
-            envelope = self._decoder.decode(data)
-            return self._value(envelope, request)
+            _, left_ms, message = self._decoder.decode(data)
+            return self._value(message, left_ms, request)
         except UnreadableMessage:
             raise
         except (PaperwaspError, msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError) as error:
@@ -102,11 +93,9 @@ class Codec:
                 " run the same version of paperwasp"
             )
 
-    def _value(self, envelope: Any, request: object) -> Any:
-        message: Message = envelope.message
+    def _value(self, message: Message, left_ms: float | None, request: object) -> Any:
         if isinstance(message, Refused):
             return error_of(message)
-        left_ms: float | None = envelope.left_ms
         deadline_ns = 0
         if left_ms is not None:
             if not -_LONGEST_MS < left_ms < _LONGEST_MS:
