@@ -1,6 +1,6 @@
 """A container's face: a request in, a response out, whichever of its interfaces it is for.
 
-`service.listener.Listener` calls it. A server shell adds the sockets and nothing else. Everything here runs on the
+`roles.listener.Listener` calls it. A server shell adds the sockets and nothing else. Everything here runs on the
 event loop.
 """
 

@@ -1,6 +1,6 @@
 """Where references lead: for each reference field, the lid of the document that each of its distinct ids names.
 
-A reference field's column has a code by lid for the id (`attribute.string`). Here is, by code, the lid of that
+A reference field's column has a code by lid for the id (`attributes.string`). Here is, by code, the lid of that
 document, or NO_LID while there is none: `Targets`. It follows the documents: put (a new lid), removed, put after their
 children. Parents and children are documents of one node, so all lids are of one space.
 

@@ -1,8 +1,8 @@
 """From the tree of an expression to values: functions are put in their places, names are resolved.
 
-A value is a number of a scalar program, or a node of tensors (`ranking.tensor_graph`). Types have been inferred before
-(`ranking.inference`), and names mean what they meant there. An argument of a function is compiled where it is used, so
-that it may also stand for the name of a field.
+A value is a number of a scalar program, or a node of tensors (`ranking.tensor_graph`). Types have been inferred
+before (`ranking.type_inference`), and names mean what they meant there. An argument of a function is compiled where
+it is used, so that it may also stand for the name of a field.
 """
 
 from __future__ import annotations

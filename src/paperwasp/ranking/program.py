@@ -82,7 +82,7 @@ class Program:
     features: tuple[Feature, ...]
     constants: Floats
     code: NDArray[np.int32]
-    """Operations of `core.rank_program.OPERATION_WIDTH` int32 each."""
+    """Operations of `rank.rank_program.OPERATION_WIDTH` int32 each."""
     temporaries: int
     result: int
 

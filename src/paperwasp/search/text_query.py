@@ -97,7 +97,7 @@ class TextTemplate:
 
 
 class TextQuery(NamedTuple):
-    """The query of one request, which `container.search.text_answers` hands to `service.content_service`."""
+    """The query of one request, which `container.search.text_answers` hands to `roles.content_service`."""
 
     template: TextTemplate
     text: str

@@ -4,7 +4,7 @@
     binding.bound_values   the texts of a request → a value for each argument of a function
     Function.evaluate_all  values → tensors
 
-Networks run in the sessions of `ranking.onnx_session`; trees and expressions are compiled by the compiler of ranking.
+Networks run in the sessions of `ranking.onnx.session`; trees and expressions are compiled by the compiler of ranking.
 
 Vespa: https://docs.vespa.ai/en/ranking/stateless-model-evaluation.html
 """

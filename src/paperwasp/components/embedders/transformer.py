@@ -1,7 +1,7 @@
 """A transformer model that runs: tokens of several texts in, the model's output for each token out.
 
-Which inputs a model has, its file says (`ranking.onnx_file`). A deployment tries it in a process of its own
-(`ranking.onnx_probe`); only then it is loaded here.
+Which inputs a model has, its file says (`ranking.onnx.file`). A deployment tries it in a process of its own
+(`ranking.onnx.probe`); only then it is loaded here.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ _SHOWN: Final = Response(200, b"", JSON_TYPE)
 
 
 class ClusterRoute(Protocol):
-    """What a content cluster has for the requests of a route: `service.plan_runs.ClusterRoute`."""
+    """What a content cluster has for the requests of a route: `roles.plan_runs.ClusterRoute`."""
 
     @property
     def route(self) -> _core.TextRoute: ...

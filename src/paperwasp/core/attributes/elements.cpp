@@ -20,7 +20,7 @@ uint64_t bits_at(const uint64_t* words, uint64_t start, uint64_t length) {
     return length < 64 ? bits & ((uint64_t{1} << length) - 1) : bits;
 }
 
-// The elements of rows (`attribute.rows`: offset << 24 | length) whose bit is set in `wanted`, a bit for each of `elements`. A row that
+// The elements of rows (`attributes.rows`: offset << 24 | length) whose bit is set in `wanted`, a bit for each of `elements`. A row that
 // points outside of them has none.
 nb::tuple row_elements(In<uint64_t> rows, In<uint64_t> wanted, size_t elements) {
     check_bitmap(wanted.shape(0), elements);

@@ -1,7 +1,7 @@
 // The best hits by the dot product of a vector and that of each hit, which are read where they stand. The plain twin is in
 // tests/oracles/best_dots.py.
 //
-// vector: (size); vectors: (n, size), both float or both double. rows: by lid where its vector stands (`attribute.rows`: offset << 24 |
+// vector: (size); vectors: (n, size), both float or both double. rows: by lid where its vector stands (`attributes.rows`: offset << 24 |
 // length); a lid that has none, or is beyond them, scores `nothing`. hits: a bitmap by lid, of which those in [first, last) are looked at;
 // both are multiples of 64, unless there are no more.
 //

@@ -169,7 +169,7 @@ class StoredTensors:
     cells: NDArray[Any]
     """(subspaces, *type.shape), as of hits."""
     rows: NDArray[np.uint64]
-    """By lid: the number of its subspace and how many it has, as `attribute.rows` has them."""
+    """By lid: the number of its subspace and how many it has, as `attributes.rows` has them."""
 
     @property
     def vectors(self) -> NDArray[Any]:

@@ -39,7 +39,7 @@ class StringTable:
         return self._dictionary.decode(codes.tolist())
 
     def words_of(self, codes: Codes) -> NDArray[np.uint64]:
-        """64 bits of each string (`attribute.string_words`). Those of the whole dictionary are made and kept where the
+        """64 bits of each string (`attributes.dictionary`). Those of the whole dictionary are made and kept where the
         codes are many beside it. Errors: OutOfTime."""
         if len(codes) * _FEW_CODES >= len(self._dictionary):
             return self._dictionary.words()[codes]

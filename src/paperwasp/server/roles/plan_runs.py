@@ -1,4 +1,4 @@
-"""Has plans run, for `service.content_service`: where they are asked for while nothing else waits, on threads of the
+"""Has plans run, for `roles.content_service`: where they are asked for while nothing else waits, on threads of the
 core otherwise.
 
 | Which query | Where it runs | Why |

@@ -1,4 +1,4 @@
-"""Arrays and weighted sets by lid: rows of elements (`attribute.rows`). An empty array is the same as unset."""
+"""Arrays and weighted sets by lid: rows of elements (`attributes.rows`). An empty array is the same as unset."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from paperwasp.storage.attributes.rows import LONGEST_ROW, RowColumn, Rows, RowS
 from paperwasp.storage.attributes.string import checked_codes, string_tokens, strings_like, strings_wanted, used_codes
 from paperwasp.storage.attributes.wanted import NOTHING, InRange, Tokens, Wanted
 
-# Arrays of numbers or strings by lid: rows of elements (`attribute.rows`). An empty array is the same as unset.
+# Arrays of numbers or strings by lid: rows of elements (`attributes.rows`). An empty array is the same as unset.
 
 
 _SAMPLE_ROWS: Final = 1024
@@ -46,7 +46,7 @@ _FEW_ELEMENTS: Final = 16
 
 
 class ArrayView(ColumnView):
-    """`rows` as in `attribute.rows`; `values` are elements, or codes of the dictionary, some perhaps of no row.
+    """`rows` as in `attributes.rows`; `values` are elements, or codes of the dictionary, some perhaps of no row.
 
     `element_type` None: strings. In a weighted set, `key_weights[i]` is the weight of element i.
     """

@@ -49,7 +49,7 @@ class StringDictionary:
         self._words = WordKeeper()
         self._for_plans: _core.ColumnStrings | None = None
         self.orders: dict[Any, Any] = {}
-        """Collation → the order of the strings in it: kept here by `attribute.string_order`."""
+        """Collation → the order of the strings in it: kept here by `attributes.sort_order`."""
         self.keys_begun: dict[Any, Any] = {}
         """Collation → the keys of the first strings, for an order that there was no time to finish. One at most."""
         self.size_bytes = 0
@@ -112,7 +112,7 @@ class StringDictionary:
         return self._text.text(self._strings)
 
     def words(self) -> Words:
-        """64 bits of each string, by code (`attribute.string_words`), which take memory from their first use on."""
+        """64 bits of each string, by code (`attributes.dictionary`), which take memory from their first use on."""
         return self._words.words(self._strings)
 
     def strings(self) -> list[str]:

@@ -4,7 +4,7 @@ A reader takes `array[:length]` and keeps it: growth copies into a new array and
 doubles, and what is not yet appended holds `fill`, so that rows can also be added by moving the length alone. Only
 the writer calls these.
 
-Large ones have address space for all that may come (`attribute.reserved`): they stay where they are when they grow.
+Large ones have address space for all that may come (`attributes.growable`): they stay where they are when they grow.
 What such a one had in a file is mapped, and not read before it is looked at.
 """
 

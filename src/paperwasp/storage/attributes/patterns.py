@@ -1,6 +1,6 @@
 """Patterns that strings of a column fit: beginnings, ends, parts, regular expressions, misspellings.
 
-A pattern looks once at each distinct string (`attribute.scanned_text`), however many rows have it. Strings are compared
+A pattern looks once at each distinct string (`attributes.dictionary`), however many rows have it. Strings are compared
 without case unless the column is cased: both the strings and the pattern are in lower case then.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains and #matches

@@ -1,4 +1,4 @@
-"""Bytes by lid: rows of bytes (`attribute.rows`). No bytes are the same as unset."""
+"""Bytes by lid: rows of bytes (`attributes.rows`). No bytes are the same as unset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paperwasp.storage.attributes.rows import RowColumn, Rows, RowStore, split
 
 
 class RawView(OpaqueView):
-    """`rows` as in `attribute.rows`, over `content`."""
+    """`rows` as in `attributes.rows`, over `content`."""
 
     __slots__ = ("content", "limit", "rows")
 

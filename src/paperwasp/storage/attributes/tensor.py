@@ -1,4 +1,4 @@
-"""Tensors by lid: rows of dense subspaces (`attribute.rows`), each with the codes of its labels beside its cells.
+"""Tensors by lid: rows of dense subspaces (`attributes.rows`), each with the codes of its labels beside its cells.
 
 A tensor without mapped dimensions is a row of one subspace. A tensor without subspaces, which is a value too, has one
 whose labels are `NO_LABEL`. Cells of bfloat16 are kept as their upper 16 bits.
@@ -6,7 +6,7 @@ whose labels are `NO_LABEL`. Cells of bfloat16 are kept as their upper 16 bits.
 A dense row is not changed where it stands: a reader never sees the cells of two values mixed. So cells are found by
 `rows[lid] >> 24`, and rows that are unset take no cells.
 
-Where the field has an index there is a graph beside the rows (`attribute.vector_graph`).
+Where the field has an index there is a graph beside the rows (`attributes.vector_graph`).
 """
 
 from __future__ import annotations
@@ -311,7 +311,7 @@ class GraphView(Protocol):
         number of that node; the nearest first.
 
         `cells`: (elements, cells of a vector), as the reader's view has them; nodes beyond its end are skipped, and so
-        are documents with lids from `limit` on. `query`: as `attribute.distances` makes it. `explore`: how many of the
+        are documents with lids from `limit` on. `query`: as `attributes.distances` makes it. `explore`: how many of the
         nearest nodes are kept in sight, at least `count`. `accept`: the documents that may be found; None: all.
         `threshold`: the greatest distance, as `core.distances` computes it. `filter_first`: whether distances are only
         computed to nodes that `accept` has, once few of those near the query are; then `exploration`, from 0 to 1, says

@@ -32,7 +32,7 @@ class Wanted(ABC):
 
     @abstractmethod
     def fill_rows(self, values: NDArray[Any], rows: Rows, bitmap: Bitmap) -> None:
-        """The same for rows of elements (`attribute.rows`): those with an element that is wanted."""
+        """The same for rows of elements (`attributes.rows`): those with an element that is wanted."""
 
     @abstractmethod
     def among(self, values: NDArray[Any]) -> NDArray[np.bool_]:
