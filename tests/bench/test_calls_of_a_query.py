@@ -1,4 +1,4 @@
-"""How many calls a warm query makes, and how many types of records. The ceilings only ever go down."""
+"""How many calls a warm query and a put make, and how many types of records. The ceilings only ever go down."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import threading
 import urllib.parse
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import orjson
 import pytest
 
 from bench import http_kinds
-from bench.calls import CallCounter, Calls, InProcess, get, in_process
+from bench.calls import CallCounter, Calls, InProcess, get, in_process, opened, put
 from bench.service import APPLICATION
 from paperwasp import limits
 
 MOST_PYTHON_CALLS: Final = 60
 MOST_PYTHON_CALLS_GROUPED: Final = 530
+MOST_PYTHON_CALLS_OF_A_PUT: Final = 300
+"""Of one that comes alone: with those that come together it shares most of them."""
 MOST_C_CALLS: Final = 64
 MOST_RECORD_TYPES: Final = 8
 """To be lowered with every step that makes a query cheaper.
@@ -170,6 +173,17 @@ def test_a_warm_query_with_a_grouping_is_not_prepared_again(service: InProcess) 
     calls = min((service.calls(get(path)) for path in paths[-COUNTED:]), key=lambda each: each.python)
     print(f"a warm query with a grouping: {calls}")  # noqa: T201
     assert 0 < calls.python <= MOST_PYTHON_CALLS_GROUPED
+
+
+def test_a_put_makes_few_calls(tmp_path: Path) -> None:
+    """The least of several: some of them have segments of the index merged."""
+    lines = list(documents())
+    with opened(tmp_path, APPLICATION) as feeding:
+        for line in lines[:-COUNTED]:
+            feeding.answer(put(line))
+        calls = min((feeding.calls(put(line)) for line in lines[-COUNTED:]), key=lambda each: each.python)
+    print(f"a put: {calls}", *calls.records, sep="\n  ")  # noqa: T201
+    assert 0 < calls.python <= MOST_PYTHON_CALLS_OF_A_PUT
 
 
 @pytest.fixture(scope="module")

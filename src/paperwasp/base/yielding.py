@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import Final
 
 from paperwasp import limits
@@ -48,13 +49,13 @@ class _Settings:
 def _switch_soon() -> Callable[[], object]:
     before = sys.getswitchinterval()
     sys.setswitchinterval(min(SWITCH_SECONDS, before))
-    return lambda: sys.setswitchinterval(before)
+    return partial(sys.setswitchinterval, before)
 
 
 def _collect_in_part() -> Callable[[], object]:
     before = gc.get_threshold()
     gc.set_threshold(*before[:2], _NO_FULL_COLLECTION)
-    return lambda: gc.set_threshold(*before)
+    return partial(gc.set_threshold, *before)
 
 
 switching_soon: Final = _Settings(_switch_soon)

@@ -16,7 +16,6 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from time import monotonic_ns
 from typing import Any, Protocol
@@ -236,8 +235,10 @@ class Replies:
         """Has the answers that were added taken, if nobody has seen to that yet."""
         if not self._is_woken:
             self._is_woken = True
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            try:
                 self.loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:  # the loop is closed
+                return  # nobody waits any more
 
     def _deliver(self) -> None:
         # Before the answers are taken: one that is added from here on is taken below or wakes the loop again.

@@ -218,7 +218,7 @@ class FileOperationLog:
             self._is_closed = True
 
     def _encode(self, records: Sequence[NewRecord], marks: list[Mark]) -> tuple[bytes, list[Mark]]:
-        largest_bytes = max((len(record.payload) for record in records), default=0)
+        largest_bytes = max([len(record.payload) for record in records], default=0)
         if largest_bytes > limits.LOG_RECORD_BYTES:
             raise InternalError(f"a log record of {largest_bytes} bytes; at most {limits.LOG_RECORD_BYTES}")
         return log_format.encode_records(records, marks, self._environment.time_ns() // 1000)

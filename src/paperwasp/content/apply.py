@@ -108,7 +108,7 @@ class _Batch:
                 place += 1
         self._finish_run()
         if entries:
-            self._state.timestamp_us = max(self._state.timestamp_us, max(entry.timestamp_us for entry in entries))
+            self._state.timestamp_us = max(self._state.timestamp_us, max([entry.timestamp_us for entry in entries]))
         return self._outcomes
 
     def _apply_one(self, place: int, entry: Entry) -> None:
@@ -171,7 +171,8 @@ class _Batch:
 
     def _begin_run(self, document_type: str) -> None:
         if document_type != self._run_type:
-            self._finish_run()
+            if self._run:
+                self._finish_run()
             self._run_type = document_type
 
     def _gids_of_run(self) -> set[bytes]:
@@ -380,10 +381,10 @@ class _Batch:
         state = self._state
         for source in kind.columns:
             column = state.columns[kind.name, source.name]
-            column.pad(state.limit)
             if source.read is None:
-                column.append_plain(puts, source.source)
+                column.append_plain(puts, source.source, state.limit)
             else:
+                column.pad(state.limit)
                 column.append(source.values(puts))
         state.index.add_puts(state.limit, kind.name, puts)
 
@@ -401,21 +402,22 @@ class _Batch:
         state, run = self._state, self._run
         first, end = state.limit, state.limit + len(run)
         gids, times_us, sizes, stored = rows
-        state.document_types.extend(np.full(len(run), state.layout.types[self._run_type].number, np.uint16))
+        number = state.layout.types[self._run_type].number
+        state.document_types.extend(np.array([number], np.uint16).repeat(len(run)))
         state.gids.extend(np.frombuffer(gids, np.uint8).reshape(-1, GID_BYTES))
         state.changed.pad(end)
         state.row_bytes.extend(sizes)
         state.live_bytes += int(sizes.sum(dtype=np.int64))
         state.timestamps.extend(times_us)
         state.live.set_range(first, end)
-        before = state.live_count
+        before = state.gid_map.count
         lids = np.arange(first, end, dtype=np.uint32)
         previous = state.gid_map.insert(gids, lids)
         state.references.move(self._run_type, gids, lids)
-        replacing = np.flatnonzero(previous != NO_LID)
+        replacing = (previous != NO_LID).nonzero()[0]
         if len(replacing):
             state.bury(previous[replacing])
-        state.live_counts[self._run_type] += state.live_count - before
+        state.live_counts[self._run_type] += state.gid_map.count - before
         state.limit = end
         self._writes.put_all(stored)
         for number in replacing.tolist():

@@ -63,7 +63,7 @@ def is_worthwhile_behind(state: NodeState) -> bool:
 
 
 def _has_dead_rows(state: NodeState, least: int) -> bool:
-    return (dead := _dead(state)) >= least and dead > state.limit * limits.DEAD_ROWS_SHARE
+    return (dead := state.limit - state.live_count) >= least and dead > state.limit * limits.DEAD_ROWS_SHARE
 
 
 def compact(
@@ -73,7 +73,9 @@ def compact(
 
     `pause` is called now and then.
     """
-    _LOGGER.info("giving %d documents new rows: %d of %d are dead", state.live_count, _dead(state), state.limit)
+    _LOGGER.info(
+        "giving %d documents new rows: %d of %d are dead", state.live_count, state.limit - state.live_count, state.limit
+    )
     state.settle()
     compacted = NodeState(index, state.store, index_directory)
     change_layout(compacted, state.layout)
@@ -206,10 +208,6 @@ class Compactor:
 def _raise_if(cancelled: Event) -> None:
     if cancelled.is_set():
         raise InternalError("given up: a checkpoint or a stop came first")
-
-
-def _dead(state: NodeState) -> int:
-    return state.limit - state.live_count
 
 
 def _entries(state: NodeState, lids: NDArray[Any]) -> list[Entry]:

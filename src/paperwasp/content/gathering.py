@@ -10,8 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from paperwasp import limits
 from paperwasp.content.records import AnyOperation
@@ -98,10 +97,9 @@ class _Batch:
             self.control = item
         else:
             self.operations.extend(item)
-            self._size_bytes += sum(size_bytes for _, _, size_bytes in item)
+            self._size_bytes += sum([size_bytes for _, _, size_bytes in item])
 
     def drain(self, queue: Items) -> None:
         """Adds what is in the queue now."""
-        with suppress(Empty):
-            while not self.is_full:
-                self.add(queue.get_nowait())
+        while not queue.empty() and not self.is_full:  # nobody else takes
+            self.add(queue.get_nowait())

@@ -105,4 +105,4 @@ class NodeState:
 
     @property
     def live_count(self) -> int:
-        return len(self.gid_map)
+        return self.gid_map.count

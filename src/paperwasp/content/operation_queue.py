@@ -5,9 +5,9 @@ Operations that cannot be applied are refused here, before the log. Any thread m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from queue import Empty, SimpleQueue
 from threading import Lock
 
@@ -28,7 +28,7 @@ class OperationQueue:
         self._fault = fault
         self._items: Items = SimpleQueue()
         self._gatherer = Gatherer(self._items)
-        self._adding = Lock()
+        self._adding = _Adding(self)
         self._together: list[Waiting] = []
         """Added, and not yet in the queue. Empty while nobody adds."""
         self.is_closed = False
@@ -42,16 +42,9 @@ class OperationQueue:
         with self.adding() as add:
             add(operation, reply, size_bytes)
 
-    @contextmanager
-    def adding(self) -> Iterator[Adder]:
+    def adding(self) -> AbstractContextManager[Adder]:
         """Adds operations that come together: the writer is woken once for all of them, at the end."""
-        with self._adding:
-            try:
-                yield self._add
-            finally:
-                if self._together:
-                    self._put(self._together)
-                    self._together = []
+        return self._adding
 
     def add_changes(self, changes: ApplyChanges, replies: Iterable[OperationReply]) -> None:
         """Adds all of some plain changes, which have a reply each. Only inside of `adding`.
@@ -117,6 +110,11 @@ class OperationQueue:
         self._has_ended = True
         self._refuse_queued()
 
+    def _put_together(self) -> None:
+        if self._together:
+            self._put(self._together)
+            self._together = []
+
     def _put(self, item: list[Waiting] | Control) -> None:
         """Queues for the writer. What comes after its end is answered here."""
         self._items.put(item)
@@ -133,6 +131,24 @@ class OperationQueue:
                     continue
                 for _, reply, _ in item:
                     reply(error)
+
+
+class _Adding:
+    """The turn of one thread at a time to add operations."""
+
+    def __init__(self, queue: OperationQueue) -> None:
+        self._queue = queue
+        self._turn = Lock()
+
+    def __enter__(self) -> Adder:
+        self._turn.acquire()
+        return self._queue._add
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            self._queue._put_together()
+        finally:
+            self._turn.release()
 
 
 Adder = Callable[[AnyOperation, OperationReply, int], None]

@@ -9,8 +9,9 @@ taken, so two threads would only wait for each other.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from threading import Thread
 
 from paperwasp import limits
@@ -90,7 +91,8 @@ class Writer:
         sizes_bytes = [size_bytes for _, _, size_bytes in batch]
         size_bytes, largest_bytes = sum(sizes_bytes), max(sizes_bytes, default=0)
         is_large = largest_bytes >= limits.STORE_BLOB_BYTES and is_worth(largest_bytes)
-        with switching_soon, yielding_if_large(size_bytes), outside_arenas(is_large):
+        is_small = not is_large and size_bytes < limits.LARGE_REQUEST_BYTES
+        with switching_soon if is_small else _working_on_much(size_bytes, is_large):
             entries, replies = self._producer.encode(batch)
             answers: Sequence[object] = ()
             try:
@@ -103,3 +105,10 @@ class Writer:
         self._commit_seconds.add((time.monotonic_ns() - begun_ns) / 1e9)
         self._commit_operations.add(len(batch))
         answer_all(replies, answers)
+
+
+@contextmanager
+def _working_on_much(size_bytes: int, is_large: bool) -> Iterator[None]:
+    """Context of work on operations of this size in all. `is_large`: one of them is large."""
+    with switching_soon, yielding_if_large(size_bytes), outside_arenas(is_large):
+        yield

@@ -72,7 +72,7 @@ class Asked:
 
     def reply(self, answer: object) -> None:
         """What the cluster has answered, or an error."""
-        if self._queue:
+        if self._queue._length:
             self._queue.note_room()
         if not self.is_over:
             self.is_over = True
@@ -96,7 +96,7 @@ class AskedTogether(Asked):
 
     def add(self, changes: Sequence[PlainChange], sizes_bytes: Sequence[int], take: TakeAll, first: int) -> int:
         """Adds changes from the first one on, as many as there is room for; returns how many."""
-        end = min(len(changes), first + limits.CHANGES_TOGETHER - self.count)
+        end = min(len(changes), first + limits.CHANGES_TOGETHER - len(self.changes.changes))
         self.changes.add(changes[first:end], sizes_bytes[first:end])
         self._takers.append((take, first, end - first))
         return end - first

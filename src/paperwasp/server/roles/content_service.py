@@ -51,7 +51,7 @@ from paperwasp.search.text_query import RouteQuery, TextQuery
 from paperwasp.server.roles.content_figures import content_figures
 from paperwasp.server.roles.plan_runs import ClusterRoute, PlanRuns
 
-_OPERATIONS: Final = (ApplyRequest, ApplyChanges)
+_OPERATIONS: Final = frozenset({ApplyRequest, ApplyChanges})
 
 
 class ContentService:
@@ -106,7 +106,7 @@ class ContentService:
 
     def handle_all(self, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         """The handler of messages that come together: the writer is woken once for all operations among them."""
-        if any(type(message) not in _OPERATIONS for message in messages):
+        if not _OPERATIONS.issuperset(map(type, messages)):
             return in_turn(self.handle)(messages, replies)
         with self._node.operations.adding() as add:
             check = self._gate.check

@@ -165,8 +165,10 @@ class Column(ABC):
     def append(self, values: Sequence[Value | None]) -> None:
         """The rows of the next lids. None: unset."""
 
-    def append_plain(self, puts: list[PlainChange], name: str) -> None:
-        """The rows of the next lids: what plain puts have in the field of that name."""
+    def append_plain(self, puts: list[PlainChange], name: str, first: int) -> None:
+        """The rows from lid `first` on: what plain puts have in the field of that name. Those before are unset, where
+        there are none yet."""
+        self.pad(first)
         self.append([put.get(name) for put in puts])
 
     @abstractmethod

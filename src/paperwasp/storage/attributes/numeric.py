@@ -157,8 +157,7 @@ class NumericColumn(Column):
     def append(self, values: Sequence[Value | None]) -> None:
         self._values.extend(self._encode(values))
 
-    def append_plain(self, puts: list[PlainChange], name: str) -> None:
-        first = self._values.length
+    def append_plain(self, puts: list[PlainChange], name: str, first: int) -> None:
         self._values.pad(first + len(puts))
         _core.put_numbers(puts, name, self._values.array, first)
 

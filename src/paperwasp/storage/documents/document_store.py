@@ -176,7 +176,10 @@ class DocumentStore:
         """All of them, visible at once."""
         for key in writes._removals:
             writes._batch.put(key, b"", self._removal_family)
-        self._write(writes._batch)
+        try:
+            self._database.write(writes._batch, self._write_options)
+        except Exception as error:
+            raise _sorted_error(self._directory, error) from error
         self._large_bytes += writes._large_bytes
         if self._large_bytes >= limits.STORE_LARGE_BUFFER_BYTES:
             self._begin_flush()

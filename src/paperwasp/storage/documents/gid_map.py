@@ -20,14 +20,12 @@ _FIRST_SLOTS: Final = 1024
 
 
 class GidMap:
-    """gid → lid. `len()` is the number of gids."""
+    """gid → lid."""
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
+        """The number of gids."""
         self._make_slots(_FIRST_SLOTS)
-
-    def __len__(self) -> int:
-        return self._count
 
     def find(self, gids: bytes) -> NDArray[np.uint32]:
         """The lids of these gids (12 bytes each, one after another); NO_LID where there is none."""
@@ -37,17 +35,17 @@ class GidMap:
 
     def insert(self, gids: bytes, lids: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Maps gids to lids, in order; gives the lid each had until then, perhaps of this call, or NO_LID."""
-        self._reserve(self._count + len(lids))
+        self._reserve(self.count + len(lids))
         previous = np.empty(len(lids), np.uint32)
         gid_array = np.frombuffer(gids, np.uint8)
-        self._count += _core.gid_map_insert(self._keys, self._lids, gid_array, lids, previous)
+        self.count += _core.gid_map_insert(self._keys, self._lids, gid_array, lids, previous)
         return previous
 
     def remove(self, gids: Sequence[bytes]) -> NDArray[np.uint32]:
         """Forgets gids; gives the lid each had, or NO_LID."""
         previous = np.empty(len(gids), np.uint32)
         joined = np.frombuffer(b"".join(gids), np.uint8)
-        self._count -= _core.gid_map_remove(self._keys, self._lids, joined, previous)
+        self.count -= _core.gid_map_remove(self._keys, self._lids, joined, previous)
         return previous
 
     def size_bytes(self) -> int:

@@ -110,7 +110,7 @@ class RowStore:
         them from the document store."""
         with self._noting:
             self._noted.append((first, puts))
-            self._noted_bytes += _size_bytes(puts)
+            self._noted_bytes += sum([put.body_bytes for put in puts])
             while self._noted_bytes > limits.ROW_NOTED_BYTES:
                 self._forget_first()
 
@@ -130,7 +130,7 @@ class RowStore:
 
     def _forget_first(self) -> None:
         _, puts = self._noted.popleft()
-        self._noted_bytes -= _size_bytes(puts)
+        self._noted_bytes -= sum([put.body_bytes for put in puts])
 
     def add(self, documents: Sequence[RowDocument | PlainChange | None], gids: Gids, live: Bitmap) -> None:
         """Adds the documents of the next rows; None for a row without one, or whose document is not to be read here.
@@ -183,10 +183,6 @@ class RowStore:
                 new.unlink(missing_ok=True)
             raise
         return _File(path, base, limit, _mapped(path))
-
-
-def _size_bytes(puts: Sequence[PlainChange]) -> int:
-    return sum(put.body_bytes for put in puts)
 
 
 NO_ROWS: Final = RowStore(Path())

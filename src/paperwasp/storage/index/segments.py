@@ -100,7 +100,7 @@ class Segment:
 
     @cached_property
     def size_bytes(self) -> int:
-        return sum(field.nbytes for field in self.fields if field is not None)
+        return sum([field.nbytes for field in self.fields if field is not None])
 
     @cached_property
     def size_class(self) -> int:

@@ -181,8 +181,8 @@ class TextIndex:
     def _add_tokens(self, number: int, filled: int, count: int) -> float:
         """Counts what comes to a field: documents that have it, and their tokens. Returns its mean length then."""
         documents, tokens = self._totals.get(number, (0, 0))
-        self._totals[number] = (documents + filled, tokens + count)
-        return self._average_length(number)
+        self._totals[number] = documents, tokens = documents + filled, tokens + count
+        return tokens / documents if documents else 1.0
 
     def _average_length(self, number: int) -> float:
         """The mean length of a field over everything ever added: what bounds are computed with."""
@@ -226,7 +226,7 @@ class TextIndex:
 
     def memory_bytes(self) -> int:
         """Bytes of field indexes that are not on disk yet."""
-        return sum([segment.size_bytes for segment in self._segments if segment.in_memory])
+        return sum([segment.size_bytes for segment in self._segments if not segment.files])
 
     # ---------------------------------------------------------------------------------------------- disk, background
 

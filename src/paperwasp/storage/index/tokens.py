@@ -238,7 +238,7 @@ def tokenize_puts(lexicon: _core.Lexicon, profile: TextProfile, puts: list[Plain
 
 
 def _is_plain(profile: TextProfile) -> bool:
-    return profile.plain and not profile.cased and profile.stemming != "multiple"
+    return not (profile.whole or profile.gram_size or profile.cased) and profile.stemming != "multiple"
 
 
 def _most(profile: TextProfile) -> int:
@@ -247,7 +247,7 @@ def _most(profile: TextProfile) -> int:
 
 
 def _with_terms(lexicon: _core.Lexicon, stemmer: str, found: Plain | None) -> Plain | None:
-    if found is not None and len(found[0]):
+    if found is not None and len(found[0]) and stemmer != NO_STEMMER:
         _to_terms(lexicon, stemmer, found[0])
     return found
 

@@ -216,7 +216,9 @@ def detect_all(texts: list[str]) -> dict[int, Language]:
 def detect_puts(puts: list[PlainChange], name: str) -> dict[int, Language] | None:
     """The same of the texts that plain puts have in a field; None where one has something else than a text of ASCII."""
     found = FOREIGN.puts_with(puts, name, 2, LOOKED_AT_CHARACTERS)
-    return None if found is None else _others((number, str(puts[number].get(name))) for number in found)
+    if not found:
+        return None if found is None else {}
+    return _others([(number, str(puts[number].get(name))) for number in found])
 
 
 def _others(texts: Iterable[tuple[int, str]]) -> dict[int, Language]:

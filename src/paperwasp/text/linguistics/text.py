@@ -200,7 +200,8 @@ class TextProfile:
 
     def stemmer(self, language: Language) -> str:
         """The name of the stemmer for texts in a language."""
-        return stemmer_of(language, self.snowball_english) if self.is_stemmed else NO_STEMMER
+        is_stemmed = self.stemming != "none" and not (self.whole or self.gram_size)
+        return stemmer_of(language, self.snowball_english) if is_stemmed else NO_STEMMER
 
     def canonical(self, text: str) -> str:
         """Text that the compiled tokenizer splits at the right places; its ASCII letters are not lower-cased yet."""
