@@ -1,4 +1,4 @@
-"""How many functions are called, and how many types of records are made, while one warm query is answered.
+"""How many functions are called while one warm query is answered.
 
 The service's parts stand in this process without sockets: a container, a messenger, and a content node with a few
 documents that are flushed. Each count is of everything between a request value and its response value, on all threads.
@@ -8,7 +8,6 @@ Counts hardly differ between machines, as times do, so a test can hold them.
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import sys
 import threading
 from collections import Counter
@@ -35,8 +34,6 @@ from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.content_clusters import ContentClusters
 
 NAME: Final = "default.default.default"
-_GENERATED: Final = "<string>"
-"""The file of functions that the standard library writes, such as the `__new__` of a named tuple."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +45,10 @@ class Calls:
     c: int
     functions: int
     files: int
-    records: tuple[str, ...]
-    """Names of the dataclasses and named tuples of which at least one was made, in order."""
 
     def __str__(self) -> str:
         where = f"{self.functions} functions of {self.files} files"
-        return f"{self.python} Python calls in {where}, {self.c} C calls, {len(self.records)} record types"
+        return f"{self.python} Python calls in {where}, {self.c} C calls"
 
 
 class CallCounter:
@@ -63,7 +58,6 @@ class CallCounter:
         self.is_counting = False
         self._codes: list[CodeType] = []  # appending is one step for all threads, as adding to a number is not
         self._builtins: list[None] = []
-        self._records: list[type] = []
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -78,11 +72,10 @@ class CallCounter:
 
     def take(self) -> Calls:
         """The counts since the last time."""
-        names = sorted({f"{record.__module__}.{record.__qualname__}" for record in self._records})
         codes = Counter(self._codes)
         files = {code.co_filename for code in codes}
-        calls = Calls(codes.total(), len(self._builtins), len(codes), len(files), tuple(names))
-        for noted in (self._codes, self._builtins, self._records):
+        calls = Calls(codes.total(), len(self._builtins), len(codes), len(files))
+        for noted in (self._codes, self._builtins):
             noted.clear()
         return calls
 
@@ -93,21 +86,6 @@ class CallCounter:
             self._builtins.append(None)
         elif event == "call":
             self._codes.append(frame.f_code)
-            record = _record_of(frame)
-            if record is not None:
-                self._records.append(record)
-
-
-def _record_of(frame: FrameType) -> type | None:
-    """The dataclass or named tuple that this call makes."""
-    code = frame.f_code
-    if code.co_name == "__init__" and code.co_argcount:
-        made: type = type(frame.f_locals[code.co_varnames[0]])
-        return made if dataclasses.is_dataclass(made) else None
-    if code.co_filename == _GENERATED and code.co_varnames[:1] == ("_cls",):
-        named: type = frame.f_locals["_cls"]
-        return named
-    return None
 
 
 class InProcess:
@@ -152,7 +130,7 @@ class InProcess:
 
         self._loop.run_until_complete(counted())
         calls = self._counter.take()
-        if not (calls.python and calls.c and calls.records):
+        if not (calls.python and calls.c):
             raise NothingMeasured(f"calls of {request.raw_path} were not counted: {calls}")
         return calls
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TypeVar
@@ -17,6 +16,7 @@ from bench.service import APPLICATION
 from paperwasp.application.build import build_model
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.package import load_package
+from paperwasp.base.records import replace
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters

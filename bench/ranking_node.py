@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Semaphore
 from typing import Any
 
 from bench.report import Row
+from paperwasp.base.records import replace
 from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.node import ContentNode
 from paperwasp.document.ids import DocumentId

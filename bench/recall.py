@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import statistics
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from bench import corpus
 from bench.ranking_node import node_of
 from bench.report import Report, Row
+from paperwasp.base.records import replace
 from paperwasp.content.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.search.operators.boolean import OrItem

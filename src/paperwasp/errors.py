@@ -45,7 +45,7 @@ import errno
 from collections.abc import Sequence
 from typing import ClassVar, Literal, TypeVar
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
 
 _Error = TypeVar("_Error", bound=BaseException)
 
@@ -70,8 +70,7 @@ class InvalidInput(PaperwaspError):
     deploy_code = "BAD_REQUEST"
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """A place in a text. `line` and `column` count from 1; `source` names the file or parameter."""
 
     source: str
@@ -83,8 +82,7 @@ class Position:
         return f"{self.source}, {where}" if self.source else where
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something to tell about an application package: what is wrong with it, or right and worth telling."""
 
     message: str

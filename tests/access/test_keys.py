@@ -8,7 +8,6 @@ import os
 import random
 import stat
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.base.env import SYSTEM
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.operations.access import Key, KeyFolder, KnownKeys, shown_id
 from tests.chance import SEED

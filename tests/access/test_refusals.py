@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 
 import pytest
 
 from paperwasp.base.env import SYSTEM
+from paperwasp.base.records import replace
 from paperwasp.http.messages import ClientCertificate, Request
 from paperwasp.limits.access import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
 from paperwasp.operations.access import Refusals, bearer_token

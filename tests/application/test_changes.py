@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, Refusal
+from paperwasp.base.records import replace
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, describe_actions, describe_refusals
 from paperwasp.application.changes.validations import VALIDATIONS
+from paperwasp.base.records import replace
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     INT,

@@ -1,4 +1,4 @@
-"""How many calls a warm query and a put make, and how many types of records. The ceilings only ever go down."""
+"""How many calls a warm query and a put make. The ceilings only ever go down."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import random
 import threading
 import urllib.parse
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import orjson
 import pytest
@@ -24,7 +23,6 @@ MOST_PYTHON_CALLS_GROUPED: Final = 530
 MOST_PYTHON_CALLS_OF_A_PUT: Final = 300
 """Of one that comes alone: with those that come together it shares most of them."""
 MOST_C_CALLS: Final = 64
-MOST_RECORD_TYPES: Final = 8
 """To be lowered with every step that makes a query cheaper.
 
 The event loop takes a step or two more where the answer of another thread comes late."""
@@ -36,33 +34,6 @@ QUERY_WORDS: Final = 3
 """As many as half of what users type has at most."""
 WARMING, COUNTED = 30, 9
 """Queries."""
-
-
-@dataclass(frozen=True)
-class Point:
-    x: int
-
-
-@dataclass(init=False)
-class Line:
-    """Has an `__init__` of its own."""
-
-    y: int
-
-    def __init__(self) -> None:
-        self.y = 2
-
-
-class Pair(NamedTuple):
-    left: int
-    right: int
-
-
-class Plain:
-    """Is not a record."""
-
-    def __init__(self) -> None:
-        self.z = 1
 
 
 def one() -> int:
@@ -91,8 +62,8 @@ def test_calls_of_python_functions_and_of_others_are_counted_apart(counter: Call
     len(names)
     counter.is_counting = False
     one()
-    assert counter.take() == Calls(python=2, c=2, functions=1, files=1, records=())
-    assert counter.take() == Calls(0, 0, 0, 0, ())
+    assert counter.take() == Calls(python=2, c=2, functions=1, files=1)
+    assert counter.take() == Calls(0, 0, 0, 0)
 
 
 def test_a_generator_counts_each_time_it_goes_on(counter: CallCounter) -> None:
@@ -100,28 +71,7 @@ def test_a_generator_counts_each_time_it_goes_on(counter: CallCounter) -> None:
     for _ in two():
         pass
     counter.is_counting = False
-    assert counter.take() == Calls(python=3 + 2, c=0, functions=2, files=1, records=())
-
-
-def test_each_type_of_record_counts_once(counter: CallCounter) -> None:
-    counter.is_counting = True
-    Point(1)
-    Point(2)
-    Line()
-    Pair(1, 2)
-    Plain()
-    counter.is_counting = False
-    taken = counter.take()
-    assert taken.records == tuple(f"{__name__}.{kind.__name__}" for kind in (Line, Pair, Point))
-    assert taken.python == 5
-
-
-def test_a_replaced_record_is_a_new_one(counter: CallCounter) -> None:
-    point = Point(1)
-    counter.is_counting = True
-    replace(point, x=2)
-    counter.is_counting = False
-    assert counter.take().records == (f"{__name__}.Point",)
+    assert counter.take() == Calls(python=3 + 2, c=0, functions=2, files=1)
 
 
 def test_threads_that_begin_meanwhile_are_counted(counter: CallCounter) -> None:
@@ -155,10 +105,9 @@ def test_a_warm_query_makes_few_calls(service: InProcess) -> None:
     for path in paths[:WARMING]:
         assert len(orjson.loads(service.answer(get(path)))["root"]["children"]) == 10
     calls = min((service.calls(get(path)) for path in paths[WARMING:][:COUNTED]), key=lambda each: each.python)
-    print(f"a warm query: {calls}", *calls.records, sep="\n  ")  # noqa: T201
+    print(f"a warm query: {calls}")  # noqa: T201
     assert 0 < calls.python <= MOST_PYTHON_CALLS
     assert 0 < calls.c <= MOST_C_CALLS
-    assert 0 < len(calls.records) <= MOST_RECORD_TYPES
 
 
 def test_a_warm_query_with_a_grouping_is_not_prepared_again(service: InProcess) -> None:
@@ -182,7 +131,7 @@ def test_a_put_makes_few_calls(tmp_path: Path) -> None:
         for line in lines[:-COUNTED]:
             feeding.answer(put(line))
         calls = min((feeding.calls(put(line)) for line in lines[-COUNTED:]), key=lambda each: each.python)
-    print(f"a put: {calls}", *calls.records, sep="\n  ")  # noqa: T201
+    print(f"a put: {calls}")  # noqa: T201
     assert 0 < calls.python <= MOST_PYTHON_CALLS_OF_A_PUT
 
 

@@ -7,7 +7,6 @@ import math
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -65,6 +64,7 @@ from paperwasp.search.query_messages import GROUPINGS, ITEMS
 from paperwasp.search.show.values import Objects
 from paperwasp.search.text_query import RouteQuery, TextQuery
 from tests.chance import SEED
+from tests.struct_fields import defaults_of
 
 CODEC = Codec((*ABOUT_DOCUMENTS, *ABOUT_QUERIES))
 TENSORS = [
@@ -141,22 +141,18 @@ class Chance(random.Random):
     def _below(hint: Any, known: list[type]) -> list[type]:
         return [each for each in known if isinstance(hint, type) and issubclass(each, hint)]
 
-    def record(self, kind: type, known: list[type], depth: int) -> Any:
+    def record(self, kind: type[msgspec.Struct], known: list[type], depth: int) -> Any:
         """A record of a class, with some of its fields."""
         hints = get_type_hints(kind)
         said = {
-            field.name: self.of_type(hints[field.name], known, depth)
-            for field in fields(kind)
-            if field.init and (_is_required(field) or self.random() < 0.6)
+            name: self.of_type(hints[name], known, depth)
+            for name, default in defaults_of(kind).items()
+            if default is msgspec.NODEFAULT or self.random() < 0.6
         }
         return kind(**said)
 
     def some(self, *choices: Any) -> Any:
         return self.choice(choices)
-
-
-def _is_required(field: Any) -> bool:
-    return str(field.default) == str(field.default_factory) and "MISSING" in str(field.default)
 
 
 @pytest.fixture
@@ -175,10 +171,9 @@ def assert_same(left: Any, right: Any) -> None:
         assert isinstance(right, Tensor)
         assert (left.type, left.labels) == (right.type, right.labels)
         assert np.array_equal(left.cells, right.cells, equal_nan=True)
-    elif is_dataclass(left) or isinstance(left, msgspec.Struct):
+    elif isinstance(left, msgspec.Struct):
         assert type(left) is type(right)
-        names = left.__struct_fields__ if isinstance(left, msgspec.Struct) else [each.name for each in fields(left)]
-        for name in names:
+        for name in left.__struct_fields__:
             if name not in ("json", "read_as"):
                 assert_same(getattr(left, name), getattr(right, name))
     elif isinstance(left, tuple | list):
@@ -195,14 +190,14 @@ def assert_same(left: Any, right: Any) -> None:
         assert repr(left) == repr(right) if isinstance(left, float) else left == right
 
 
-def classes_of(trees: Any) -> list[type]:
+def classes_of(trees: Any) -> list[type[msgspec.Struct]]:
     """Those that cross: items that stand for a user's text are made others before."""
     found: dict[str, type] = {each.__name__: each for each in trees._classes()}
     made_others = "paperwasp.query."
     return [
         each
         for each in found.values()
-        if hasattr(each, "__dataclass_fields__") and not each.__module__.startswith(made_others)
+        if issubclass(each, msgspec.Struct) and not each.__module__.startswith(made_others)
     ]
 
 
@@ -279,7 +274,7 @@ def test_every_part_of_a_query_crosses() -> None:
         (SearchResponse, queries.Found, {"mutations"}),
     )
     for value, message, left_out in pairs:
-        names = {each.name for each in fields(value)} - left_out
+        names = set(value.__struct_fields__) - left_out
         assert names == set(message.__struct_fields__) - {"listed"}, value
     assert set(Hit._fields) - {"lid"} == set(queries.FoundHit._fields)
     assert HitExplanation._fields == queries.Explained._fields

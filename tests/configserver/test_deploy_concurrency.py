@@ -7,7 +7,6 @@ import json
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.base.env import SYSTEM
+from paperwasp.base.records import replace
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, ServiceAddress, preparation
 from paperwasp.configserver.convergence import Report

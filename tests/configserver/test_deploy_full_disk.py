@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
 import orjson
 import pytest
 
+from paperwasp.base.records import replace
 from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.configserver import ConfigServerApp

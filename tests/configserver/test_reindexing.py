@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.configserver import ApplicationId, ConfigServer, ReindexedChunk
 from paperwasp.configserver.reindexing import ApplicationReindexing, Run, Scheduled, Target, _decode, _encode
 from paperwasp.errors import NoSpace, NotFound, Overload

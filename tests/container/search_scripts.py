@@ -12,17 +12,16 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
 import cbor2
-import msgspec
 import orjson
-from msgspec import structs
+from msgspec import Struct
 
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import StampRequest
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.kept_queries import KeptQueries
@@ -48,6 +47,7 @@ from paperwasp.schema.model import (
 )
 from paperwasp.search.query import Hit, Query, SearchResponse
 from tests.search.queries import NAMES, query_of
+from tests.struct_fields import defaults_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PLAIN = query_of(tree=None)  # type: ignore[arg-type]
@@ -296,11 +296,10 @@ def plainly(value: object) -> str:
         return str(value)
     if isinstance(value, tuple):
         return f"({', '.join(map(plainly, value))}{',' if len(value) == 1 else ''})"
-    if not isinstance(value, msgspec.Struct) and not is_dataclass(value):
+    if not isinstance(value, Struct):
         return repr(value)
-    declared = structs.fields(value) if isinstance(value, msgspec.Struct) else fields(value)
-    told = (f for f in declared if getattr(value, f.name) != f.default)
-    return f"{type(value).__name__}({', '.join(f'{f.name}={plainly(getattr(value, f.name))}' for f in told)})"
+    told = {name: found for name, default in defaults_of(value).items() if (found := getattr(value, name)) != default}
+    return f"{type(value).__name__}({', '.join(f'{name}={plainly(found)}' for name, found in told.items())})"
 
 
 def run(path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from paperwasp.application.client_rules import ClientRules
 from paperwasp.base.env import SYSTEM
+from paperwasp.base.records import replace
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.gate.filters import RequestFilters

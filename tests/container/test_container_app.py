@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
+from paperwasp.base.records import replace
 from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.state import Running

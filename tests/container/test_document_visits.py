@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.cluster.messenger import Reply
 from paperwasp.container.document.v1 import DocumentApi

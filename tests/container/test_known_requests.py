@@ -4,13 +4,13 @@ cache and past it, under one configuration and the next."""
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from urllib.parse import urlencode
 
 import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.container.search.rendering import _REQUEST
 from paperwasp.http.messages import Request, Response
 from tests.container.search_nodes import put

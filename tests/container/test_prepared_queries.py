@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -15,6 +14,7 @@ from paperwasp import limits
 from paperwasp.application.build import build_model
 from paperwasp.application.package import load_package
 from paperwasp.application.query_profiles import parse_query_profiles
+from paperwasp.base.records import replace
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.handler import SearchHandler

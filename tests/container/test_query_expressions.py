@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +16,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import parse_query_profiles
+from paperwasp.base.records import replace
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.parameters import read_parameters

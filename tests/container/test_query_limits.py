@@ -10,13 +10,13 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from math import inf
 from typing import Any
 
 import orjson
 import pytest
 
+from paperwasp.base.records import replace
 from paperwasp.container.search.config import QueryLimits, SearchConfig
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.http.messages import Request

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from paperwasp.application.query_profiles.field_types import native_types
 from paperwasp.application.query_profiles.reading import declared_at
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.container.search.handler import SearchConfig, SearchHandler
 from paperwasp.container.search.parameters import PARAMETERS
 from paperwasp.container.search.rendering import SearchResult, render_json

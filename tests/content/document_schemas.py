@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
+from paperwasp.base.records import replace
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     BOOL,

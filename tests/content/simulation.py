@@ -13,12 +13,12 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.cluster.operation_log import RecordKind
 from paperwasp.content import compaction

@@ -7,7 +7,6 @@ import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -17,6 +16,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, FrozenState

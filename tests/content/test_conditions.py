@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import force_setattr
 
 from paperwasp import limits
 from paperwasp.content.selected import matcher, oldest_tombstone_us
@@ -138,7 +139,7 @@ def test_now_is_the_time_of_the_operation(tmp_path: Path) -> None:
 def test_conditions_on_the_id_and_the_type(tmp_path: Path) -> None:
     """A type alone is that type; the fields of a type are those of what inherits it as well."""
     derived = schema("song", Field("year", INT, attribute=ATTRIBUTE))
-    object.__setattr__(derived.document, "inherits", ("music",))
+    force_setattr(derived.document, "inherits", ("music",))
     with started(tmp_path, {"music": MUSIC, "song": derived}) as node:
         song = DocumentId("n", "song", "a", number=5)
         asked = [

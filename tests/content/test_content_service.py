@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import (
     ApplyRequest,
     GetRequest,

@@ -277,7 +277,7 @@ def test_checkpoints_that_fail_one_after_the_other_leave_the_last_one_whole(
 ) -> None:
     """Whatever of the index was written for checkpoints that never counted: the files of the one that does stay."""
 
-    class FullDisk(Disk):
+    class FullDisk(Disk, frozen=True):
         def write_whole(self, path: Path, content: bytes) -> None:
             raise OSError(errno.ENOSPC, "no room for the manifest")
 

@@ -7,7 +7,6 @@ set https://docs.vespa.ai/en/reference/document-select-language.html
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import VisitRequest, VisitResponse
 from paperwasp.content import garbage_collection
 from paperwasp.content.garbage_collection import Collection, GarbageCollector

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -13,6 +12,7 @@ import pytest
 from msgspec import structs
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.content.operation_queue import Adder
 from paperwasp.content.records import Reindex

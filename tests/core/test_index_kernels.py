@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from tests.oracles import bm25
 from tests.oracles.plain_index import Document, PlainIndex, PlainTerm

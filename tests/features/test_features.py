@@ -13,6 +13,7 @@ import pytest
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG, STRING, array_of
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.features import evaluate
+from paperwasp.search.features.block import Block
 from paperwasp.search.features.setting import RankTerm
 from tests.features.fake_block import compiled, fake_block, numbers, schema_of
 
@@ -147,10 +148,10 @@ def test_a_block_without_hits() -> None:
     assert {len(column) for column in found.values()} == {0}
 
 
-def test_a_feature_of_several_programs_is_computed_once() -> None:
+def test_a_feature_of_several_programs_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     profile = RankProfile("p", first_phase="matchCount(title) + 1", match_features=("matchCount(title)",))
     programs = compiled(SCHEMA, profile)
     block = fake_block(DOCUMENTS, TERMS)
     assert evaluate(programs.first_phase, block).tolist() == [4, 2]
-    block.matched = None  # type: ignore[assignment,method-assign]
+    monkeypatch.setattr(Block, "matched", None)
     assert numbers(programs.match_features, block)["matchCount(title)"].tolist() == [3, 1]

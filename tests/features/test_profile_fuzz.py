@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 import random
 import time
-from dataclasses import replace
 from pathlib import Path
 
+from paperwasp.base.records import replace
 from paperwasp.errors import PaperwaspError
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted, parse_expression
 from paperwasp.ranking.declarations import Declarations

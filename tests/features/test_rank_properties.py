@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paperwasp.base.records import replace
 from paperwasp.container.search.parameters import PROPERTY_PARAMETERS, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.document.ids import DocumentId

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.binding import Binding, bound_request
 from paperwasp.search.grouping.execution import Hits, execute

@@ -6,13 +6,13 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 
+from paperwasp.base.records import replace
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.types import BOOL, DOUBLE, INT, LONG
 from paperwasp.errors import InvalidQuery

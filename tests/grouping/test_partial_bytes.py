@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import struct
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.base.records import replace
 from paperwasp.search.grouping.aggregator import aggregator_names
 from paperwasp.search.grouping.binding import Binding, bound_request
 from paperwasp.search.grouping.execution import Hits, execute

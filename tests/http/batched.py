@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
+from paperwasp.base.records import replace
 from paperwasp.http.messages import ClientCertificate, Request, Response
 from paperwasp.http.observing import Peer
 from paperwasp.http.pending import Given, PendingAnswer

@@ -24,6 +24,7 @@ from paperwasp.http.http2_line import Http2Line
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from paperwasp.http.request_batch import Batches, RequestBatch
 from paperwasp.http.server import default_error_response
+from paperwasp.http.turns import Turns
 from tests import chance
 
 LIMIT_BYTES = 300
@@ -244,6 +245,7 @@ async def _one(choices: random.Random, data: bytes, together: Together | None = 
         budget,
         lambda: None,
         loop,
+        Turns(loop),
         together=None if together is None else together.batches,
     )
     buffer = memoryview(bytearray(limits.HTTP_RECEIVE_BYTES))

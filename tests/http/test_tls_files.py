@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
+from paperwasp.base.records import replace
 from paperwasp.http.messages import Request, json_response
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import PemFile, ReloadedTls, TlsSettings, WrongTls, certificates_of, make_context

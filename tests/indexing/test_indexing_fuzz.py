@@ -5,7 +5,7 @@ What runs gives values of its field's type: the content cluster takes them.
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import orjson
 import pytest
@@ -18,7 +18,8 @@ from paperwasp.document.types import check_of
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Take
 from paperwasp.errors import InvalidInput, LanguageError
 from paperwasp.indexing import check_scripts
-from paperwasp.indexing import scope as scope_module
+from paperwasp.indexing import processor as processor_module
+from paperwasp.indexing.scope import Run
 from paperwasp.schema.indexing_language import KEYWORDS
 from tests.indexing.indexing_scripts import ID, processor, schema_of
 
@@ -161,24 +162,15 @@ def test_any_text_is_a_script_or_is_told_why_not(words: list[str]) -> None:
 
 
 def test_what_scripts_make_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    run = scope_module.Run
     documents = {"texts": ["x" * 1000] * 1000, "a": "y" * 1000}
     values = DocumentReader(schema_of("string", "input a | index").document).read_put(documents)
-    monkeypatch.setattr(run, "__init__", _with_less(run.__init__))
+    monkeypatch.setattr(processor_module, "Run", partial(Run, characters_left=10_000, elements_left=1_500))
     text = processor(schema_of("array<string>", "input texts | for_each { input a . _ } | index"))
     with pytest.raises(InvalidInput, match="the scripts make more than"):
         text.derived(ID, values)
     elements = processor(schema_of("array<string>", "input texts . input texts | index"))
     with pytest.raises(InvalidInput, match="elements of one document"):
         elements.derived(ID, values)
-
-
-def _with_less(init: Any) -> Any:
-    def smaller(self: Any, *arguments: Any, **named: Any) -> None:
-        init(self, *arguments, **named)
-        self.characters_left, self.elements_left = 10_000, 1_500
-
-    return smaller
 
 
 def test_a_deep_script_is_refused() -> None:

@@ -13,19 +13,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 
-from paperwasp.base.records import dataclass
 from paperwasp.search.features.field_match import DEFAULT_CONNECTEDNESS, METRICS, Settings
 
 LEAST_CONNECTEDNESS: Final = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(Struct, frozen=True):
     """A word of the query in a field. `places`: None where the field does not match it; empty: where is not known."""
 
     places: Sequence[int] | None
@@ -34,8 +32,7 @@ class Word:
     connectedness: float = DEFAULT_CONNECTEDNESS
 
 
-@dataclass
-class _Segmentation:
+class _Segmentation(Struct):
     """A segmentation of the first words, as far as it is built."""
 
     starts: list[int] = field(default_factory=list)
@@ -55,8 +52,7 @@ class _Segmentation:
         return _Segmentation(*lists, self.out_of_order, self.sequence, self.longest, self.head, self.tail)
 
 
-@dataclass
-class _Start:
+class _Start(Struct):
     """A word at which a segment may start, after the best segmentation of the words before it."""
 
     best: _Segmentation

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import orjson
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from tests.oracles.members import pick_members
 
 
-@dataclass(frozen=True)
-class PageForm:
+class PageForm(Struct, frozen=True):
     """The form of a page: what all its hits share."""
 
     keys: Sequence[bytes]

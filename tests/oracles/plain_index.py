@@ -8,15 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
-
-from paperwasp.base.records import dataclass
 
 Document = Sequence[tuple[int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class PlainTerm:
+class PlainTerm(Struct, frozen=True):
     """A term of a query with its weight (idf) and BM25's parameters."""
 
     term: int
@@ -28,8 +26,7 @@ class PlainTerm:
     """Where it is no word but a phrase, say: how often it occurs in the documents that have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlainIndex:
+class PlainIndex(Struct, frozen=True):
     """One field of documents 0..n."""
 
     documents: Sequence[Document]

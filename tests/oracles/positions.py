@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.storage.index.tokens import ELEMENT_GAP
 
 Row = Sequence[int]
@@ -22,8 +23,7 @@ def follow(lists: Sequence[Row]) -> list[int]:
     return [start for start in lists[0] if all(start + i in row for i, row in enumerate(lists))]
 
 
-@dataclass(frozen=True, slots=True)
-class Near:
+class Near(Struct, frozen=True):
     """The conditions of nearness. `ends` are those of the document's elements, each of which begins ELEMENT_GAP
     positions after the one before; `gap` is how far apart elements count as being; below zero: no window reaches into
     the next."""

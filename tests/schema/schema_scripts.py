@@ -6,10 +6,11 @@ The lines before the first case name the script's authority. Input is one schema
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+
+from msgspec import Struct
 
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import DataType
@@ -17,6 +18,7 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.schema import DocumentSummary, RankProfile, Schema, parse_schemas
 from paperwasp.schema.summaries import PREFETCHED
 from paperwasp.schema.syntax import dump, parse_profile_text, parse_schema_text
+from tests.struct_fields import defaults_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 DEFAULT_PATH = "schemas/music.sd"
@@ -106,19 +108,19 @@ def _describe_profile(profile: RankProfile) -> Iterator[str]:
 
 
 def _settings(value: object, skip: Collection[str] = ()) -> Iterator[str]:
-    """name=value of the fields of a dataclass that differ from their defaults; places in files left out."""
-    assert dataclasses.is_dataclass(value)
-    for field in dataclasses.fields(value):
-        if field.name in skip or "position" in field.name or not field.repr:
+    """name=value of the fields of a record that differ from their defaults; places in files left out."""
+    assert isinstance(value, Struct)
+    unshown = getattr(value, "UNCOMPARED", ())
+    for name, default in defaults_of(value).items():
+        if name in skip or "position" in name or name in unshown:
             continue
-        actual = getattr(value, field.name)
-        default = field.default_factory() if callable(field.default_factory) else field.default
+        actual = getattr(value, name)
         if actual != default:
-            yield f"{field.name}{_plain(actual)}" if _is_settings(actual) else f"{field.name}={_plain(actual)}"
+            yield f"{name}{_plain(actual)}" if _is_settings(actual) else f"{name}={_plain(actual)}"
 
 
 def _is_settings(value: object) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, (DataType, TensorType))
+    return isinstance(value, Struct) and not isinstance(value, (DataType, TensorType))
 
 
 def _plain(value: object) -> str:

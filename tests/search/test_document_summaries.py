@@ -6,7 +6,6 @@ import ctypes
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +15,7 @@ import orjson
 import pytest
 
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Update
 from paperwasp.document.tensor.json_format import tensor_of

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove

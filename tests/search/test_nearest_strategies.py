@@ -18,6 +18,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace as changed
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
@@ -383,7 +384,7 @@ def test_an_older_view_than_the_graph(corpus: Corpus) -> None:
     accept = space.accept.copy()
     accept[0] &= ~np.uint64(0b110)
 
-    operator: Operator = plan(tree, replace(space, accept=accept, inputs=inputs, documents=98))
+    operator: Operator = plan(tree, changed(space, accept=accept, inputs=inputs, documents=98))
     [match] = operator.matches  # type: ignore[attr-defined]
     assert isinstance(match, NearestNeighborMatch)
     found = operator.bitmap()
@@ -392,6 +393,6 @@ def test_an_older_view_than_the_graph(corpus: Corpus) -> None:
 
 
 def test_a_distance_threshold_is_a_number(corpus: Corpus) -> None:
-    space = replace(space_of(corpus.node.node.reader.view(), "s"), inputs={"q": parse_tensor("tensor(x[2]):[0,0]")})
+    space = changed(space_of(corpus.node.node.reader.view(), "s"), inputs={"q": parse_tensor("tensor(x[2]):[0,0]")})
     with pytest.raises(InvalidInput, match=r"distanceThreshold=NaN,.*} has invalid distanceThreshold NaN"):
         plan(NearestNeighborItem("v", "q", 1, distance_threshold=float("nan")), space)

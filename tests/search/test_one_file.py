@@ -12,7 +12,6 @@ from typing import Final
 
 import pytest
 
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.rewrites import check_items
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
@@ -43,8 +42,7 @@ from tests.search.queries import query_of
 # The operator: what follows, up to the tests, is what the file of an operator has.
 
 
-@dataclass(frozen=True, slots=True)
-class BackwardsItem(TermItem):
+class BackwardsItem(TermItem, frozen=True):
     """Words, or values, that are the text when they are read backwards."""
 
     copied = ("word",)
@@ -184,8 +182,7 @@ def test_rules_see_it() -> None:
 
 
 def test_what_an_item_does_not_say_is_refused(node: TestNode) -> None:
-    @dataclass(frozen=True, slots=True)
-    class NothingItem(TermItem):
+    class NothingItem(TermItem, frozen=True):
         """Says nothing of itself."""
 
     with pytest.raises(InvalidQuery, match="NothingItem is not supported yet"):

@@ -10,12 +10,12 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paperwasp.base.records import replace
 from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import end_work_at, work_ends_at

@@ -6,13 +6,13 @@ Authority: https://docs.vespa.ai/en/writing/feed-block.html
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.content.resources import SystemProbe, Usage
 from paperwasp.errors import NoSpace
 from paperwasp.storage.documents.document_store import DocumentStore, StoreWrites

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import MISSING, fields
 from pathlib import Path
+
+from msgspec import NODEFAULT
 
 from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
 from paperwasp.search.operators.equiv import EquivItem
@@ -22,6 +23,7 @@ from paperwasp.search.operators.same_element import SameElementItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query_language import DEFAULT_ANNOTATIONS, Annotations
+from tests.struct_fields import defaults_of
 
 SCRIPTS = Path(__file__).parent / "scripts"
 
@@ -89,19 +91,18 @@ def _term(item: TermItem) -> str:
 
 def _settings(item: TermItem) -> list[str]:
     """What the item says, without what is as by default."""
-    given = [field for field in fields(item) if field.name not in ("index", "annotations")]
     return [
-        repr(value) if field.default is MISSING else f"{field.name}={value!r}"
-        for field in given
-        if (value := getattr(item, field.name)) != field.default
+        repr(value) if default is NODEFAULT else f"{name}={value!r}"
+        for name, default in defaults_of(item).items()
+        if name not in ("index", "annotations") and (value := getattr(item, name)) != default
     ]
 
 
 def _annotations(annotations: Annotations) -> str:
     said = [
-        f"{field.name}={value!r}"
-        for field in fields(Annotations)
-        if (value := getattr(annotations, field.name)) != getattr(DEFAULT_ANNOTATIONS, field.name)
+        f"{name}={value!r}"
+        for name in Annotations.__struct_fields__
+        if (value := getattr(annotations, name)) != getattr(DEFAULT_ANNOTATIONS, name)
     ]
     return f"{{{', '.join(said)}}}" if said else ""
 

@@ -6,25 +6,24 @@ and https://docs.vespa.ai/en/reference/applications/services/container.html#clie
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Final, Literal
+from typing import ClassVar, Final, Literal
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import PartlyCompared
 from paperwasp.errors import Position
 
 ClientAuthentication = Literal["", "disabled", "want", "need"]
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFile:
+class NamedFile(Struct, frozen=True):
     """A file that services.xml names: absolute on this machine, relative in the application package."""
 
     name: str
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ServerTls:
+class ServerTls(Struct, frozen=True):
     """The `ssl` of a server."""
 
     certificate: NamedFile
@@ -37,8 +36,7 @@ class ServerTls:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
+class Client(Struct, frozen=True):
     """A `client`: who shows one of the certificates, or sends a key of one of the names, may do what it says."""
 
     id: str
@@ -51,16 +49,17 @@ class Client:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(PartlyCompared, frozen=True):
     """Who may ask a container."""
+
+    UNCOMPARED: ClassVar = frozenset({"position"})
 
     required: bool | None = None
     """Whether clients must say who they are; None: as the service says."""
     clients: tuple[Client, ...] | None = None
     """None: there is no `clients`. Then every key may do what its scopes say, and who shows a certificate of
     `security/clients.pem` everything."""
-    position: Position | None = field(default=None, compare=False)
+    position: Position | None = None
 
     def is_required(self, otherwise: bool) -> bool:
         """`otherwise`: what the service says."""

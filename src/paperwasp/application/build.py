@@ -11,7 +11,6 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date
 from pathlib import PurePosixPath
 from types import MappingProxyType
@@ -32,6 +31,7 @@ from paperwasp.application.services_model import Container, Content, ContentDocu
 from paperwasp.application.significance import check_significance
 from paperwasp.base.file_contents import size_of
 from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import replace
 from paperwasp.components.registry import check_components, refuse_python
 from paperwasp.core.steps import step
 from paperwasp.document.selection import Purpose, check_selection, parse_selection

@@ -18,8 +18,9 @@ from posixpath import normpath
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from paperwasp.application.access_model import NamedFile, ServerTls
-from paperwasp.base.records import dataclass
 from paperwasp.http.tls_files import PemFile, TlsSettings, WrongTls, certificates_of, make_context
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ _CLIENTS_FILE: Final = "security/clients.pem"
 _PERMISSIONS: Final = ("read", "write")
 
 
-@dataclass(frozen=True, slots=True)
-class ClientRules:
+class ClientRules(Struct, frozen=True):
     """Who may do what. Each mapping is from a permission."""
 
     certificates: Mapping[str, frozenset[str]]

@@ -25,15 +25,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from enum import Enum
 from typing import Final, Literal
+
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.xml import Element
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, Position
 from paperwasp.text.parsing.tokens import did_you_mean
 
@@ -49,8 +49,7 @@ _SIZE_POWERS: Final = "kmgt"
 _SECONDS: Final = compile_later(r"([0-9]{1,9}(?:\.[0-9]{0,9})?)\s*(ms|s)?")
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A kind of value: in words for an error, and whether a text is one."""
 
     description: str
@@ -171,8 +170,7 @@ class Use(Enum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
+class Attribute(Struct, frozen=True):
     """The rule of an attribute: how it is used, and the values that it may have."""
 
     use: Use
@@ -180,8 +178,7 @@ class Attribute:
     is_required: bool = False
 
 
-@dataclass(slots=True)
-class Rule:
+class Rule(Struct):
     """The rule of an element, and of all that may be in it. Filled while the table is read, never changed later."""
 
     use: Use = Use.USED
@@ -286,8 +283,7 @@ _REPORTS: Final[Mapping[Use, tuple[Literal["ERROR", "WARNING", "INFO"], str]]] =
 _NAMESPACE: Final = "xmlns"
 
 
-@dataclass(frozen=True, slots=True)
-class GrammarCheck:
+class GrammarCheck(Struct, frozen=True):
     """One walk over a tree."""
 
     findings: Findings

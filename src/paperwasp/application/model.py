@@ -9,11 +9,10 @@ Vespa: https://docs.vespa.ai/en/reference/applications/application-packages.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
 
 if TYPE_CHECKING:
     from paperwasp.application.changes.overrides import ValidationOverrides
@@ -44,8 +43,7 @@ def _no_overrides() -> ValidationOverrides:
     return ValidationOverrides()
 
 
-@dataclass(frozen=True, slots=True)
-class ContentCluster:
+class ContentCluster(Struct, frozen=True):
     """A content cluster: what services.xml says of it, and the schemas of its document types in that order."""
 
     declared: Content
@@ -61,8 +59,7 @@ class ContentCluster:
         return tuple(self.schemas)
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationModel:
+class ApplicationModel(Struct, frozen=True):
     """An application that can be run. Which generation it becomes is the config server's business."""
 
     containers: tuple[Container, ...]

@@ -19,15 +19,15 @@ from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import IO, Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.file_contents import FileContents, OnDisk, Scratch, size_of
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position, UnreadablePackage
 
 
-@dataclass(frozen=True)
-class ApplicationPackage:
+class ApplicationPackage(Struct, frozen=True, dict=True):
     """The files of an application: relative path with `/` → content. No path is absolute or leads outside.
 
     Large ones may be read from disk at each look-up (`file_contents`).
@@ -295,8 +295,7 @@ _SET: Final = compile_later(r"\[(?P<not>\^?)(?P<ranges>(?:(?:\\.|[^\\\]-])(?:-(?
 _RANGE: Final = compile_later(r"\\?(.)(?:-\\?(.))?", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Ignored:
+class Ignored(Struct, frozen=True):
     """The patterns of one package."""
 
     patterns: tuple[re.Pattern[str], ...] = ()

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from msgspec import Struct
+
 from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import GrammarCheck
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.base.file_contents import FileContents, held_contents
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, LanguageError
 from paperwasp.text.parsing.tokens import did_you_mean
 
@@ -92,8 +93,7 @@ EXTENSIONS: Final = "ext/"
 _DEPLOYMENT_FILE: Final = "deployment.xml"
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
+class _Folder(Struct, frozen=True):
     """The suffixes of files that may be in a folder, and the finding that each of them gives, if any."""
 
     suffixes: tuple[str, ...]

@@ -9,16 +9,17 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final
+
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.package import safe_path
 from paperwasp.application.xml import Element, parse_fragment, parse_xml
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core.clock import check_time
 from paperwasp.errors import LanguageError, Position, UnreadablePackage
 from paperwasp.text.parsing.tokens import did_you_mean
@@ -54,8 +55,7 @@ def with_includes(root: Element, files: Mapping[str, bytes], findings: Findings)
         return replace(root, children=[])
 
 
-@dataclass(slots=True)
-class _Includer:
+class _Includer(Struct):
     files: Mapping[str, bytes]
     findings: Findings
     _elements: int = 0
@@ -177,8 +177,7 @@ _Directives = Mapping[str, frozenset[str]]
 _NONE: Final[_Directives] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class DeployProperties:
+class DeployProperties(Struct, frozen=True):
     """The properties of a deployment, by which variants of services.xml and of query profiles are chosen."""
 
     instance: str = "default"
@@ -202,8 +201,7 @@ def variant(root: Element, properties: DeployProperties, findings: Findings) -> 
     return chooser.choose(root, _NONE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Chooser:
+class _Chooser(Struct, frozen=True):
     properties: DeployProperties
     findings: Findings
 
@@ -294,8 +292,7 @@ def _definitions(root: Element) -> Iterator[Element]:
         yield from child.children if child.tag == _PROPERTIES else _definitions(child)
 
 
-@dataclass(slots=True)
-class _Filler:
+class _Filler(Struct):
     values: Mapping[str, str]
     findings: Findings
     _room: int = field(default=limits.XML_BYTES)

@@ -6,7 +6,6 @@ Vespa: https://docs.vespa.ai/en/reference/applications/services/services.html
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from paperwasp.application.elements import RULES
@@ -19,6 +18,7 @@ from paperwasp.application.services_container import read_container
 from paperwasp.application.services_content import processing_chains, read_content
 from paperwasp.application.services_model import Container, Content, HttpServer, Services
 from paperwasp.application.xml import Element, parse_xml
+from paperwasp.base.records import replace
 from paperwasp.errors import LanguageError, Position
 from paperwasp.text.parsing.tokens import did_you_mean
 

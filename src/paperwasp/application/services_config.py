@@ -14,15 +14,16 @@ https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, fields, replace
 from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from paperwasp.application.elements import RULES
 from paperwasp.application.findings import Findings
 from paperwasp.application.grammar import QUERY_MEMORY, VALUES, boolean, is_query_memory, size_bytes
 from paperwasp.application.xml import Element
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import Finding
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, Teasers, TeaserSettings
 from paperwasp.text.parsing.tokens import did_you_mean
@@ -49,15 +50,14 @@ _ITEM: Final = "item"
 _FIELD_NAME: Final = "fieldname"
 _KINDS: Final = {bool: VALUES["boolean"], int: VALUES["count"], float: VALUES["from-0"]}
 _SETTINGS: Final[Mapping[str, type]] = {
-    each.name: type(getattr(DEFAULT_SETTINGS, each.name)) for each in fields(TeaserSettings)
+    name: type(getattr(DEFAULT_SETTINGS, name)) for name in TeaserSettings.__struct_fields__
 }
 
 
 _Values = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class JuniperConfig:
+class JuniperConfig(Struct, frozen=True):
     """The settings of dynamic summaries, from the root down to some element."""
 
     settings: _Values = field(default_factory=dict)

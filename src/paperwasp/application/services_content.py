@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Final, cast
+
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.application.elements import RULES
@@ -15,7 +16,6 @@ from paperwasp.application.package_files import Hosts
 from paperwasp.application.services_config import JuniperConfig
 from paperwasp.application.services_model import ClusterNode, Content, ContentDocument, Mode
 from paperwasp.application.xml import Element
-from paperwasp.base.records import dataclass
 from paperwasp.document.selection import check_cluster_selection, parse_selection
 from paperwasp.errors import InvalidInput
 
@@ -156,8 +156,7 @@ def _find_settings(element: Element, rule: Rule, path: str) -> Iterator[tuple[st
             yield from _find_settings(child, rule.children[child.tag], f"{path}/{child.tag}")
 
 
-@dataclass(slots=True)
-class _Nodes:
+class _Nodes(Struct):
     """The nodes of one cluster, from `nodes` or from a tree of groups."""
 
     hosts: Hosts

@@ -6,15 +6,15 @@ Vespa: https://docs.vespa.ai/en/reference/applications/services/services.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from functools import cmp_to_key
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
+from msgspec import Struct, field
+
 from paperwasp import limits
 from paperwasp.application.access_model import OPEN_TO_ALL, Access, ServerTls
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
 from paperwasp.schema.files import Component
 from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, HI_TAGS, Tags, Teasers
@@ -35,8 +35,7 @@ from paperwasp.schema.teaser_settings import DEFAULT_TEASERS, HI_TAGS, Tags, Tea
 _PATTERN: Final = compile_later(r"([^:]+)://([^:/]+)(?::(\*|[0-9]{1,5}))?/(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """A pattern of requests."""
 
     text: str
@@ -112,8 +111,7 @@ def _empty() -> Mapping[str, Any]:
     return _EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNode:
+class ClusterNode(Struct, frozen=True):
     """One node of a cluster as it is written; everything runs in this one process."""
 
     host_alias: str = ""
@@ -124,8 +122,7 @@ class ClusterNode:
     """The path of the groups around it."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpServer:
+class HttpServer(Struct, frozen=True):
     """One `server` of a container's `http`."""
 
     id: str
@@ -139,8 +136,7 @@ class HttpServer:
     """The same for their answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterChain:
+class FilterChain(Struct, frozen=True):
     """A `request-chain`, or a `response-chain`."""
 
     id: str
@@ -150,8 +146,7 @@ class FilterChain:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Filtering:
+class Filtering(Struct, frozen=True):
     """The `filtering` of a container's `http`."""
 
     is_strict: bool
@@ -161,8 +156,7 @@ class Filtering:
     """Those of answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedNetwork:
+class EvaluatedNetwork(Struct, frozen=True):
     """How a network runs in `model-evaluation`; None where that is not said."""
 
     name: str
@@ -174,15 +168,13 @@ class EvaluatedNetwork:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AccessLogSettings:
+class AccessLogSettings(Struct, frozen=True):
     """That the answers of a container are logged, and how files of the log are compressed when they are full."""
 
     compression: Literal["zstd", "gzip", "none"] = "zstd"
 
 
-@dataclass(frozen=True, slots=True)
-class Container:
+class Container(Struct, frozen=True):
     """A container cluster and which of the interfaces it has."""
 
     id: str
@@ -222,8 +214,7 @@ class Container:
         return self.servers[0].port if self.servers else None
 
 
-@dataclass(frozen=True, slots=True)
-class ContentDocument:
+class ContentDocument(Struct, frozen=True):
     """A document type in a content cluster."""
 
     type: str
@@ -235,8 +226,7 @@ class ContentDocument:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Content:
+class Content(Struct, frozen=True):
     """A content cluster, with its document types in the order of services.xml."""
 
     id: str
@@ -261,8 +251,7 @@ class Content:
         return tuple(document.type for document in self.documents)
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(Struct, frozen=True):
     """Everything that services.xml says."""
 
     containers: tuple[Container, ...] = ()

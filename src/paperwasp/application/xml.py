@@ -6,7 +6,6 @@ Document type declarations and entities are refused (defusedxml); size, depth, e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from typing import Final
 from xml.sax import SAXException, SAXParseException
 from xml.sax.handler import ContentHandler
@@ -14,14 +13,13 @@ from xml.sax.xmlreader import AttributesImpl, Locator
 
 import defusedxml.sax
 from defusedxml.common import DefusedXmlException
+from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """One element. `text` is the text directly within it, without white space at the ends."""
 
     tag: str

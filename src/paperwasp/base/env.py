@@ -13,11 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Environment:
+class Environment(Struct, frozen=True):
     """Clock and randomness, replaceable in tests."""
 
     time_ns: Callable[[], int] = time.time_ns

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Corruption
 
 _READ_BYTES: Final = 1 << 30
@@ -32,8 +33,7 @@ class UnnamedFile:
         weakref.finalize(self, opened.close)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class OnDisk:
+class OnDisk(Struct, frozen=True, eq=False):
     """A content that lies in a file, which is open as long as one of its contents is in use. Any thread."""
 
     file: UnnamedFile

@@ -107,8 +107,7 @@ def _say_fields(console: Console, package: NewPackage, target: Path) -> None:
 
 def _feed(console: Console, service: Service, package: NewPackage, reading: ReadOptions) -> None:
     """Feeds the whole file; says what was refused, by its reason."""
-    from dataclasses import replace
-
+    from paperwasp.base.records import replace
     from paperwasp.client.sources.operations import BadInput
     from paperwasp.client.sources.read import read_file
 

@@ -9,7 +9,6 @@ import socket
 import ssl
 import sys
 import time
-from dataclasses import replace
 from enum import StrEnum
 from importlib.util import find_spec
 from ipaddress import ip_address
@@ -21,6 +20,7 @@ import typer
 from paperwasp import limits
 from paperwasp.base.daemon_threads import is_any_busy
 from paperwasp.base.env import limit_arenas, process_seconds
+from paperwasp.base.records import replace
 from paperwasp.cli.options import (
     DEFAULT_DATA,
     AllowPython,

@@ -11,9 +11,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import Struct
 from rich.console import Console
 
-from paperwasp.base.records import dataclass
 from paperwasp.client.connection import ANYBODY, Access, Unreachable
 from paperwasp.client.terminal import byte_bar
 from paperwasp.errors import InvalidInput
@@ -32,8 +32,7 @@ from paperwasp.operations.backup.files import Manifest, Note, SourceFile, packed
 _SNAPSHOT: Final = "/backup/v1/snapshot"
 
 
-@dataclass(frozen=True, slots=True)
-class Backup:
+class Backup(Struct, frozen=True):
     """Where a backup goes, and an earlier one, a folder, whose equal files are linked."""
 
     destination: Path

@@ -11,6 +11,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
 from rich.console import Console
 from rich.text import Text
 
@@ -20,7 +21,6 @@ from paperwasp.application.changes.find import find_changes
 from paperwasp.application.changes.found import Changes, describe_actions, describe_refusals
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, load_package
-from paperwasp.base.records import dataclass
 from paperwasp.client.terminal import ERROR_STYLE, LEVELS, counted, describe
 from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.errors import Finding, InvalidPackage, NotFound
@@ -31,8 +31,7 @@ from paperwasp.text.parsing.tokens import did_you_mean
 SchemaCheck = Callable[[Schema, Mapping[str, bytes]], Iterable[Finding]]
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """A package, its model if it has one, and all findings about it."""
 
     package: ApplicationPackage

@@ -12,13 +12,12 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput, NotFound
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """What goes with every request to a service."""
 
     token: str | None = None

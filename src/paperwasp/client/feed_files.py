@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack
-from dataclasses import field, replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Protocol
 
 import orjson
+from msgspec import Struct, field
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.client import (
     FeedClient,
     FeedOperation,
@@ -45,8 +45,7 @@ _OF_TYPE: Final = compile_later(r"of type '(byte|int|long)'")
 _TYPES: Final = {kind.value: kind for kind in OperationType}
 
 
-@dataclass(frozen=True, slots=True)
-class SendOptions:
+class SendOptions(Struct, frozen=True):
     """How operations are sent."""
 
     url: str
@@ -178,8 +177,7 @@ _REPORT_SECONDS: Final = 0.1
 _MEGABYTE: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class FeedPolicy:
+class FeedPolicy(Struct, frozen=True):
     """What happens when something goes wrong."""
 
     keep_going: bool = False
@@ -197,8 +195,7 @@ class FeedPolicy:
             raise InvalidInput(f"--errors-to: '{self.errors_to}' is fed itself, and would be overwritten")
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """How operations ended. Many threads count."""
 
     console: Console

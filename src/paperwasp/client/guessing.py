@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import field
 from decimal import Decimal
 from enum import Enum
 from itertools import islice
@@ -19,9 +18,9 @@ from numbers import Integral, Real
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.client.sources.operations import BadInput, SourceOperation
 from paperwasp.client.sources.read import ReadOptions, read_file
 from paperwasp.client.sources.rows import (
@@ -49,8 +48,7 @@ SAMPLED_ROWS: Final = 10_000
 _ANY_ID: Final = DocumentId.parse("id:sample:sample::row")
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """Rows of a file."""
 
     columns: tuple[str, ...]
@@ -119,8 +117,7 @@ _DEEPEST: Final = 4
 _LONG: Final = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Struct, frozen=True):
     """The type of a field of objects, and what it needs."""
 
     type: str
@@ -243,8 +240,7 @@ _MEANINGS: Final[Mapping[str, tuple[str, Use, str]]] = {
 """Type, use and why of columns whose type in the table says what they are."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of the file, and the field that it becomes."""
 
     name: str
@@ -264,8 +260,7 @@ class Column:
     """Of a column of objects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(Struct, frozen=True):
     """What the rows of a file are."""
 
     columns: tuple[Column, ...]

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import IO, Any, Final
 from urllib.parse import quote, unquote, urlsplit
 
+from msgspec import Struct
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Column, Table
@@ -28,7 +29,6 @@ from paperwasp.application.package_files import HOSTS_FILE, Hosts, looked_at, pa
 from paperwasp.application.preprocess import DeployProperties
 from paperwasp.application.services import parse_services
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.base.version import VERSION
 from paperwasp.client.terminal import byte_bar
 from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, PATH, cache_folder, cache_path, reference_of
@@ -82,8 +82,7 @@ ADDRESSES: Final[Mapping[str, str]] = MappingProxyType(
 _SETTINGS: Final = tuple(f"@{attribute}" for attribute in MODEL_ATTRIBUTES)
 
 
-@dataclass(frozen=True, slots=True)
-class NeededModel:
+class NeededModel(Struct, frozen=True):
     """A model that a component needs."""
 
     component: str
@@ -223,8 +222,7 @@ _NAMES: Final = ("*.onnx", "tokenizer.json", "vocab.txt")
 _SHA1_DIGITS, _SHA256_DIGITS = 40, 64
 
 
-@dataclass(frozen=True, slots=True)
-class CachedFile:
+class CachedFile(Struct, frozen=True):
     """A file of Hugging Face's cache, and an address of it."""
 
     address: str
@@ -293,8 +291,7 @@ _LINKED: Final = "X-Linked-Etag"
 _SHA256: Final = compile_later(r'"?([0-9a-f]{64})"?')
 
 
-@dataclass(frozen=True, slots=True)
-class Download:
+class Download(Struct, frozen=True):
     """A file that is coming."""
 
     chunks: Iterator[bytes]

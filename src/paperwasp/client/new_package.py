@@ -8,7 +8,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.client.guessing import Column, Guess, Objects, Use
 
 SERVICES: Final = """<?xml version="1.0" encoding="utf-8"?>
@@ -102,8 +103,7 @@ NEAR: Final = """
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NewPackage:
+class NewPackage(Struct, frozen=True):
     """An application that is to be written, and how its file is fed."""
 
     schema: str

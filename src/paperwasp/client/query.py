@@ -10,11 +10,11 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 import orjson
+from msgspec import Struct
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from paperwasp.base.records import dataclass
 from paperwasp.client.answers import (
     explanation_tree,
     groups_table,
@@ -61,8 +61,7 @@ def parameters_of(text: str | None, more: Iterable[str]) -> dict[str, str]:
     return parameters
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A query for the search API."""
 
     parameters: Mapping[str, str]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final, Literal
 
 from rich.cells import cell_len
@@ -14,6 +13,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.text import Text
 
 from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import replace
 from paperwasp.errors import Finding, Position
 
 # Findings about an application package as a compiler shows them: the place, the line, and a caret below it.

@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from queue import Empty, Full, Queue
@@ -16,12 +15,12 @@ from typing import IO, Any, Final, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
+from msgspec import Struct, field
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.client.connection import ANYBODY, Access, Connection, Unreachable
 from paperwasp.client.visit_tables import write_csv
 from paperwasp.errors import InvalidInput, PaperwaspError
@@ -49,8 +48,7 @@ _QUOTED: Final = compile_later(r"'([^']*)'")
 _DOCUMENTS: Final = (b'{"put"', b'{"remove"')
 
 
-@dataclass(frozen=True, slots=True)
-class VisitOptions:
+class VisitOptions(Struct, frozen=True):
     """Which documents are visited, and how."""
 
     url: str
@@ -250,8 +248,7 @@ ENDING: Final = ".continue"
 _SAVE_SECONDS: Final = 1.0
 
 
-@dataclass(slots=True)
-class VisitState:
+class VisitState(Struct):
     """The place of each part, and how much of the output belongs to it."""
 
     what: dict[str, object]
@@ -352,8 +349,7 @@ _TABLES: Final[dict[str, Callable[[Path, Path], None]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class VisitOutput:
+class VisitOutput(Struct, frozen=True):
     """Where documents go."""
 
     path: Path

@@ -11,13 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
 
 _TEMPORARY: Final = ".tmp-"
 
 
-@dataclass(frozen=True, slots=True)
-class Disk:
+class Disk(Struct, frozen=True):
     """The calls by which files are changed."""
 
     open: Callable[[Path, int, int], int] = os.open

@@ -12,8 +12,9 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 from zlib import crc32
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 
 Bytes = bytes | memoryview
@@ -64,8 +65,7 @@ class RawRecord(NamedTuple):
     batch_start: int
 
 
-@dataclass(frozen=True, slots=True)
-class FileHeader:
+class FileHeader(Struct, frozen=True):
     """The header of a log file: its number, and the last record of every partition before it."""
 
     number: int

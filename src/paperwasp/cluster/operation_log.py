@@ -20,10 +20,11 @@ from pathlib import Path
 from threading import Lock
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment, sync_data, sync_directory
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.cluster import log_format
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.log_end import NAME as END_NAME
@@ -105,8 +106,7 @@ OpenLog = Callable[[Path, bool], OperationLog]
 """Opens the log of a content cluster: (its folder, whether to go on after damage). Errors: Corruption."""
 
 
-@dataclass(slots=True)
-class _LogFile:
+class _LogFile(Struct):
     path: Path
     header: FileHeader
 

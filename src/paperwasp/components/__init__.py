@@ -14,19 +14,16 @@ type checkers and readers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Protocol
 
+from msgspec import Struct, field
 from numpy.typing import NDArray
-
-from paperwasp.base.records import dataclass
 
 Vector = Sequence[float] | NDArray[Any]
 """The cells of a dense tensor in its order, last dimension first to change: `call.size` of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """The setup of a component: the one argument of its class."""
 
     id: str
@@ -36,8 +33,7 @@ class Setup:
     """Path → the content of a file of the package. Errors: FileNotFoundError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """The circumstances of one call."""
 
     destination: str
@@ -53,8 +49,7 @@ class Call:
     """Cells of one vector of a tensor: the product of its indexed dimensions. 0 for other types."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestHead:
+class RequestHead(Struct, frozen=True):
     """What a request filter sees of a request."""
 
     method: str
@@ -74,8 +69,7 @@ class RequestHead:
     """Of the whole certificate, in hexadecimal digits; empty: none."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilterAnswer:
+class FilterAnswer(Struct, frozen=True):
     """The answer of a filter, which no interface sees."""
 
     status: int
@@ -84,8 +78,7 @@ class FilterAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedHead:
+class ChangedHead(Struct, frozen=True):
     """Header fields that a filter sets, or, where they are None, removes. Names in any case."""
 
     headers: Mapping[str, str | None]

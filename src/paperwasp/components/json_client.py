@@ -14,17 +14,16 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout, Unavailable
 
 # Secrets that services.xml refers to by a name: the keys of services that models run on.
@@ -95,8 +94,7 @@ _HEAD_BYTES: Final = 1024 * 1024
 _TOO_LARGE: Final = "the answer has more than {} bytes"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """An address that JSON is posted to, and how long and often that is tried."""
 
     url: str
@@ -126,15 +124,13 @@ def check_url(url: str) -> None:
         raise ValueError(f"'{url}' is not an address such as https://host/v1/embeddings")
 
 
-@dataclass(frozen=True, slots=True)
-class _Reply:
+class _Reply(Struct, frozen=True):
     status: int
     body: bytes
     retry_after: str | None
 
 
-@dataclass(slots=True)
-class _Pool:
+class _Pool(Struct):
     """Idle connections, the one that was used last at the end."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)

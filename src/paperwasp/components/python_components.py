@@ -20,10 +20,10 @@ from typing import Any, Final, TypeVar
 from weakref import finalize
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import components
-from paperwasp.base.records import dataclass
 from paperwasp.components import Setup
 from paperwasp.document.converters import TextOfNumber, converter_of
 from paperwasp.document.operations import Value
@@ -278,8 +278,7 @@ _METHODS: Final = {"component": ("embed", "chunk", "generate"), "filter": ("filt
 """By kind, those of which an object has one at least."""
 
 
-@dataclass(frozen=True, eq=False)
-class PythonComponent:
+class PythonComponent(Struct, frozen=True, eq=False):
     """An object with some of the methods, or why there is none."""
 
     object: Any = None

@@ -10,10 +10,10 @@ from __future__ import annotations
 import errno
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
 from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.preparation import Models, Preparation
 from paperwasp.configserver.reindexing import ReindexingControl, Target

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import traceback
-from dataclasses import replace
 from typing import Final
 
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.configserver.application_api import ApplicationApi, ConvergenceApi, TenantApi
 from paperwasp.configserver.backup_api import BackupApi, OpenFiles
 from paperwasp.configserver.content_api import ContentApi

@@ -7,10 +7,10 @@ each other.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.editing import Edit

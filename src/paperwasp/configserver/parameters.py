@@ -9,10 +9,10 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.repository import DEFAULT, ApplicationId, check_name
 from paperwasp.errors import InvalidInput, PaperwaspError, TooLarge, UnknownVersion
@@ -28,8 +28,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _VERSION: Final = compile_later(r"\d{1,4}(\.\d{1,6}){0,2}([.-][\w.-]{1,40})?", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """An uploaded archive, and the parameters that came with it or in the address."""
 
     archive: bytes

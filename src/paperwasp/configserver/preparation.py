@@ -9,10 +9,11 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Final, Generic, TypeVar
+
+from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.application.changes.found import Changes
@@ -20,7 +21,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.base.env import Environment
 from paperwasp.base.file_contents import total_bytes
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.base.yielding import computing_alone
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.repository import ApplicationId, Event, Session, SessionRepository
@@ -149,8 +150,7 @@ class Models:
         return application, checksum, self._environment.time_ns() // _DAY_NS
 
 
-@dataclass(frozen=True, slots=True)
-class PrepareOptions:
+class PrepareOptions(Struct, frozen=True):
     """The options of a preparation. `application` None: the one that the session belongs to."""
 
     application: ApplicationId | None = None
@@ -159,8 +159,7 @@ class PrepareOptions:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(Struct, frozen=True):
     """The outcome of a preparation."""
 
     session: Session

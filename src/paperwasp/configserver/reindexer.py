@@ -11,12 +11,12 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Protocol
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.configserver.reindexing import ApplicationReindexing, ReindexingRepository, Run, Target, targets_of
 from paperwasp.configserver.repository import ApplicationId
 from paperwasp.errors import InternalError, NotFound, Overload, Timeout

@@ -15,14 +15,15 @@ Vespa: https://docs.vespa.ai/en/operations/reindexing.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, field, replace
 from typing import Any, Final, Literal
 
 import orjson
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.repository import ApplicationId
 from paperwasp.configserver.running import RunningApplications
@@ -34,8 +35,7 @@ Target = tuple[str, str]
 _PREFIX: Final = "reindexing/"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """The latest reindexing of one document type."""
 
     number: int
@@ -57,16 +57,14 @@ class Run:
         return replace(self, state="pending") if self.state == "running" else self
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(Struct, frozen=True):
     """A reindexing that waits for a generation to be active."""
 
     generation: int
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationReindexing:
+class ApplicationReindexing(Struct, frozen=True):
     """All reindexing of an application."""
 
     enabled: bool = True

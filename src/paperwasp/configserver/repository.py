@@ -19,14 +19,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, field, replace
 from enum import Enum
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import orjson
+from msgspec import Struct, to_builtins
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import PartlyCompared, replace
 from paperwasp.cluster.config_store import ConfigStore, Entry
 from paperwasp.errors import Conflict, Corruption, InvalidInput, LockFailure, NotFound
 
@@ -38,8 +38,7 @@ DEFAULT: Final = "default"
 _CHARACTERS: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class ApplicationId:
+class ApplicationId(Struct, frozen=True, order=True):
     """Whose application it is. `str()` is the form of Vespa's messages."""
 
     tenant: str = DEFAULT
@@ -109,9 +108,10 @@ TRANSITIONS: Final[Mapping[tuple[State, Event], State]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(PartlyCompared, frozen=True):
     """One session. Its id becomes the generation of its application."""
+
+    UNCOMPARED: ClassVar = frozenset({"revision"})
 
     id: int
     state: State
@@ -124,7 +124,7 @@ class Session:
     """Folders that a client made, and that an archive cannot say while they are empty."""
     ignore_validation_errors: bool = False
     """Whether it was prepared so."""
-    revision: int = field(default=0, compare=False)
+    revision: int = 0
     """The revision of its record: a change is kept only if nobody else made one."""
 
     def after(self, event: Event) -> Session:
@@ -137,8 +137,7 @@ class Session:
         raise Conflict(f"Session is {self.state.value}: {self.id}")
 
 
-@dataclass(frozen=True, slots=True)
-class Active:
+class Active(Struct, frozen=True):
     """The active session of an application: the content of the one key that decides it.
 
     `session_id` None: the application is being deleted.
@@ -237,7 +236,7 @@ class SessionRepository:
 
         Errors: Conflict; NotFound where the session, or the tenant, was removed since it was read.
         """
-        key, value = _ACTIVE + active.application.key, orjson.dumps(asdict(active))
+        key, value = _ACTIVE + active.application.key, orjson.dumps(to_builtins(active))
         with self._lock:
             self.check_tenant(active.application.tenant)
             if active.session_id is not None:
@@ -436,7 +435,7 @@ def _key(tenant: str, session_id: int) -> str:
 
 
 def _encode_session(session: Session) -> bytes:
-    record = {**asdict(session), "state": session.state.value}
+    record = to_builtins(session)
     del record["revision"]
     return orjson.dumps(record)
 

@@ -9,14 +9,14 @@ import threading
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from msgspec import Struct
+
 from paperwasp.application.model import ApplicationModel
-from paperwasp.base.records import dataclass
 from paperwasp.configserver.repository import ApplicationId
 from paperwasp.errors import NotFound
 
 
-@dataclass(frozen=True, slots=True)
-class Activation:
+class Activation(Struct, frozen=True):
     """The configuration of the service from now on for an application. `model` is empty after it was deleted.
 
     Documents of content clusters that the model has not are to be deleted. The same activation may be delivered again

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.configserver.repository import ApplicationId
 
 LOCAL: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceAddress:
+class ServiceAddress(Struct, frozen=True):
     """One service: where it listens, and the generation that it has reached."""
 
     cluster: str

@@ -7,11 +7,11 @@ these interfaces that comes before: the code of both is most of the service.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 
 from paperwasp.application.model_evaluation.models import NO_MODELS, evaluated_models
 from paperwasp.application.significance import significance_models
 from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.components.embedders.registry import load_models
 from paperwasp.components.registry import components_in, files_of

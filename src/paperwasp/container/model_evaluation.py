@@ -15,13 +15,13 @@ from typing import Any, Final
 
 import numpy as np
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.application.model_evaluation.binding import bound_values
 from paperwasp.application.model_evaluation.functions import Function, NotEvaluated, Values
 from paperwasp.application.model_evaluation.models import EvaluatedModel, Models
 from paperwasp.base.daemon_threads import DaemonThreads
-from paperwasp.base.records import dataclass
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.document.tensor.json_output import FORMS, tensor_json
@@ -144,8 +144,7 @@ Outcome = bytes | Exception
 """The body of an answer, or why there is none."""
 
 
-@dataclass(slots=True, eq=False)
-class _Evaluation:
+class _Evaluation(Struct, eq=False):
     """What one request waits for."""
 
     texts: Mapping[str, str]

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
-from paperwasp.base.records import dataclass
 from paperwasp.base.version import VERSION, VESPA_VERSION
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import no_application
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     from paperwasp.container.content_metrics import ContentMetrics
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+class Running(Struct, frozen=True):
     """The application that a container serves, as far as it concerns its own cluster."""
 
     generation: int

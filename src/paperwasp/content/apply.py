@@ -19,13 +19,13 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import count, islice, repeat
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import replace
 from paperwasp.content.layout import TypeLayout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind, Logged, entry_of_change, made_by, mutation_of

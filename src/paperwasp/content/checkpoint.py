@@ -24,11 +24,11 @@ from zlib import crc32
 
 import numpy as np
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.env import sync_directory
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.bitmaps import GrowingBitmap, lids_of
@@ -55,8 +55,7 @@ _OTHER_STORE: Final = "store-"
 IndexFactory = Callable[[Path], TextIndex]
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenState:
+class FrozenState(Struct, frozen=True):
     """A node's state at one moment; the store is in the checkpoint's folder already."""
 
     directory: Path

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.schema.model import Schema
 
 NO_MODES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """The schemas of a node, with the modes of their types."""
 
     generation: int = 0

@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from threading import Event
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
@@ -34,8 +34,7 @@ _QUEUE_SHARE: Final = 8
 """Collection waits while more than this part of the queue is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collection:
+class Collection(Struct, frozen=True):
     """A garbage collection: it removes documents of these types that match the selection, at an interval in seconds."""
 
     document_types: tuple[str, ...]

@@ -9,8 +9,7 @@ One thread.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from paperwasp.base.records import replace
 from paperwasp.content.documents import Codecs, DocumentCodec
 from paperwasp.content.layout import EMPTY, Layout, TypeLayout
 from paperwasp.content.records import AnyOperation, Logged, Mutate, Reindex, entry_of, logged_of

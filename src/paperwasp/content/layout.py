@@ -10,15 +10,16 @@ What a change does to documents that are there: `content.relayout`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
+from msgspec.structs import asdict
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.content.parts import part_reader
 from paperwasp.document.operations import Value, Valued
@@ -56,8 +57,7 @@ _TYPES_COMPARED: Final = 8
 another after a deployment."""
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSettings:
+class ColumnSettings(Struct, frozen=True):
     """How a field's column is kept."""
 
     fast_search: bool = False
@@ -70,8 +70,7 @@ class ColumnSettings:
     """How Vespa cuts the ranges of its predicates, which are shown so."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLayout:
+class FieldLayout(Struct, frozen=True):
     """One field: how its text becomes terms (None: it is not indexed), and how its column is kept (None: none)."""
 
     name: str
@@ -112,8 +111,7 @@ class FieldLayout:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnSource:
+class ColumnSource(Struct, frozen=True):
     """One column: how it is kept, and where its values come from: a field of the document, or a part of it."""
 
     field: FieldLayout
@@ -135,8 +133,7 @@ class ColumnSource:
         return [read(value) if value else None for value in found]
 
 
-@dataclass(frozen=True)
-class TypeLayout:
+class TypeLayout(Struct, frozen=True, dict=True):
     """One document type. `number` is what stands for it by lid; it never changes while the type is there."""
 
     name: str
@@ -229,8 +226,7 @@ class TypeLayout:
                 raise InvalidInput(f"Field '{name}' of type '{self.types[name]}' cannot have this value")
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """All document types of a content cluster, at one generation."""
 
     generation: int

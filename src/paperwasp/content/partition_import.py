@@ -20,15 +20,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, BinaryIO, Final
 
 import numpy as np
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.cluster.operation_log import Mark, RecordKind
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.consumer import Consumer
@@ -50,8 +50,7 @@ _UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, V
 """Errors of reading what nobody wrote so."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Header:
+class _Header(Struct, frozen=True):
     partition: int
     mark: Mark
     timestamp_us: int

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import Mark, NewRecord, RecordKind
@@ -54,8 +54,7 @@ class EntryKind(IntEnum):
 _PUT, _UPDATE, _REMOVE, _REINDEX, _MUTATE = EntryKind
 
 
-@dataclass(frozen=True, slots=True)
-class Reindex:
+class Reindex(Struct, frozen=True):
     """Writes a document again under the layout in force: as it is, but for the fields that indexing makes. One that is
     not there is no error."""
 
@@ -66,8 +65,7 @@ class Reindex:
     """When the document was changed last that this was made of. If it was changed since, nothing is written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mutate:
+class Mutate(Struct, frozen=True):
     """Changes numbers of many documents of one type and partition, and not their times. A document that is not there
     is no error."""
 
@@ -82,8 +80,7 @@ class Mutate:
 AnyOperation = Operation | PlainChange | Reindex | Mutate
 
 
-@dataclass(slots=True, eq=False)
-class Entry:
+class Entry(Struct, eq=False):
     """One operation, ready to be logged and applied. Puts and updates have a `body`, and reindexing where it makes
     fields: the time of the document that they are made of, then what an update that assigns them has.
 

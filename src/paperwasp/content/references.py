@@ -16,9 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import ReferenceType
 from paperwasp.schema.model import Field, ImportedField, Schema
@@ -129,8 +129,7 @@ def _reference_fields(layout: Layout) -> Iterable[tuple[ColumnKey, str]]:
 # Imported fields
 
 
-@dataclass(frozen=True, slots=True)
-class Import:
+class Import(Struct, frozen=True):
     """One imported field: its own column, that of the reference, and that of the parent."""
 
     column: ColumnKey

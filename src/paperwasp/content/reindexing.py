@@ -23,9 +23,10 @@ from threading import Thread
 from time import monotonic
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.daemon_threads import DaemonThreads
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
@@ -43,8 +44,7 @@ _QUEUE_SHARE: Final = 4
 """Reindexing waits while more than this part of the queue is taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Struct, frozen=True):
     """Documents to be indexed again, and where the next chunk begins."""
 
     documents: tuple[StoredDocument, ...]

@@ -23,8 +23,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Put, Remove, Update
@@ -40,8 +41,7 @@ _NODE_HEADROOM: Final = 0.01
 """The share that Vespa keeps between the limit of a node and that of its cluster, where only the node's is set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """The bytes of a resource that the service uses, and the bytes that are free for it besides."""
 
     own_bytes: int
@@ -54,8 +54,7 @@ class Share:
         return self.own_bytes / total if total > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """One measurement. Memory is None where the system does not say."""
 
     disk: Share
@@ -65,8 +64,7 @@ class Usage:
 Probe = Callable[[], Usage]
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceLimits:
+class ResourceLimits(Struct, frozen=True):
     """The shares from which on feeding is blocked, and the most bytes of a put or an update."""
 
     disk: float = limits.DISK_LIMIT

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import field
 from itertools import count
 from secrets import randbits
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.selected import Selected
@@ -27,8 +26,7 @@ _STAMPS: Final = count(randbits(62))
 """From a number of chance on, so that views of two processes are not taken for each other."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class View:
+class View(Struct, frozen=True, eq=False):
     """Documents have lids below `limit`; those whose bit in `live` is set are there.
 
     Arrays by lid may be longer than `limit`: take what is below. `store` is not of this moment but of now: a document
@@ -72,7 +70,7 @@ class View:
     """Of such documents: what they are grouped by; None: the columns of their type."""
     stamp: int = field(default_factory=_STAMPS.__next__)
     """No other view has it."""
-    derived: dict[str, object] = field(default_factory=dict, init=False)
+    derived: dict[str, object] = field(default_factory=dict)
     """By document type: what the first query derives from the view for all that follow."""
 
     @property

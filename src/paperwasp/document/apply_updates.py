@@ -9,10 +9,10 @@ Vespa: document/src/vespa/document/update; https://docs.vespa.ai/en/reference/sc
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from typing import Any, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.document import numbers
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.field_path import type_after
@@ -82,8 +82,7 @@ def updated_value(
     return _ACTIONS[type(action)](action, value, data_type, kind)
 
 
-@dataclass(slots=True)
-class _Change:
+class _Change(Struct):
     """An action on its way along a path."""
 
     action: Action

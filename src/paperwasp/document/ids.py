@@ -11,11 +11,12 @@ Vespa: https://docs.vespa.ai/en/documents.html#document-ids
 from __future__ import annotations
 
 import re
-from dataclasses import field
+
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import frozen
 from paperwasp.core import _core
 from paperwasp.errors import InvalidInput
 
@@ -23,8 +24,7 @@ _ID = compile_later(r"id:([^:]+):([^:]+):((?:n=([0-9]{1,20}))|(?:g=([^:]+)))?:(.
 _MAX_NUMBER = 2**64 - 1
 
 
-@frozen
-class DocumentId:
+class DocumentId(Struct, frozen=True):
     """One document's identity. `number` and `group` exclude each other. Errors: InvalidInput for one without a last
     part, or with what is no text; what has no type either stands for no document."""
 
@@ -33,8 +33,8 @@ class DocumentId:
     user_specified: str
     number: int | None = None
     group: str | None = None
-    text: str = field(init=False, compare=False)
-    gid: bytes = field(init=False, compare=False, repr=False)
+    text: str = ""
+    gid: bytes = b""
 
     def __post_init__(self) -> None:
         if self.number is not None:
@@ -49,8 +49,8 @@ class DocumentId:
         if not text.isascii():
             _check_characters(text)
         gid = _core.global_id(location, text)
-        object.__setattr__(self, "text", text)
-        object.__setattr__(self, "gid", gid if self.number is None else _location_of(self.number) + gid[4:])
+        force_setattr(self, "text", text)
+        force_setattr(self, "gid", gid if self.number is None else _location_of(self.number) + gid[4:])
 
     @classmethod
     def parse(cls, text: str) -> DocumentId:

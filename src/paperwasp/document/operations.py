@@ -10,51 +10,53 @@ Vespa: https://docs.vespa.ai/en/writing/reads-and-writes.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from enum import Enum
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from paperwasp.base.records import frozen
+from msgspec import Struct
+
+from paperwasp.base.records import PartlyCompared
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.types import DocumentType
 from paperwasp.document.updates import FieldUpdate, Value
 
 
-@frozen
-class Put:
+class Put(PartlyCompared, frozen=True):
     """Writes the whole document, replacing any earlier one.
 
     `create` without a condition: only where there is none. With a condition: also where there is none.
     """
 
+    UNCOMPARED: ClassVar = frozenset({"json", "read_as"})
+
     id: DocumentId
     fields: Mapping[str, Value]
     condition: str | None = None
     create: bool = False
-    json: bytes = field(default=b"", compare=False, repr=False)
+    json: bytes = b""
     """The fields as they are stored, where all of them are in JSON what they are here; empty: not made yet."""
-    read_as: DocumentType | None = field(default=None, compare=False, repr=False)
+    read_as: DocumentType | None = None
     """The type whose fields these are, each with a value of its type; None: that is to be checked."""
 
 
-@frozen
-class Update:
+class Update(PartlyCompared, frozen=True):
     """Changes some fields, in order. With `create`, an absent document starts empty (and the condition is not checked);
     without, nothing happens."""
+
+    UNCOMPARED: ClassVar = frozenset({"json", "read_as"})
 
     id: DocumentId
     updates: tuple[FieldUpdate, ...]
     create: bool = False
     condition: str | None = None
     required_us: int = 0
-    json: bytes = field(default=b"", compare=False, repr=False)
+    json: bytes = b""
     """The updates as they are logged, where all of them assign what is in JSON what it is here; empty: not made yet."""
-    read_as: DocumentType | None = field(default=None, compare=False, repr=False)
+    read_as: DocumentType | None = None
     """The type whose fields are assigned, each a value of its type; None: that is to be checked."""
 
 
-@frozen
-class Remove:
+class Remove(Struct, frozen=True):
     """Removes a document; one that is not there is no error."""
 
     id: DocumentId
@@ -81,8 +83,7 @@ class Refusal(Enum):
     UNFIT = "The operation cannot be done on the document as it is"
 
 
-@frozen
-class Outcome:
+class Outcome(Struct, frozen=True):
     """The outcome of applying an operation: whether there was a document before it, and why it was not applied."""
 
     existed: bool

@@ -14,9 +14,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError
 from paperwasp.text.parsing.tokens import END, Lexicon, Token, TokenStream
 
@@ -47,8 +48,7 @@ _UNESCAPED: Final = {b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _ESCAPED: Final = {"\\": "\\\\", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
+class Truth(Struct, frozen=True):
     """Always fulfilled, or never."""
 
     value: bool
@@ -57,8 +57,7 @@ class Truth:
         return "true" if self.value else "false"
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureSet:
+class FeatureSet(Struct, frozen=True):
     """The query has one of these values of a feature. `values`: sorted, each once."""
 
     key: str
@@ -71,8 +70,7 @@ class FeatureSet:
         return f"{_quote(self.key)} {operator} [{', '.join(map(_quote, self.values))}]"
 
 
-@dataclass(frozen=True, slots=True)
-class FeatureRange:
+class FeatureRange(Struct, frozen=True):
     """The query has a number from `low` to `high`, both included, of a feature; None: without end."""
 
     key: str
@@ -84,8 +82,7 @@ class FeatureRange:
         return f"{_quote(self.key)} in [{'..'.join(ends)}]"
 
 
-@dataclass(frozen=True, slots=True)
-class Negation:
+class Negation(Struct, frozen=True):
     """A predicate that is fulfilled where its operand is not."""
 
     operand: Predicate
@@ -94,8 +91,7 @@ class Negation:
         return self.operand.format("not in") if isinstance(self.operand, FeatureSet) else f"not ({self.operand})"
 
 
-@dataclass(frozen=True, slots=True)
-class Conjunction:
+class Conjunction(Struct, frozen=True):
     """All of them are fulfilled."""
 
     operands: tuple[Predicate, ...]
@@ -104,8 +100,7 @@ class Conjunction:
         return " and ".join(_within(operand, Disjunction) for operand in self.operands)
 
 
-@dataclass(frozen=True, slots=True)
-class Disjunction:
+class Disjunction(Struct, frozen=True):
     """One of them is fulfilled."""
 
     operands: tuple[Predicate, ...]

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
+from paperwasp.base.records import PartlyCompared
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 
 
-@dataclass(frozen=True, slots=True)
-class DataType:
+class DataType(Struct, frozen=True):
     """A field's type. `str()` is its name as a schema writes it."""
 
     name: str
@@ -39,8 +39,7 @@ class DataType:
             yield from type_.walk()
 
 
-@dataclass(frozen=True, slots=True)
-class NumericType(DataType):
+class NumericType(DataType, frozen=True):
     """A number with the range of `low`..`high` (inclusive, for integers) and a NumPy dtype name for its column."""
 
     dtype: str
@@ -68,8 +67,7 @@ SINGLE_TYPES: Final[Mapping[str, DataType]] = {
 """Every type that is written as one word, by its name; structs and `tag` excepted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayType(DataType):
+class ArrayType(DataType, frozen=True):
     """`array<…>` of any type."""
 
     element: DataType
@@ -79,8 +77,7 @@ class ArrayType(DataType):
         return (self.element,)
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedSetType(DataType):
+class WeightedSetType(DataType, frozen=True):
     """`weightedset<…>`: keys with integer weights. The flags say what updates do with keys that are absent or zero."""
 
     key: DataType
@@ -92,8 +89,7 @@ class WeightedSetType(DataType):
         return (self.key,)
 
 
-@dataclass(frozen=True, slots=True)
-class MapType(DataType):
+class MapType(DataType, frozen=True):
     """`map<…,…>`."""
 
     key: DataType
@@ -104,8 +100,7 @@ class MapType(DataType):
         return self.key, self.value
 
 
-@dataclass(frozen=True, slots=True)
-class StructType(DataType):
+class StructType(DataType, frozen=True):
     """A struct by its name, with its fields in order, inherited ones first."""
 
     fields: tuple[tuple[str, DataType], ...]
@@ -118,30 +113,28 @@ class StructType(DataType):
         return dict(self.fields).get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class InnerStructType(DataType):
+class InnerStructType(DataType, PartlyCompared, frozen=True):
     """A struct within itself, by its name: no type can hold itself whole. It is there only within that struct."""
 
-    structs: Mapping[str, DataType] = field(compare=False, repr=False)
+    UNCOMPARED: ClassVar = frozenset({"structs"})
+
+    structs: Mapping[str, DataType]
     """By name, where the whole one is found."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceType(DataType):
+class ReferenceType(DataType, frozen=True):
     """`reference<…>`: the id of a document of type `target`."""
 
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationReferenceType(DataType):
+class AnnotationReferenceType(DataType, frozen=True):
     """`annotationreference<…>`: accepted in a struct, and never filled."""
 
     annotation: str
 
 
-@dataclass(frozen=True, slots=True)
-class TensorFieldType(DataType):
+class TensorFieldType(DataType, frozen=True):
     """`tensor<…>(…)`."""
 
     tensor: TensorType
@@ -241,8 +234,7 @@ def type_from_description(description: Any, structs: dict[str, DataType] | None 
     raise ValueError(f"no description of a data type: {description!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentType:
+class DocumentType(Struct, frozen=True):
     """A document type: its fields by name, in the order of the schema, inherited ones first."""
 
     name: str

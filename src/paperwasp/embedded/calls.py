@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, TypeVar
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.client.feeding.operations import document_path
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.document.ids import DocumentId
@@ -31,8 +32,7 @@ from paperwasp.http.messages import Answer, Request, Response
 _MOST_NAMED = 10
 
 
-@dataclass(frozen=True, slots=True)
-class IdDefaults:
+class IdDefaults(Struct, frozen=True):
     """The document type and namespace of ids that do not say theirs."""
 
     schema: str
@@ -44,8 +44,7 @@ class IdDefaults:
         return DocumentId.parse(shown) if shown.startswith("id:") else DocumentId(self.namespace, self.schema, shown)
 
 
-@dataclass(frozen=True, slots=True)
-class NoIdDefaults:
+class NoIdDefaults(Struct, frozen=True):
     """There are several document types, and nobody has said which: ids must be whole."""
 
     known: tuple[str, ...]
@@ -78,16 +77,14 @@ Options = Mapping[str, object]
 AskAgain = Callable[[Mapping[str, object]], QueryResult]
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceCall(Generic[Read_co]):
+class ServiceCall(Struct, Generic[Read_co], frozen=True):
     """A request, and how its answer is read. Errors of reading: RequestFailed."""
 
     request: Request
     read: Callable[[Response], Read_co]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Struct, frozen=True):
     """Which document is meant."""
 
     id: object

@@ -7,14 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Set, Sized
 from contextlib import contextmanager
-from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.client.feeding.operations import document_path
 from paperwasp.client.sources.operations import DecodedPut, DecodedPuts, SourceOperation
 from paperwasp.container.app import ContainerApp
@@ -145,8 +144,7 @@ Begin = Callable[[], Begun]
 Report = Callable[["FeedResult"], None]
 
 
-@dataclass(frozen=True, slots=True)
-class FeedProblem:
+class FeedProblem(Struct, frozen=True):
     """An operation that failed."""
 
     id: str
@@ -154,8 +152,7 @@ class FeedProblem:
     message: str
 
 
-@dataclass(slots=True)
-class FeedResult:
+class FeedResult(Struct):
     """How a feed went."""
 
     ok: int = 0

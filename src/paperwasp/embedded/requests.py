@@ -8,8 +8,8 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 import orjson
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.client.query_text import parameters_of_text
 from paperwasp.client.sources.values import json_of, plain_value
 from paperwasp.errors import InvalidInput, PaperwaspError
@@ -58,8 +58,7 @@ class HasFields:
         return self.fields.get(name, default)
 
 
-@dataclass(frozen=True, slots=True)
-class Document(HasFields):
+class Document(Struct, HasFields, frozen=True):
     """A document as it is stored."""
 
     id: str

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import arrow_table, pandas_frame, row_of
 from paperwasp.embedded.html import explanation_html, framed, hits_html, table_html
 from paperwasp.embedded.requests import Document, HasFields, json_request, refuse_failure
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupTable:
+class GroupTable(Struct, frozen=True):
     """The groups of one list, with those within them. A row is an innermost group, or one that has outputs."""
 
     name: str
@@ -80,8 +79,7 @@ _EXPLAIN: Final = {"trace.level": 1, "trace.explainLevel": 1}
 Explain = Callable[[Mapping[str, object]], "QueryResult"]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit(HasFields):
+class Hit(Struct, HasFields, frozen=True):
     """One hit. `hit["title"]` is a field of it."""
 
     id: str
@@ -90,8 +88,7 @@ class Hit(HasFields):
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class SearchProblem:
+class SearchProblem(Struct, frozen=True):
     """Something that is wrong with an answer."""
 
     code: int

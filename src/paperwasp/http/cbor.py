@@ -15,7 +15,6 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import lru_cache, partial
 from io import BytesIO
 from math import isfinite
@@ -25,6 +24,7 @@ import cbor2
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.messages import JSON, Answer, Request, Response, StreamedResponse
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 from zlib import crc32
@@ -23,6 +22,7 @@ from deflate import DeflateError, gzip_decompress
 from isal import isal_zlib
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.cbor import quality
 from paperwasp.http.messages import Answer, Request, Response

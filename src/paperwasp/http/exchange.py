@@ -19,12 +19,13 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, Protocol
 
+from msgspec import Struct, field
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import InternalError, InvalidInput, PaperwaspError
 from paperwasp.http.bodies import BodyBudget, is_too_slow, too_slow
 from paperwasp.http.compression import (
@@ -59,8 +60,7 @@ Observer = Callable[[Exchanged, Request, Answer, int], None]
 _LOG: Final = logging.getLogger("paperwasp.http")
 
 
-@dataclass(slots=True, eq=False)
-class PortContext:
+class PortContext(Struct, eq=False):
     """What the connections of one port have in common."""
 
     handler: Handler
@@ -71,6 +71,7 @@ class PortContext:
     return_memory: Callable[[], None]
     """Called after each large request."""
     loop: asyncio.AbstractEventLoop
+    turns: Turns
     traffic: Traffic = field(default_factory=Traffic)
     inflating: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Who has it inflates a large body; all of them hold no more than one beyond the budget."""
@@ -82,12 +83,11 @@ class PortContext:
     """Set whenever nothing runs any more."""
     together: Batches | None = None
     """What is done with requests that come together; None: nothing else than with others."""
-    turns: Turns = field(init=False)
-    batches: PortBatches | None = field(init=False)
+    batches: PortBatches | None = None
 
     def __post_init__(self) -> None:
-        self.turns = Turns(self.loop)
-        self.batches = None if self.together is None else PortBatches(self, self.together)
+        if self.together is not None:
+            self.batches = PortBatches(self, self.together)
 
     def note_running(self, each: Exchange | RequestBatch) -> None:
         """It waits for a handler, or for its answer to be sent."""

@@ -26,9 +26,10 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidInput, LargeHead, LongAddress
 
@@ -69,8 +70,7 @@ class OtherProtocol(BrokenRequest):
     """The first line names another protocol than HTTP."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """The header fields of a request, and what they say about the connection."""
 
     headers: Mapping[str, str]

@@ -9,16 +9,15 @@ Vespa: container HTTP behaviour; paths and query strings are decoded by the rule
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 from urllib.parse import unquote_plus
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass, frozen
 from paperwasp.errors import InvalidInput
 
 JSON: Final = "application/json"
@@ -30,8 +29,7 @@ _SHOWN: Final = 1000
 _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-@dataclass(frozen=True)
-class ClientCertificate:
+class ClientCertificate(Struct, frozen=True):
     """The certificate by which a client of TLS has shown who it is. The server has verified it."""
 
     common_name: str
@@ -42,8 +40,7 @@ class ClientCertificate:
     """Of the whole certificate, in hexadecimal digits."""
 
 
-@frozen
-class Request:
+class Request(Struct, frozen=True):
     """One request. `raw_path` and `query` are as they came, percent signs and all; `headers` has lower-case names.
 
     What may have secrets in it, header fields and body, is not shown where a request is printed.
@@ -55,12 +52,15 @@ class Request:
     method: str
     raw_path: str
     query: str = ""
-    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS, repr=False)
-    body: bytes = field(default=b"", repr=False)
+    headers: Mapping[str, str] = field(default_factory=lambda: _NO_HEADERS)
+    body: bytes = b""
     scheme: str = "http"
     host: str = "localhost"
     client: ClientCertificate | None = None
     address: str = ""
+
+    def __repr__(self) -> str:
+        return f"Request({self.method!r}, {self.raw_path!r}, {self.query!r}, client={self.client!r}, {self.address!r})"
 
     def parameters(self) -> dict[str, str]:
         """The parameters of the query string, decoded; of several with one name the last wins."""
@@ -86,8 +86,7 @@ class Request:
         return self.base_url + self.raw_path
 
 
-@frozen
-class Response:
+class Response(Struct, frozen=True):
     """One answer, whole."""
 
     status: int
@@ -98,8 +97,7 @@ class Response:
     """What the handler tells observers of the answer beside it; nothing of it is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamedResponse:
+class StreamedResponse(Struct, frozen=True):
     """An answer whose body is sent as it is made. The status goes first, so `chunks` tells of errors in its own words.
 
     The server asks for a chunk only when the one before it is on its way, and closes `chunks` when the client is gone.

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
 
 _BOUNDARY: Final = compile_later(r';\s*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))', re.IGNORECASE)
@@ -18,8 +19,7 @@ _NAME: Final = compile_later(r';\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]+))', re.
 _END_OF_HEADERS: Final = b"\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """One field of the form."""
 
     name: str

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final, Protocol
 
-from paperwasp.base.records import frozen
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.http.messages import Request
 from paperwasp.http.observing import ExchangedInBatch, Peer, Spoken
 from paperwasp.http.pending import Given
@@ -147,8 +148,7 @@ class RequestBatch:
             self._port.finish(self)
 
 
-@frozen
-class Batches:
+class Batches(Struct, frozen=True):
     """What a port does with requests that come together."""
 
     start: str

@@ -18,13 +18,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple, Protocol, cast
 
 from paperwasp import limits
 from paperwasp.base.asyncio_internals import has_more_to_do
 from paperwasp.base.env import threads_for_cores
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.compression import compress, gzipped, takes_gzip

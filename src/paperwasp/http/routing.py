@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.http.messages import Answer, Request, Response, decode, json_response
 
 Handler = Callable[[Request, Mapping[str, str]], Awaitable[Answer]]
@@ -32,8 +33,7 @@ def _method_not_allowed(request: Request, allowed: tuple[str, ...]) -> Response:
     return json_response(405, {"error-code": "METHOD_NOT_ALLOWED", "message": message}, {"Allow": ", ".join(allowed)})
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """One pattern, the method it takes, and who answers."""
 
     method: str

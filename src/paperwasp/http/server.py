@@ -34,6 +34,7 @@ from paperwasp.http.routed_requests import RoutedRequests, Routing
 from paperwasp.http.tls import ALPN, ServerContext
 from paperwasp.http.tls_files import TlsSource
 from paperwasp.http.traffic import Traffic
+from paperwasp.http.turns import Turns
 
 _LOG: Final = logging.getLogger("paperwasp.http")
 
@@ -89,7 +90,8 @@ class HttpServer:
 
     def start(self) -> None:
         """Accepts connections from now on. Call it in the event loop. Errors: PortTaken."""
-        memory = MemoryReturn(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        memory = MemoryReturn(loop)
         context = PortContext(
             self._handler,
             self._error_response,
@@ -97,7 +99,8 @@ class HttpServer:
             self._observe,
             BODIES,
             memory.return_soon,
-            asyncio.get_running_loop(),
+            loop,
+            Turns(loop),
             self.traffic,
             together=self._batches,
         )

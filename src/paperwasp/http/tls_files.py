@@ -23,8 +23,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NoReturn
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput
 from paperwasp.http.tls import ALPN, ServerContext
 
@@ -41,8 +42,7 @@ _KEY_MARK: Final = b"PRIVATE KEY-----"
 _LARGEST_FILE_BYTES: Final = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class PemFile:
+class PemFile(Struct, frozen=True):
     """A file in PEM form. `content`: of one that is not on this machine, but of an application package."""
 
     name: str
@@ -62,8 +62,7 @@ class PemFile:
         return content
 
 
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
+class TlsSettings(Struct, frozen=True):
     """What a port speaks, and whom it believes."""
 
     certificate: PemFile

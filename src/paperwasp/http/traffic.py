@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(Struct):
     """Counts since the port was bound. The event loop adds; any thread reads."""
 
     connections: int = 0

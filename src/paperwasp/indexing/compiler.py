@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.document.types import DataType
 from paperwasp.errors import LanguageError
 from paperwasp.indexing import control, converters, embedding, numbers, sources, text
@@ -22,16 +23,14 @@ _FAMILIES = (control, converters, embedding, numbers, sources, text)
 assert {*KEYWORDS} <= {*COMPILERS}
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One statement of a script, and the fields that it takes by `input`, without their members."""
 
     compiled: Compiled
     inputs: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldScript:
+class FieldScript(Struct, frozen=True):
     """The script of one field."""
 
     field: Field

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 import regex
+from msgspec import Struct, field
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import DataType
@@ -31,8 +30,7 @@ def no_end() -> float:
     return math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The context of a call of a component, beside the text."""
 
     destination: str
@@ -163,8 +161,7 @@ def _none() -> Mapping[str, Any]:
     return MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Components:
+class Components(Struct, frozen=True):
     """The components that scripts may use, by id."""
 
     embedders: Mapping[str, Embedder] = field(default_factory=_none)

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
 from paperwasp.document.types import ArrayType, NumericType, WeightedSetType, is_uri

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, MutableMapping, Sequence
-from dataclasses import field, replace
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.numbers import double_text, half, single, single_text
 from paperwasp.document.tensor.types import TensorType
@@ -53,8 +53,7 @@ class ScriptError(ValueError):
     """A value with which a script cannot go on."""
 
 
-@dataclass(slots=True)
-class Run:
+class Run(Struct):
     """One document, or the values of one update, on the way through the scripts of its schema."""
 
     inputs: Mapping[str, Value]
@@ -103,8 +102,7 @@ class Compiled(NamedTuple):
         return None if value is None and self.needs_input else self.run(value, run)
 
 
-@dataclass(slots=True)
-class Scope:
+class Scope(Struct):
     """The scope of the expressions of one script while they are compiled."""
 
     owner: str

@@ -16,10 +16,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from paperwasp.base.env import SYSTEM, Environment, sync_directory
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidInput, NotFound, PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request
 from paperwasp.limits.access import (
@@ -65,8 +65,7 @@ _ID: Final = slice(len("Bearer pw_"), len("Bearer pw_") + 16)
 """Where the id of a key is in a header that sends it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A key without its secret."""
 
     id: str

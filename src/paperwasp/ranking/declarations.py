@@ -7,14 +7,14 @@ share what they inherit, so everything is checked once, and a problem has one me
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.document.tensor.json_format import read_constant
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import NUMBER, TensorType
@@ -40,8 +40,7 @@ Probe = Callable[[str, bytes, Shapes], Shapes]
 """From the path of a model, its content and the shapes of its inputs to those of its outputs. Errors: LanguageError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Model:
+class Model(Struct, frozen=True):
     """An ONNX model as expressions see it."""
 
     name: str

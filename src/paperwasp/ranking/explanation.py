@@ -12,9 +12,9 @@ from math import isfinite
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.program import Feature, Floats, ProgramBuilder, Step, apply_operation
 from paperwasp.ranking.tensor_graph import Value
@@ -22,8 +22,7 @@ from paperwasp.ranking.tensor_graph import Value
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Explained:
+class Explained(Struct, frozen=True, eq=False):
     """One node of an expression."""
 
     number: int
@@ -52,8 +51,7 @@ class Explained:
         return frozenset(place for _, place in self.choices)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Explanation:
+class Explanation(Struct, frozen=True, eq=False):
     """An expression of a rank profile. `nodes`: all there are, each once, by their numbers; the root is the last."""
 
     nodes: tuple[Explained, ...]

@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.ranking.program import ProgramBuilder
 from paperwasp.ranking.scope import Scope, argument_text
 from paperwasp.ranking.tree import Reference
@@ -52,8 +53,7 @@ def condition_of(text: str) -> tuple[str, float] | None:
     return names[text[0]], float(text[1:])
 
 
-@dataclass
-class Folding:
+class Folding(Struct):
     """A fold of values of a builder by one operation, in their order."""
 
     operation: str

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.ranking.scope import Scope, Source
@@ -31,8 +31,7 @@ Link = Literal["", "sigmoid", "exp"]
 """The function of expressions that the sum goes through."""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """One decision: left where the value of `feature` is below the threshold, or one of `members`."""
 
     feature: str
@@ -44,8 +43,7 @@ class Split:
     members: tuple[float, ...] | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Forest:
+class Forest(Struct, frozen=True, eq=False, weakref=True):
     """Trees whose leaves are added up, as the kernel takes them (`core/rank/forest.cpp`)."""
 
     features: tuple[str, ...]

@@ -13,8 +13,8 @@ from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InternalError
 from paperwasp.ranking.program import Feature, Floats, Program
 
@@ -57,8 +57,7 @@ def _reciprocals(k: float, count: int) -> Floats:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class Normalizer:
+class Normalizer(Struct, frozen=True, eq=False):
     """A feature of the global phase: what becomes of one value of each hit when all of them are seen."""
 
     name: str
@@ -87,8 +86,7 @@ class Normalizer:
         return cls(f"reciprocal_rank({number},{k!r})", value, partial(reciprocal_rank, k=k), k)
 
 
-@dataclass(frozen=True, eq=False)
-class GlobalPhase:
+class GlobalPhase(Struct, frozen=True, eq=False, dict=True):
     """The global phase, ready to run."""
 
     program: Program

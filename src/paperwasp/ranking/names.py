@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Protocol
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.declarations import Model
@@ -17,8 +17,7 @@ Type = TensorType | None
 """None: not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(Struct, frozen=True):
     """A rank feature as an expression sees it."""
 
     type: Type = NUMBER
@@ -38,8 +37,7 @@ class TypeCatalog(Protocol):
         """The features that foreach(arguments) goes over; raises LanguageError as `describe`."""
 
 
-@dataclass(slots=True)
-class Uses:
+class Uses(Struct):
     """The features, inputs and tensors that an expression uses, its functions included."""
 
     features: dict[str, None] = field(default_factory=dict)
@@ -75,8 +73,7 @@ def no_forest(kind: str, name: str) -> Forest | None:
     raise LanguageError(f"no {kind} model {name!r}")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """The names that a rank profile declares, with their types."""
 
     functions: Mapping[str, Function]

@@ -14,9 +14,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from functools import partial
 from typing import Final, NamedTuple, Protocol
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import LanguageError
@@ -54,8 +55,7 @@ class Catalog(FeatureCatalog, TypeCatalog, Protocol):
     """The rank features, as both type inference and compiling ask for them."""
 
 
-@dataclass(frozen=True, eq=False)
-class CompiledProfile:
+class CompiledProfile(Struct, frozen=True, eq=False):
     """A rank profile, ready to run."""
 
     name: str
@@ -101,8 +101,7 @@ class CompiledProfile:
         return _bm25_sum(self.first_phase, lambda name: inputs.get(name, self.inputs.get(name, 0.0)))
 
 
-@dataclass(frozen=True, slots=True)
-class Unexecuted:
+class Unexecuted(Struct, frozen=True):
     """A rank profile that is right, and asks for what is not executed yet."""
 
     name: str

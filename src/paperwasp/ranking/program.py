@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.rank.best_parts import BestHits
 from paperwasp.core.rank.rank_program import OPCODES, OPERATION_WIDTH, OPERATIONS
@@ -25,8 +25,7 @@ FEATURE_BYTES: Final = 600
 """About what a feature takes that does not say it by a `size_bytes` of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bm25Field:
+class Bm25Field(Struct, frozen=True):
     """bm25 of a field that an index can prune by, as a rank profile sets it."""
 
     name: str
@@ -75,8 +74,7 @@ class Feature(Protocol):
         """One float64 per hit of the context, or a single one for all; of a feature of tensor type a TensorBatch."""
 
 
-@dataclass(frozen=True, eq=False)
-class Program:
+class Program(Struct, frozen=True, eq=False):
     """A compiled expression over the values of `features`. Operands are these, the constants, then the temporaries."""
 
     features: tuple[Feature, ...]
@@ -117,8 +115,7 @@ class Program:
         return out
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """A value of a builder: a feature, a constant, or an operation on earlier values."""
 
     feature: Feature | None = None

@@ -8,10 +8,10 @@ Their places are counted within the texts of the parameters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import replace
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.limits import expressions as limits
 from paperwasp.ranking.expression import parse_expression

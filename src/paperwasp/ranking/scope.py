@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, NoReturn
 
+from msgspec import Struct, field
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position, TooLarge
 from paperwasp.ranking.expression import parse_expression
@@ -16,8 +16,7 @@ from paperwasp.schema.model import Function
 from paperwasp.text.parsing.tokens import position_of
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """The text of an expression. `what` names it in errors, such as `first-phase`.
 
     `start`: where the text starts in its file. Where that is not known, places are counted within the text, and
@@ -69,8 +68,7 @@ class Source:
         return Position(self.start.source, self.start.line + position.line - 1, position.column + shift)
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The source of an expression, and the names that are bound in it."""
 
     source: Source
@@ -98,8 +96,7 @@ class Scope:
         return None
 
 
-@dataclass(slots=True)
-class Binding:
+class Binding(Struct):
     """An argument with the scope it was written in; its type and value once they are known.
 
     Without a node it is a name that has a type only: a parameter of a lambda, or of a function that nobody calls.

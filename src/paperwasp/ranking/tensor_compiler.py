@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor import algebra
 from paperwasp.document.tensor import types as rules
 from paperwasp.document.tensor.batch import TensorBatch
@@ -57,8 +57,7 @@ class Compiler(Protocol):
     def value(self, node: Node, scope: Scope) -> Value: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """The arguments of a call that are no expressions."""
 
     words: tuple[str, ...]

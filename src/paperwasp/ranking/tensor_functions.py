@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, Literal
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.document.tensor import types as rules
 from paperwasp.document.tensor.types import CELL_TYPES, NUMBER, Dimension, TensorType
 from paperwasp.ranking.tree import Slice
@@ -29,8 +30,7 @@ CHOICES: Final[Mapping[Parameter, tuple[str, ...]]] = {
 """The words that an argument can be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operands:
+class Operands(Struct, frozen=True):
     """The parts of a call that its type depends on."""
 
     types: tuple[TensorType, ...]
@@ -41,8 +41,7 @@ class Operands:
     """The type that the lambda gives, from those of its parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class TensorFunction:
+class TensorFunction(Struct, frozen=True):
     """One tensor function. The last `optional` parameters may be left out. Type rules raise ValueError."""
 
     parameters: tuple[Parameter, ...]

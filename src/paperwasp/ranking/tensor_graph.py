@@ -13,10 +13,10 @@ from math import prod
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core.budget import budget
 from paperwasp.core.rank.best_parts import BestHits
 from paperwasp.core.together import Together
@@ -44,8 +44,7 @@ NODE_BYTES: Final = 1500
 """About what a node takes."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TensorFeature:
+class TensorFeature(Struct, frozen=True, eq=False):
     """A tensor that is a number, as a feature of the scalar program."""
 
     node: TensorNode
@@ -319,8 +318,7 @@ RankValue = Program | TensorNode
 # Vespa: https://docs.vespa.ai/en/ranking/tensor-examples.html
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Similarity:
+class Similarity(Struct, frozen=True, eq=False):
     """The sum over one dimension of the query of the greatest, over the mapped one of documents, of products."""
 
     query: TensorNode
@@ -337,8 +335,7 @@ class Similarity:
         return products.max_similarity(self.nearest, query, kept(self.documents, block), self.summed)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DotProduct:
+class DotProduct(Struct, frozen=True, eq=False):
     """The sum of the products of a dense tensor of the query and one of documents."""
 
     query: TensorNode

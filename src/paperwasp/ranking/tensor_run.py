@@ -12,9 +12,9 @@ from enum import IntEnum
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.document.tensor import algebra
 from paperwasp.document.tensor.batch import KeptTensors, Labels, StoredTensors, TensorBatch
@@ -50,8 +50,7 @@ class Dependence(IntEnum):
     HIT = 2
 
 
-@dataclass(eq=False, slots=True, repr=False)
-class TensorNode:
+class TensorNode(Struct, eq=False):
     """One tensor for each hit of a block, of one type, computed by `work`."""
 
     name: str

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
-from typing import Final
+from typing import ClassVar, Final
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import PartlyCompared
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import quoted
 
@@ -41,11 +40,12 @@ _PREFIX_LEVEL: Final = 7
 _VALUE_LEVEL: Final = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(PartlyCompared, frozen=True, kw_only=True):
     """One node. `start` is the character offset of its first token; it takes no part in equality."""
 
-    start: int = field(default=0, compare=False, kw_only=True)
+    UNCOMPARED: ClassVar = frozenset({"start"})
+
+    start: int = 0
 
     @property
     def level(self) -> int:
@@ -63,8 +63,7 @@ class Node:
             pending.extend(reversed(node.children()))
 
 
-@dataclass(frozen=True, slots=True)
-class Number(Node):
+class Number(Node, frozen=True):
     """A constant, with the text it was written as. `true` is 1 and `false` is 0."""
 
     value: float
@@ -74,8 +73,7 @@ class Number(Node):
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class String(Node):
+class String(Node, frozen=True):
     """A quoted text: an argument of a feature."""
 
     value: str
@@ -85,8 +83,7 @@ class String(Node):
         return f'"{escaped}"'
 
 
-@dataclass(frozen=True, slots=True)
-class Reference(Node):
+class Reference(Node, frozen=True):
     """`name(arguments).output`: a rank feature, a function, a constant or a parameter."""
 
     name: str
@@ -101,8 +98,7 @@ class Reference(Node):
         return f"{self.name}{arguments}{'.' + self.output if self.output else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class Named(Node):
+class Named(Node, frozen=True):
     """`name: value` among the arguments of a feature."""
 
     name: str
@@ -115,8 +111,7 @@ class Named(Node):
         return f"{self.name}:{self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class Call(Node):
+class Call(Node, frozen=True):
     """A built-in scalar function of the language."""
 
     function: str
@@ -129,8 +124,7 @@ class Call(Node):
         return f"{self.function}({','.join(map(str, self.arguments))})"
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix(Node):
+class Prefix(Node, frozen=True):
     """`-value` or `!value`."""
 
     operator: str
@@ -147,8 +141,7 @@ class Prefix(Node):
         return self.operator + enclose(self.operand, _PREFIX_LEVEL)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation(Node):
+class Operation(Node, frozen=True):
     """Operands with operators of one level between them, computed from the left; `^` has exactly two operands."""
 
     operands: tuple[Node, ...]
@@ -171,8 +164,7 @@ class Operation(Node):
         return " ".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Membership(Node):
+class Membership(Node, frozen=True):
     """`value in [choice, …]`"""
 
     value: Node
@@ -189,8 +181,7 @@ class Membership(Node):
         return f"{enclose(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
 
 
-@dataclass(frozen=True, slots=True)
-class If(Node):
+class If(Node, frozen=True):
     """`if (condition, if_true, if_false, probability)`; the probability of the condition is a hint only."""
 
     condition: Node
@@ -206,8 +197,7 @@ class If(Node):
         return f"if ({self.condition}, {self.if_true}, {self.if_false}{probability})"
 
 
-@dataclass(frozen=True, slots=True)
-class Switch(Node):
+class Switch(Node, frozen=True):
     """`switch (discriminant) { case value: result, …, default: result }`"""
 
     discriminant: Node
@@ -248,8 +238,7 @@ def enclose(node: Node, least_level: int) -> str:
 # Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tensor-functions
 
 
-@dataclass(frozen=True, slots=True)
-class Word(Node):
+class Word(Node, frozen=True):
     """A word that stands for itself: a dimension, an aggregator, a cell type."""
 
     text: str
@@ -258,8 +247,7 @@ class Word(Node):
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Words(Node):
+class Words(Node, frozen=True):
     """Words in parentheses, as `rename` takes them; a single one stands without."""
 
     words: tuple[str, ...]
@@ -268,8 +256,7 @@ class Words(Node):
         return self.words[0] if len(self.words) == 1 else f"({','.join(self.words)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Lambda(Node):
+class Lambda(Node, frozen=True):
     """`f(x,y)(body)`: a function without a name. It sees its parameters only."""
 
     parameters: tuple[str, ...]
@@ -282,8 +269,7 @@ class Lambda(Node):
         return f"f({','.join(self.parameters)})({self.body})"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorCall(Node):
+class TensorCall(Node, frozen=True):
     """A function of `tensor_functions.FUNCTIONS`. Arguments are expressions, words and lambdas."""
 
     function: str
@@ -296,8 +282,7 @@ class TensorCall(Node):
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
 
-@dataclass(frozen=True, slots=True)
-class OfType(Node):
+class OfType(Node, frozen=True):
     """`range(x[10])`, `diag(x[2],y[2])`, `random(x[3])`: a dense tensor of a type, its cells given by the function."""
 
     function: str
@@ -307,8 +292,7 @@ class OfType(Node):
         return f"{self.function}({','.join(map(str, self.type.dimensions))})"
 
 
-@dataclass(frozen=True, slots=True)
-class Generate(Node):
+class Generate(Node, frozen=True):
     """`tensor(x[3])(expression)`: a dense tensor. The expression sees the dimensions, and all that is around it."""
 
     type: TensorType
@@ -321,8 +305,7 @@ class Generate(Node):
         return f"{self.type}({self.body})"
 
 
-@dataclass(frozen=True, slots=True)
-class Cell(Node):
+class Cell(Node, frozen=True):
     """One cell of a literal: a label or index for each dimension of the type, and an expression."""
 
     address: tuple[str, ...]
@@ -335,8 +318,7 @@ class Cell(Node):
         return f"{{{','.join(map(quoted, self.address))}}}:{self.value}"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorLiteral(Node):
+class TensorLiteral(Node, frozen=True):
     """`tensor(x{}):{a:1, b:expression}` and the other forms, all as cells."""
 
     type: TensorType
@@ -354,8 +336,7 @@ class TensorLiteral(Node):
         return f"{self.type}:{{{', '.join(parts)}}}"
 
 
-@dataclass(frozen=True, slots=True)
-class Place(Node):
+class Place(Node, frozen=True):
     """Where a slice cuts one dimension: at a label, or at the index (or label) that an expression gives.
 
     Without a dimension it is the only mapped one for a label, the only indexed one for an index.
@@ -373,8 +354,7 @@ class Place(Node):
         return f"{self.dimension}:{value}" if self.dimension else value
 
 
-@dataclass(frozen=True, slots=True)
-class Slice(Node):
+class Slice(Node, frozen=True):
     """`tensor{x:a, y:(expression)}`, `tensor{a}` and `tensor[expression]`."""
 
     tensor: Node

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import write_parquet
 from paperwasp.errors import InvalidInput
 from paperwasp.relevance.collection import Judgments, Queries, check_fit, read_judgments, read_queries
@@ -30,8 +30,7 @@ _TIMEOUT: Final = "20s"
 _EXPLAINED_HITS: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """What is asked, and whom."""
 
     queries: Path

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.embedded.frames import pandas_frame
 from paperwasp.embedded.html import framed
 from paperwasp.embedded.service import Service
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _TIMEOUT: Final = "20s"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Rankings, as they were measured; each is compared with the first one."""
 
     evaluation: Evaluation

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.embedded.frames import import_optional
 from paperwasp.errors import InvalidInput
 from paperwasp.relevance.collection import Judgments, Queries
@@ -30,8 +30,7 @@ class NoMeasures(InvalidInput):
     """ir-measures does not know a measure, or cannot compute it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """A mean over queries, and between which values it lies with a probability of 95 percent."""
 
     mean: float
@@ -39,8 +38,7 @@ class Estimate:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """How much a ranking is better than the first one, query by query."""
 
     estimate: Estimate
@@ -155,8 +153,7 @@ Values = Mapping[str, NDArray[np.float64]]
 # An evaluation of several rankings, and where they differ.
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One ranking, as it was measured."""
 
     ranking: Ranking
@@ -170,8 +167,7 @@ class Measured:
         return estimate(self.values[measure])
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A query that a ranking answers better, or worse, than the first one."""
 
     query: str
@@ -182,8 +178,7 @@ class Change:
     """The best documents of both, place by place."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(Struct, frozen=True):
     """What came of it. The first ranking is what all others are compared with."""
 
     queries: Queries

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import orjson
+from msgspec import Struct, field
 
-from paperwasp.base.records import dataclass
 from paperwasp.client.connection import Connection
 from paperwasp.embedded.service import Service
 from paperwasp.errors import InvalidInput, InvalidQuery
@@ -82,16 +81,14 @@ class Ask(Protocol):
     def __call__(self, parameters: Mapping[str, object]) -> Mapping[str, Any]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """What is compared: a rank profile, or an expression, and whatever else is to be asked differently."""
 
     name: str
     parameters: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RankedDocument:
+class RankedDocument(Struct, frozen=True):
     """A document at its place."""
 
     id: str

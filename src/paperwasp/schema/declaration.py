@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
+from paperwasp.base.records import replace
 from paperwasp.core.clock import check_time
 from paperwasp.document.types import LONG, PREDICATE, STRING, DataType, DocumentType, array_of
 from paperwasp.errors import Position
@@ -23,8 +24,7 @@ _ROOT_DOCUMENT: Final = "document"
 """The type that every document inherits anyway."""
 
 
-@dataclass(slots=True)
-class Source:
+class Source(Struct):
     """A schema before it is resolved."""
 
     path: str
@@ -54,8 +54,7 @@ class Source:
         return self.root.all(*keywords) if self.is_schema else ()
 
 
-@dataclass(slots=True)
-class Declared:
+class Declared(Struct):
     """A schema's types and fields, inherited ones among them."""
 
     source: Source
@@ -233,8 +232,7 @@ def _z_curve(field: Field) -> Field:
 # Vespa: https://docs.vespa.ai/en/schemas/parent-child.html
 
 
-@dataclass(slots=True)
-class Connected:
+class Connected(Struct):
     """The part of a schema that its connections need."""
 
     name: str

@@ -5,12 +5,12 @@ Vespa: the processors of its config model (com.yahoo.schema.processing) say what
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
+from paperwasp.base.records import replace
 from paperwasp.document.types import (
     BOOL,
     PREDICATE,
@@ -36,8 +36,7 @@ from paperwasp.schema.tree import Problems, SchemaNode
 # A field in the making: the settings of its elements, before they are checked against each other.
 
 
-@dataclass(slots=True)
-class Draft:
+class Draft(Struct):
     """A field, or a part of one (`struct-field`), whose `name` is then its path from the field on."""
 
     node: SchemaNode
@@ -99,7 +98,7 @@ class Draft:
 def _merge(known: SummaryField, more: SummaryField) -> SummaryField:
     """Merges two elements of one summary field."""
     flags = ("dynamic", "bolding", "tokens", "matched_elements_only", "select_elements_by", "struct_fields")
-    return dataclasses.replace(known, **{name: getattr(known, name) or getattr(more, name) for name in flags})
+    return replace(known, **{name: getattr(known, name) or getattr(more, name) for name in flags})
 
 
 _NO_INDEX: Final[dict[str, str]] = {

@@ -6,10 +6,11 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#fieldset
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.document.types import TensorFieldType, part_of
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.field_checks import STREAMING_ONLY
@@ -119,8 +120,7 @@ def _mode(field: Field) -> str:
 # commands that it knows.
 
 
-@dataclass(frozen=True, slots=True)
-class QueryCommands:
+class QueryCommands(Struct, frozen=True):
     """The settings of all commands of a field or fieldset; None and empty: not set."""
 
     match: Match | None = None

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct, field
+
 from paperwasp.base.file_contents import digest_of, size_of
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
 
 # Components as services.xml declares them. The indexing scripts of a schema call some of them by their ids.
@@ -23,8 +23,7 @@ from paperwasp.errors import Position
 _EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Component:
+class Component(Struct, frozen=True):
     """A component, handler, searcher, renderer or embedder: what kind, its id, and the text of what is in it."""
 
     kind: str
@@ -43,8 +42,7 @@ class Component:
 _Made = TypeVar("_Made")
 
 
-@dataclass(frozen=True, slots=True)
-class PackageFile:
+class PackageFile(Struct, frozen=True):
     """One file, which is read when it is asked for. `path` is that in the package."""
 
     path: str

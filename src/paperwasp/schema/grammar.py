@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from enum import Enum, auto
 from types import MappingProxyType
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
 
 
 class HeaderPart(Enum):
@@ -85,8 +85,7 @@ class Block(Enum):
     """`name`, or `query(name)` or `constant(name)`, an optional type, an optional `:` and value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Element:
+class Element(Struct, frozen=True):
     """How one element is written. `block` names a table of BLOCKS; `bare` allows it to stand alone."""
 
     header: tuple[HeaderPart, ...] = ()

@@ -6,10 +6,10 @@ The types of its values are checked where it is compiled (`paperwasp.indexing`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.indexing_language import parse_script
 from paperwasp.schema.indexing_tree import OUTPUTS, Expression
@@ -25,8 +25,7 @@ _BLOCKS: Final = frozenset({"script", "statement", "parenthesis", "guard", "for_
 """Expressions that change a value only if an expression in them does."""
 
 
-@dataclass(slots=True)
-class FieldScript:
+class FieldScript(Struct):
     """A field's script in the making: what was read, and what waits for all fields to be known."""
 
     node: SchemaNode

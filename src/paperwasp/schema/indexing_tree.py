@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.errors import Position
 
 OUTPUTS: Final = ("index", "attribute", "summary")
@@ -33,8 +34,7 @@ _TRANSPARENT: Final = frozenset({"choice", "concat", "parenthesis", "script", "s
 """Expressions that need a value only if their parts do."""
 
 
-@dataclass(frozen=True)
-class Expression:
+class Expression(Struct, frozen=True, dict=True):
     """One expression. `keyword` is its word, or what it is: statement, script, choice, concat, literal, an operator."""
 
     keyword: str

@@ -7,11 +7,13 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
+from paperwasp.base.records import PartlyCompared, replace
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import (
     ArrayType,
@@ -34,9 +36,10 @@ from paperwasp.text.linguistics import uri
 # Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#document-summary
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryField:
+class SummaryField(PartlyCompared, frozen=True):
     """One field of a document summary."""
+
+    UNCOMPARED: ClassVar = frozenset({"position"})
 
     name: str
     sources: tuple[str, ...]
@@ -49,19 +52,17 @@ class SummaryField:
     select_elements_by: str = ""
     struct_fields: tuple[str, ...] = ()
     """The parts of the structs that are shown; empty: all of them."""
-    position: Position | None = field(default=None, compare=False)
+    position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSummary:
+class FieldSummary(Struct, frozen=True):
     """`summary` in a field: what is shown, and by which document summaries; none: by `default`."""
 
     shown: SummaryField
     to: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentSummary:
+class DocumentSummary(Struct, frozen=True):
     """A summary class: output name → what it shows."""
 
     name: str
@@ -83,8 +84,7 @@ def _empty() -> Mapping[str, Any]:
     return _EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class Hnsw:
+class Hnsw(Struct, frozen=True):
     """The graph over a tensor attribute."""
 
     max_links_per_node: int = 16
@@ -92,8 +92,7 @@ class Hnsw:
     multi_threaded_indexing: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSettings:
+class IndexSettings(Struct, frozen=True):
     """How a field's text is indexed. The bounds and the arity are those of predicate fields."""
 
     stemming: Stemming = "best"
@@ -109,8 +108,7 @@ class IndexSettings:
     """Whether English is stemmed by Snowball's algorithm, as the application's container says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sorting:
+class Sorting(Struct, frozen=True):
     """How results are sorted by a field where the query does not say."""
 
     order: Literal["ascending", "descending"] = "ascending"
@@ -119,8 +117,7 @@ class Sorting:
     locale: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeSettings:
+class AttributeSettings(Struct, frozen=True):
     """How a field's column is kept."""
 
     fast_search: bool = False
@@ -139,8 +136,7 @@ class AttributeSettings:
     sorting: Sorting | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MatchSettings:
+class MatchSettings(Struct, frozen=True):
     """The settings of `match` beside the mode."""
 
     algorithm: MatchAlgorithm = "normal"
@@ -151,21 +147,21 @@ class MatchSettings:
     max_token_length: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Linguistics:
+class Linguistics(Struct, frozen=True):
     """The linguistics profiles of a field; empty: the default."""
 
     index_profile: str = ""
     search_profile: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingScript:
+class IndexingScript(PartlyCompared, frozen=True):
     """An indexing statement, read: what it takes, and where its results go.
 
     `text` is the statement in one canonical form: equal texts do the same. `is_plain` says that it hands the field's
     own value, unchanged, to its outputs: then there is nothing to be run.
     """
+
+    UNCOMPARED: ClassVar = frozenset({"position", "tree"})
 
     text: str
     inputs: tuple[str, ...] = ()
@@ -173,14 +169,13 @@ class IndexingScript:
     attributes: tuple[str, ...] = ()
     summaries: tuple[str, ...] = ()
     is_plain: bool = True
-    tree: Expression | None = field(default=None, compare=False, repr=False)
+    tree: Expression | None = None
     """The tree of `text`, with places relative to the start of the script."""
-    position: Position | None = field(default=None, compare=False)
+    position: Position | None = None
     """The place of the start of the script in its file."""
 
 
-@dataclass(frozen=True, slots=True)
-class SubField:
+class SubField(Struct, frozen=True):
     """The settings of a `struct-field` for a part of a field; `name` is the path below the field (`key.name`)."""
 
     name: str
@@ -195,8 +190,7 @@ class SubField:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field. `index`, `attribute` and `summary` say where its indexing statement puts it."""
 
     name: str
@@ -237,8 +231,7 @@ class Field:
         return any(sub.attribute is not None for sub in self.sub_fields.values())
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedField:
+class ImportedField(Struct, frozen=True):
     """`import field reference.target as name`. The Field of that name has the type and settings of the target's."""
 
     name: str
@@ -248,8 +241,7 @@ class ImportedField:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FieldSet:
+class FieldSet(Struct, frozen=True):
     """Fields searched as one; `fields` in the order of the schema file."""
 
     name: str
@@ -261,8 +253,7 @@ class FieldSet:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(Struct, frozen=True):
     """A constant of a schema or rank profile: a literal of its type, or a file of the package."""
 
     name: str
@@ -273,8 +264,7 @@ class Constant:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Struct, frozen=True):
     """A declared `query(name)`. `default` is a literal of the type; empty: there is none. `type` None: a string."""
 
     type: TensorType | None
@@ -282,8 +272,7 @@ class Input:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxModel:
+class OnnxModel(Struct, frozen=True):
     """An ONNX model: its file, the expression of each input, the name of each output; `optimizes`: its graph is."""
 
     name: str
@@ -299,8 +288,7 @@ class OnnxModel:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Struct, frozen=True):
     """A ranking function (macro): its parameters and the text of its expression."""
 
     name: str
@@ -312,8 +300,7 @@ class Function:
     """Where `expression` starts; in a file of its own if it was `file:…`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diversity:
+class Diversity(Struct, frozen=True):
     """`diversity { attribute, min-groups, … }`."""
 
     attribute: str = ""
@@ -322,8 +309,7 @@ class Diversity:
     cutoff_strategy: str = "loose"
 
 
-@dataclass(frozen=True, slots=True)
-class MatchPhase:
+class MatchPhase(Struct, frozen=True):
     """Degrading to the best by an attribute where there are too many matches."""
 
     attribute: str
@@ -336,8 +322,7 @@ class MatchPhase:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalPhase:
+class GlobalPhase(Struct, frozen=True):
     """Ranking in the container, over the merged hits."""
 
     expression: str
@@ -347,8 +332,7 @@ class GlobalPhase:
     """Where the expression starts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mutation:
+class Mutation(Struct, frozen=True):
     """One line of `mutate`: in `phase` (on-match, on-first-phase, …), change `attribute` by `operation` and `value`."""
 
     phase: str
@@ -357,8 +341,7 @@ class Mutation:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRank:
+class FieldRank(Struct, frozen=True):
     """The rank settings of a field, by the field or by a rank profile, but its weight. Empty `rank_type`: not set."""
 
     filter_threshold: float | None = None
@@ -367,8 +350,7 @@ class FieldRank:
     rank_type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RankProfile:
+class RankProfile(Struct, frozen=True):
     """A rank profile with everything it inherits already in it.
 
     Expressions are text; `paperwasp.ranking` compiles them.
@@ -413,9 +395,10 @@ class RankProfile:
     """Where `first-phase`, `second-phase`, each list of features and, by list and name, its features start."""
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(PartlyCompared, frozen=True):
     """One schema: a document type and how it is indexed, ranked and shown."""
+
+    UNCOMPARED: ClassVar = frozenset({"_named", "components", "files", "is_streamed"})
 
     name: str
     document: DocumentType
@@ -437,11 +420,11 @@ class Schema:
     inherits: tuple[str, ...] = ()
     teasers: Teasers = DEFAULT_TEASERS  # how dynamic summaries are made: what the content cluster says, and no schema
     position: Position | None = None
-    is_streamed: bool = field(default=False, compare=False)  # this says the cluster, too
-    files: PackageFiles | None = field(default=None, compare=False, repr=False)
+    is_streamed: bool = False  # this says the cluster, too
+    files: PackageFiles | None = None
     """The files of the package by path: constants and models. None: they are not available, and not checked."""
-    components: tuple[Component, ...] = field(default=(), compare=False, repr=False)  # which scripts may call
-    _named: Mapping[str, Field | None] = field(init=False, compare=False, repr=False)
+    components: tuple[Component, ...] = ()  # which scripts may call
+    _named: Mapping[str, Field | None] = field(default_factory=_empty)
     """The fields by name and alias, and their declared parts by path."""
 
     def __post_init__(self) -> None:
@@ -451,7 +434,7 @@ class Schema:
                 named.setdefault(f"{each.name}.{path}", _part(each, path))
         for alias, name in self.aliases().items():
             named.setdefault(alias, self._part_named(alias) or named.get(name) or self._part_named(name))
-        object.__setattr__(self, "_named", MappingProxyType(named))
+        force_setattr(self, "_named", MappingProxyType(named))
 
     def field_named(self, name: str) -> Field | None:
         """The field of this name or alias, or the part of a field at this path (`persons.name`, `scores.key`).

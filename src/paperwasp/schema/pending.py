@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.document.types import (
     FLOAT16,
     POSITION,
@@ -308,8 +309,7 @@ _NOT_IN_DOCUMENT: Final = frozenset({"documentid", "embed", "generate", "get_var
 _WRITING: Final = frozenset({*OUTPUTS, "echo", "passthrough"})
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageStatements:
+class LanguageStatements(Struct, frozen=True):
     """The statements of a document type that set the language."""
 
     statements: tuple[str, ...] = ()

@@ -16,8 +16,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.types import PREDICATE, DataType, NumericType
 from paperwasp.errors import Position
 from paperwasp.schema.data_types import is_single
@@ -85,8 +86,7 @@ def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldRanking:
+class FieldRanking(Struct, frozen=True):
     """The rank settings of the fields of a schema, for all its profiles: most share them as they are."""
 
     weights: Mapping[str, int]

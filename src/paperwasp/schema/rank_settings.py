@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
 from types import MappingProxyType
-from typing import Final, Literal, cast
+from typing import ClassVar, Final, Literal, cast
+
+from msgspec import Struct, field
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import PartlyCompared
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.fields import RANK_TYPES
@@ -141,16 +142,16 @@ FEATURE_LISTS: Final = ("match-features", "summary-features", "rank-features", "
 _MUTATION: Final = compile_later(r"\s*(\w+)\s*(\+=|-=|=)\s*(-?\d+(?:\.\d+)?)\s*;?\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(PartlyCompared, frozen=True):
     """Text of another language, and where it starts. Equal texts are equal wherever they are."""
 
+    UNCOMPARED: ClassVar = frozenset({"position"})
+
     text: str
-    position: Position | None = field(default=None, compare=False)
+    position: Position | None = None
 
 
-@dataclass(slots=True)
-class RankSettings:
+class RankSettings(Struct):
     """A rank profile's own settings or, after inheritance, its effective ones. What is not set is absent."""
 
     name: str
@@ -197,8 +198,7 @@ class RankSettings:
         return self.node.position if self.node else None
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """The surroundings of a rank profile, to which it may refer."""
 
     fields: Mapping[str, Field]

@@ -16,8 +16,9 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core.steps import step
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, LanguageError
@@ -47,8 +48,7 @@ _WORDS_OF_SELECTIONS: Final = frozenset({"and", "false", "id", "not", "null", "o
 """Types that every document has (ReservedDocumentNames of Vespa)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaSet:
+class SchemaSet(Struct, frozen=True):
     """The schemas of a package by name, in the order of its files' paths."""
 
     schemas: Mapping[str, Schema]
@@ -256,8 +256,7 @@ class _Package:
 _T = TypeVar("_T")
 
 
-@dataclass(slots=True)
-class Completed:
+class Completed(Struct):
     """A schema, and what those that inherit it need beside it."""
 
     schema: Schema

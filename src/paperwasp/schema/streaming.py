@@ -9,10 +9,10 @@ Vespa: https://docs.vespa.ai/en/performance/streaming-search.html; config-model/
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp.base.records import replace
 from paperwasp.document.types import (
     PRIMITIVES,
     STRING,

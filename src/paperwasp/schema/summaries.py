@@ -12,14 +12,14 @@ Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#document-summary
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct, field
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.document.types import (
     POSITION,
     PREDICATE,
@@ -44,8 +44,7 @@ PREFETCHED: Final = "attributeprefetch"
 _TRANSFORMS: Final = ("dynamic", "bolding", "tokens")
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """A document summary in the making."""
 
     name: str
@@ -218,7 +217,7 @@ class _Resolution:
             self.problems.error(message, shown.position)
         if own:
             return shown
-        return dataclasses.replace(shown, dynamic=known.dynamic, bolding=known.bolding, tokens=known.tokens)
+        return replace(shown, dynamic=known.dynamic, bolding=known.bolding, tokens=known.tokens)
 
     def complete(self, default: _Draft, summary: _Draft) -> None:
         """Adds to `default` what the other summary shows of fields that are no attributes."""

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
 from typing import Final
+
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
 from paperwasp.schema.grammar import BLOCKS, PROFILE_FILE, SCHEMA_FILE, Block, Element, HeaderPart, Value, blocks_with
 from paperwasp.schema.tree import SchemaNode, dump
@@ -64,8 +64,7 @@ class _Hopeless(LanguageError):
     """A mistake after which there is nothing to go on with."""
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """A node in the making."""
 
     keyword: str

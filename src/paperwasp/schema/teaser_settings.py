@@ -7,15 +7,13 @@ Vespa: https://docs.vespa.ai/en/querying/document-summaries.html#dynamic-snippet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True)
-class TeaserSettings:
+class TeaserSettings(Struct, frozen=True):
     """How long a teaser is, and what it is about; names, units and defaults are those of `juniperrc`."""
 
     length: int = 256
@@ -39,8 +37,7 @@ class TeaserSettings:
 DEFAULT_SETTINGS: Final = TeaserSettings()
 
 
-@dataclass(frozen=True, slots=True)
-class Teasers:
+class Teasers(Struct, frozen=True):
     """How the dynamic summaries of a document type are made."""
 
     settings: TeaserSettings = DEFAULT_SETTINGS
@@ -55,8 +52,7 @@ class Teasers:
 DEFAULT_TEASERS: Final = Teasers()
 
 
-@dataclass(frozen=True, slots=True)
-class Tags:
+class Tags(Struct, frozen=True):
     """What stands around a word of the query, and where text is left out."""
 
     open: str = "<hi>"

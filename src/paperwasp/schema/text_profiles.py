@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 
+from paperwasp.base.records import replace
 from paperwasp.document.types import is_uri
 from paperwasp.schema.model import Field, Schema
 from paperwasp.text.linguistics import TextProfile, profile_of

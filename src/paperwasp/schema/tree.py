@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, InvalidPackage, Position
 from paperwasp.schema.model import Schema
 from paperwasp.text.parsing.tokens import did_you_mean
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaNode:
+class SchemaNode(Struct, frozen=True):
     """One element as it was written, its forms made equal: `match: exact` is the tree of `match { exact }`.
 
     `values` holds what followed the colon, or the free text of a block, as its only item; comments in it are blanked.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.ranking import CompiledProfile
 from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.observe import NO_OBSERVER, Observer
@@ -23,8 +24,7 @@ def is_never_over() -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundQuery:
+class BoundQuery(Struct, frozen=True, eq=False):
     """A query over the documents of one type in one view."""
 
     query: Query

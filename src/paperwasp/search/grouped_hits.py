@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import chain, repeat
 from typing import Final
 
 import numpy as np
 
+from paperwasp.base.records import replace
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import RankProfile
 from paperwasp.search.operators.operator import NO_TUNING, NeighborTuning, Tuning

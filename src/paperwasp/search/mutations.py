@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field, replace
 from typing import Final, Protocol
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import PaperwaspError
@@ -33,8 +33,7 @@ ON_SUMMARY: Final = "on-summary"
 Lids = NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """Which documents of one type reached the phases that the rank profile changes documents in."""
 
     mutations: Sequence[Mutation]

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import field, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from paperwasp.base.env import Environment
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.content.records import Mutate
 from paperwasp.core import _core
 from paperwasp.document.tensor.types import TensorType
@@ -267,8 +267,7 @@ def _said(operator: Operator) -> dict[str, Any]:
 Report = dict[str, Any]
 
 
-@dataclass(slots=True)
-class _Task:
+class _Task(Struct):
     """What was done by one name below one other, all times together."""
 
     name: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct, field
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.messages.queries import DiversityOverride as DiversityOverride
 from paperwasp.cluster.messages.queries import GlobalPage as GlobalPage
 from paperwasp.cluster.messages.queries import MatchPhaseOverride as MatchPhaseOverride
@@ -32,8 +32,7 @@ AFTER_ALL: Final = b"\xff" * 13
 """Below and above all global ids."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchAfter:
+class SearchAfter(Struct, frozen=True):
     """Where the page before ended: only hits behind it are wanted, and `offset` is 0.
 
     A hit is behind it when its sort keys (without keys: its relevance) come later, or are equal and it comes later in
@@ -50,8 +49,7 @@ class SearchAfter:
     before all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """Which documents a query looks for."""
 
     tree: Item
@@ -65,8 +63,7 @@ class Match:
     streaming: Streaming | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Struct, frozen=True):
     """How the documents that match are ranked."""
 
     profile: str = "default"
@@ -102,8 +99,7 @@ class Rank:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """Which of the ranked documents are on the page."""
 
     hits: int = 10
@@ -113,8 +109,7 @@ class Order:
     after: SearchAfter | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Show:
+class Show(Struct, frozen=True):
     """What is shown of each hit."""
 
     summary: str = "default"
@@ -143,8 +138,7 @@ class Show:
         return self.tags if self.bolding else NO_TAGS
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """When a query must be answered."""
 
     at_ns: int = 0
@@ -155,8 +149,7 @@ class Deadline:
     """The share of the time until the deadline that matching and ranking may take, where it is soft."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """One query, parsed, for the documents of some types: groups that are made once and passed whole."""
 
     match: Match
@@ -205,8 +198,7 @@ class Hit(NamedTuple):
     explanation: HitExplanation | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchResponse:
+class SearchResponse(Struct, frozen=True):
     """Hits `offset`..`offset + hits` by falling relevance (or by the sort keys)."""
 
     total_count: int

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, fields, replace
 from math import pi
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 from unicodedata import normalize
 
+from msgspec import Struct, field
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core.clock import check_time
 from paperwasp.text.parsing.tokens import Lexicon, Token, TokenStream
 
@@ -158,8 +159,7 @@ def slot_of(value: str | int | float, number: int) -> Slot:
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#annotations
 
 
-@dataclass(frozen=True, slots=True)
-class Annotations:
+class Annotations(Struct, frozen=True):
     """The annotations that any term may have. Names and defaults are Vespa's."""
 
     weight: int = 100
@@ -186,7 +186,7 @@ class Annotations:
 
     def given(self) -> dict[str, Any]:
         """Return the annotations that differ from their defaults, by name."""
-        values = ((each.name, getattr(self, each.name)) for each in fields(Annotations))
+        values = ((name, getattr(self, name)) for name in Annotations.__struct_fields__)
         return {name: value for name, value in values if value != getattr(DEFAULT_ANNOTATIONS, name)}
 
 
@@ -231,8 +231,7 @@ OF_GROUP: Final = frozenset(
 _NO_VALUES: Final[Mapping[str, Value]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The annotations in force at one place, the nearest first, and where they were written."""
 
     values: Mapping[str, Value] = field(default_factory=lambda: _NO_VALUES)

@@ -7,12 +7,12 @@ again the general way, and hits have no rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.message import Conversion, Sent
 from paperwasp.cluster.messages.queries import (
     AfterPart,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.core.rank.rank_program import OPERATION_WIDTH
 from paperwasp.ranking import CompiledProfile, Program, RankValue
 from paperwasp.ranking.tensor_graph import TensorFeature, cells_of
@@ -26,8 +27,7 @@ _OVERRIDES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReadyProfile:
+class ReadyProfile(Struct, frozen=True, eq=False):
     """A rank profile of one schema with all that queries derive from it."""
 
     served: ServedProfile

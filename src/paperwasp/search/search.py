@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, repeat
 from math import inf
 from typing import Any, Final, NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.content.records import Mutate
 from paperwasp.content.view import View
 from paperwasp.core.clock import OutOfTime

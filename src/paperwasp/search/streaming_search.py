@@ -12,14 +12,14 @@ Vespa: https://docs.vespa.ai/en/performance/streaming-search.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
 from paperwasp.content.parts import is_one_of_each, set_part_reader, streamed_part_reader
@@ -43,8 +43,7 @@ _NO_INDEX_DIRECTORY: Final = Path("/nonexistent")
 """The index of a batch is never written."""
 
 
-@dataclass(frozen=True, slots=True)
-class StreamedType:
+class StreamedType(Struct, frozen=True):
     """A document type as its batches are searched: all fields indexed and with columns, and no stemming."""
 
     schema: Schema
@@ -99,8 +98,7 @@ def _without_linguistics(field: Field) -> Field:
     return replace(field, index=replace(field.index, stemming="none"), match_settings=settings)
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Documents to search. `progress`: the share of the documents that are read once these are, by their global ids."""
 
     view: View

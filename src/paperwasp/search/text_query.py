@@ -10,11 +10,12 @@ What has none is answered by None, and the query is asked the general way, whose
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
 from itertools import count
 from typing import NamedTuple
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
+from paperwasp.base.records import replace
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborItem
 from paperwasp.search.query import Hit, Query
@@ -55,8 +56,7 @@ class FacetRoot(NamedTuple):
     lists: tuple[FacetList, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TextTemplate:
+class TextTemplate(Struct, frozen=True, eq=False):
     """What queries have in common that differ in their text, their page and their deadline: there is a plan for
     each."""
 

@@ -23,11 +23,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.env import SYSTEM
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
@@ -63,8 +64,7 @@ _PROCESS: Final = "local"
 _ANY_HOST: Final = (None, "0.0.0.0", "::", "")
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What the command line says. A port of 0 takes any free one."""
 
     data_directory: Path
@@ -92,8 +92,7 @@ class Settings:
     """Where a collector of OpenTelemetry takes traces and metrics; None: nothing is sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Doors:
+class Doors(Struct, frozen=True):
     """The config store, messenger and operation logs of a process. Nothing else knows which these are."""
 
     store: ConfigStore

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NamedTuple
@@ -16,8 +15,8 @@ from urllib.request import Request as ExternalRequest
 from urllib.request import urlopen
 
 import orjson
+from msgspec import Struct, field
 
-from paperwasp.base.records import dataclass
 from paperwasp.embedded.service import Service
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response, decode_form
@@ -36,8 +35,7 @@ class BrokenTest(InvalidInput):
     """A test that is not as it should be."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One request of a test, and what its answer must be."""
 
     name: str
@@ -56,8 +54,7 @@ class Step:
         return not self.uri.startswith("/")
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteTest:
+class SuiteTest(Struct, frozen=True):
     """One file of a suite."""
 
     name: str
@@ -195,8 +192,7 @@ _EXTERNAL_SECONDS: Final = 60.0
 _HEADERS: Final = {"content-type": "application/json"}
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """A test that failed: at which step, and what was wrong, in one line and in several."""
 
     test: str

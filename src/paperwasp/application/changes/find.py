@@ -13,11 +13,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp.application.changes.found import KINDS, Action, Changes, ConcernedService, Kind, Refusal
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import ClusterNode, Content, ContentDocument, Mode
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.types import (
     PREDICATE,
     STRING,
@@ -36,8 +37,7 @@ _WITHOUT_ID: Final = "reindexing"
 """The name of a reindexing that nothing need allow."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+class _Change(Struct, frozen=True):
     """One change: what it needs (None: no action), and what must allow it (None: nothing)."""
 
     kind: Kind | None
@@ -141,8 +141,7 @@ def _service(cluster: str, node: ClusterNode) -> ConcernedService:
 # the hnsw index over it. What is in none of them (sorting, `mutable`) needs nothing.
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeChange:
+class AttributeChange(Struct, frozen=True):
     """A change of the settings of a column. `validation_id`: the override that must allow it; None: it needs none."""
 
     name: str
@@ -150,8 +149,7 @@ class AttributeChange:
     validation_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Attribute:
+class _Attribute(Struct, frozen=True):
     settings: AttributeSettings
     index: IndexSettings | None
     rank_filter: bool
@@ -315,16 +313,14 @@ _LEVELS: Final = {"word": "LOWERCASE", "exact": "LOWERCASE", "gram": "CODEPOINT"
 """Match mode → what is made of letters, where the mode and not `normalizing` says it."""
 
 
-@dataclass(frozen=True, slots=True)
-class IndexingChange:
+class IndexingChange(Struct, frozen=True):
     """A field whose values must be made again. `validation_id` None: it has none yet, so nothing is lost."""
 
     message: str
     validation_id: str | None = "indexing-change"
 
 
-@dataclass(frozen=True, slots=True)
-class _Indexing:
+class _Indexing(Struct, frozen=True):
     """How the values of a field are made, and how that is described to people."""
 
     name: str

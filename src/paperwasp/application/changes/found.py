@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Final, Literal
 
+from msgspec import Struct
+
 from paperwasp.application.changes.validations import VALIDATIONS
-from paperwasp.base.records import dataclass
 
 if TYPE_CHECKING:
     from paperwasp.application.changes.overrides import ValidationOverrides
@@ -16,8 +17,7 @@ Kind = Literal["restart", "refeed", "reindex"]
 KINDS: Final[tuple[Kind, ...]] = ("restart", "refeed", "reindex")
 
 
-@dataclass(frozen=True, slots=True)
-class ConcernedService:
+class ConcernedService(Struct, frozen=True):
     """A process of Vespa that an action concerns; here they are all parts of one process."""
 
     name: str
@@ -26,8 +26,7 @@ class ConcernedService:
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """A step that the new application needs beside its activation, for one content cluster.
 
     `validation_id` is what an override must name for the change to be made at all; None: nothing need allow it.
@@ -53,16 +52,14 @@ class Action:
         return "searchnode"
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """A change that is made only where an override allows it."""
 
     validation_id: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """The differences between two applications that need something. `refusals` also has those of the actions."""
 
     actions: tuple[Action, ...] = ()

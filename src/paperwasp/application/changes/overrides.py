@@ -8,11 +8,12 @@ from __future__ import annotations
 from datetime import date, timedelta
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.application.changes.validations import VALIDATIONS
 from paperwasp.application.xml import Element, parse_xml
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Finding, LanguageError, Position
 from paperwasp.text.parsing.tokens import did_you_mean
 
@@ -24,8 +25,7 @@ _TOLD: Final = 100
 """Characters of what a file says that are repeated in a message."""
 
 
-@dataclass(frozen=True, slots=True)
-class Allow:
+class Allow(Struct, frozen=True):
     """One override: it holds up to and including the day `until`, in UTC."""
 
     validation_id: str
@@ -34,8 +34,7 @@ class Allow:
     position: Position | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ValidationOverrides:
+class ValidationOverrides(Struct, frozen=True):
     """All overrides of a package."""
 
     allowed: tuple[Allow, ...] = ()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final, Protocol
 
 import numpy as np
+from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core.budget import budget
 from paperwasp.document.tensor.batch import Labels, TensorBatch
 from paperwasp.document.tensor.types import NUMBER, Dimension, TensorType
@@ -67,8 +66,7 @@ class Function(Protocol):
 # constant is an argument: of the type that the model declares for it, else a number.
 
 
-@dataclass(frozen=True, eq=False)
-class Surroundings:
+class Surroundings(Struct, frozen=True, eq=False):
     """What the expressions of one model may name."""
 
     declarations: Declarations

@@ -14,12 +14,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import partial
 from pathlib import PurePosixPath
 from typing import Final, NoReturn
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp.application.findings import Findings
 from paperwasp.application.model_evaluation.functions import (
@@ -33,7 +33,6 @@ from paperwasp.application.model_evaluation.functions import (
 )
 from paperwasp.application.services_model import Container, EvaluatedNetwork
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import Finding, LanguageError, Position
@@ -185,8 +184,7 @@ def default_settings() -> SessionSettings:
     return SessionSettings(intraop_threads=max(1, -(-(os.cpu_count() or 1) // 4)))
 
 
-@dataclass(frozen=True, slots=True)
-class EvaluatedModel:
+class EvaluatedModel(Struct, frozen=True):
     """A model with its functions, in the order of its file."""
 
     name: str
@@ -229,8 +227,7 @@ class EvaluatedModel:
         raise NoSuchThing(f"{message}. Available functions: {known}")
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
+class Models(Struct, frozen=True):
     """The models of a package in the order of their names, and what is to be said of the files."""
 
     by_name: Mapping[str, EvaluatedModel] = field(default_factory=dict)

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct, field
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position, TooLarge
 
 
-@dataclass(frozen=True, slots=True)
-class FieldType:
+class FieldType(Struct, frozen=True):
     """The type of one field: a word of `PRIMITIVES`, a tensor type, or a query profile of some type or any."""
 
     word: str
@@ -52,8 +51,7 @@ class FieldType:
         return "reference to a query profile" + (f" of type '{self.profile_type.name}'" if self.profile_type else "")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldDescription:
+class FieldDescription(Struct, frozen=True):
     """The declaration of one field in a type of query profiles."""
 
     name: str
@@ -63,13 +61,12 @@ class FieldDescription:
     overridable: bool = True
 
 
-@dataclass(eq=False)
-class ProfileType:
+class ProfileType(Struct, eq=False, dict=True):
     """A query profile type. Filled while types are read, since they may refer to each other; then never changed."""
 
     name: str
-    declared: dict[str, FieldDescription] = field(default_factory=dict, repr=False)
-    inherits: list[ProfileType] = field(default_factory=list, repr=False)
+    declared: dict[str, FieldDescription] = field(default_factory=dict)
+    inherits: list[ProfileType] = field(default_factory=list)
     declared_strict: bool = False
     declared_match_path: bool = False
     is_nested: bool = False

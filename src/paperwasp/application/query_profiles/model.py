@@ -6,13 +6,13 @@ Vespa: https://docs.vespa.ai/en/reference/querying/query-profiles.html#query-pro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Final, Generic, TypeVar
 
+from msgspec import Struct, field
+
 from paperwasp.application.query_profiles.field_types import ProfileType
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Position
 
 # Ids of query profiles and types: a name and a version, and how a reference finds the one it means.
@@ -31,8 +31,7 @@ Version = tuple[int, int, int, str]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ComponentId:
+class ComponentId(Struct, frozen=True):
     """A name and a version; `given` says how much of the version was written."""
 
     name: str
@@ -110,16 +109,14 @@ _OPENING: Final = "%{"
 _HOLE: Final = compile_later(r"%\{([^}]*)\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Hole:
+class Hole(Struct, frozen=True):
     """The place of a value in a text. `is_local`: the value beside this one in the profile, whatever a request says."""
 
     name: str
     is_local: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A text with holes."""
 
     text: str
@@ -155,8 +152,7 @@ def _check_closed(text: str) -> None:
         raise ValueError(f"Unterminated value substitution '{text[text.index(_OPENING) :]}'")
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """The value of a field, and whether a request may set it to something else."""
 
     content: str | Template
@@ -168,8 +164,7 @@ When = tuple[str | None, ...]
 """Values of a profile's dimensions. None matches anything, and so does what is left out at the end."""
 
 
-@dataclass
-class Layer:
+class Layer(Struct):
     """Settings that apply together: values, references to profiles (whose fields are below a name), and parents."""
 
     when: When = ()
@@ -181,14 +176,13 @@ class Layer:
     inherits: list[QueryProfile] = field(default_factory=list)
 
 
-@dataclass(eq=False)
-class QueryProfile:
+class QueryProfile(Struct, eq=False, dict=True):
     """A query profile. Filled while profiles are read, since they refer to each other; then never changed."""
 
     id: ComponentId
     type: ProfileType | None = None
-    own: Layer = field(default_factory=Layer, repr=False)
-    variants: list[Layer] = field(default_factory=list, repr=False)
+    own: Layer = field(default_factory=Layer)
+    variants: list[Layer] = field(default_factory=list)
     declared_dimensions: tuple[str, ...] | None = None
     position: Position | None = None
 

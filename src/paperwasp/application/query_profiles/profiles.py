@@ -8,9 +8,10 @@ Used on one thread at a time; what is kept ready is only ever replaced by its eq
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Final, cast
+
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.application.findings import Findings
@@ -18,7 +19,6 @@ from paperwasp.application.query_profiles.field_types import FieldDescription, P
 from paperwasp.application.query_profiles.model import Hole, Layer, QueryProfile, Registry, Template
 from paperwasp.application.query_profiles.reading import ProfileReader, describe_undeclared, read_types
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import Finding, IllegalQuery
 
@@ -31,8 +31,7 @@ from paperwasp.errors import Finding, IllegalQuery
 # Vespa: https://docs.vespa.ai/en/querying/query-profiles.html#variants-and-inheritance
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """The rule of a profile for one name that a request sets."""
 
     name: str
@@ -52,8 +51,7 @@ class Rule:
         return self.problem if self.declared is None else self.declared.type.misfit(value)
 
 
-@dataclass(frozen=True)
-class ResolvedProfile:
+class ResolvedProfile(Struct, frozen=True, dict=True):
     """A query profile and its values by full name. Texts with substitutions wait for the rest of a request."""
 
     profile: QueryProfile
@@ -65,7 +63,7 @@ class ResolvedProfile:
     types: Mapping[str, ProfileType]
     """Group → its type, if it has one."""
     mandatory: tuple[str, ...]
-    _rules: dict[str, Rule] = field(default_factory=dict, repr=False)
+    _rules: dict[str, Rule] = field(default_factory=dict)
 
     @cached_property
     def has_templates(self) -> bool:
@@ -130,8 +128,7 @@ def _mandatory(types: Mapping[str, ProfileType]) -> tuple[str, ...]:
     )
 
 
-@dataclass(slots=True)
-class _Walk:
+class _Walk(Struct):
     """Goes through profiles by falling precedence, and keeps what it meets first."""
 
     context: Mapping[str, str]

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.application.findings import Findings
 from paperwasp.application.query_profiles.field_types import (
@@ -29,7 +31,6 @@ from paperwasp.application.query_profiles.model import (
     parse_value,
 )
 from paperwasp.application.xml import Element, parse_xml
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.errors import LanguageError, Position
 from paperwasp.text.parsing.tokens import did_you_mean
@@ -151,8 +152,7 @@ def words(text: str, separator: str | None = None) -> list[str]:
 # Vespa: https://docs.vespa.ai/en/reference/querying/query-profiles.html#field-type
 
 
-@dataclass(frozen=True, slots=True)
-class Declared:
+class Declared(Struct, frozen=True):
     """The full name behind aliases, the field that a type declares there if any, and why there can be none if so."""
 
     name: str

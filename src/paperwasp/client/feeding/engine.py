@@ -23,7 +23,8 @@ from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.client.feeding.connections import Cluster, Line
 from paperwasp.client.feeding.operations import Flight
 from paperwasp.client.feeding.settings import CircuitState, FeedSettings
@@ -31,8 +32,7 @@ from paperwasp.client.feeding.settings import CircuitState, FeedSettings
 # What the feed client has done since it began, or since its statistics were reset.
 
 
-@dataclass(frozen=True, slots=True)
-class FeedStatistics:
+class FeedStatistics(Struct, frozen=True):
     """A moment's figures. Latencies are those of single attempts that were answered; None where there are none."""
 
     requests: int

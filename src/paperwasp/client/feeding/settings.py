@@ -8,12 +8,12 @@ import enum
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import field
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias, TypedDict, Unpack
 from urllib.parse import urlsplit
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.base.version import VERSION
 from paperwasp.client.feeding.operations import OperationType
 from paperwasp.errors import InvalidInput
@@ -21,8 +21,7 @@ from paperwasp.errors import InvalidInput
 # Which operations are sent again when the connection broke or the service was not available.
 
 
-@dataclass(frozen=True, slots=True)
-class RetryStrategy:
+class RetryStrategy(Struct, frozen=True):
     """Status 429 is always sent again, and not counted; this is for status 503 and connections that break."""
 
     operations: Set[OperationType] = frozenset(OperationType)
@@ -147,8 +146,7 @@ class Compression(enum.Enum):
     GZIP = "gzip"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """One address that operations are sent to."""
 
     host: str
@@ -180,8 +178,7 @@ class Endpoint:
         return f"{self.scheme}://{self.authority}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeedSettings:
+class FeedSettings(Struct, frozen=True, kw_only=True):
     """The settings of a feed client. Errors of the constructor: InvalidInput naming what is wrong."""
 
     endpoints: tuple[Endpoint, ...]

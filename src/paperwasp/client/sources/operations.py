@@ -12,8 +12,8 @@ from typing import Any, BinaryIO, Final, Literal, NamedTuple, cast
 import orjson
 import zstandard
 from isal import igzip, isal_zlib
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidInput
 
@@ -21,8 +21,7 @@ Kind = Literal["put", "update", "remove"]
 KINDS: Final[tuple[Kind, ...]] = ("put", "update", "remove")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceOperation:
+class SourceOperation(Struct, frozen=True):
     """One operation of a file, checked but for what only the schema can tell."""
 
     kind: Kind
@@ -52,8 +51,7 @@ class SourceOperation:
         return orjson.dumps(content, option=orjson.OPT_APPEND_NEWLINE)
 
 
-@dataclass(frozen=True, slots=True)
-class BadInput:
+class BadInput(Struct, frozen=True):
     """A part of a file that is no operation. The message names file, place, what is wrong and what to do."""
 
     message: str
@@ -74,8 +72,7 @@ class DecodedPut(NamedTuple):
     """About that of its JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedPuts:
+class DecodedPuts(Struct, frozen=True):
     """Puts of rows that follow each other."""
 
     puts: Sequence[DecodedPut]
@@ -96,8 +93,7 @@ _OTHER_BOMS: Final = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _COMPRESSIONS: Final = (".gz", ".zst")
 
 
-@dataclass(slots=True)
-class OpenFile:
+class OpenFile(Struct):
     """A stream of text in UTF-8, without its byte order mark, and how far it has been read."""
 
     name: str

@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.client.sources.json_operations import read_json, read_json_lines
 from paperwasp.client.sources.operations import (
     DAMAGED,
@@ -49,8 +49,7 @@ Report = Callable[[int, int | None], None]
 """Called with how many bytes of the file have been read, and how many it has, where that is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadOptions:
+class ReadOptions(Struct, frozen=True):
     """How files are read."""
 
     format: str | None = None

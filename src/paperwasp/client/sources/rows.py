@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
+
+from msgspec import field
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import PartlyCompared
 from paperwasp.client.sources.operations import Kind, SourceOperation
 from paperwasp.client.sources.values import (
     WHOLE_TYPES,
@@ -45,9 +46,10 @@ _WHOLE_ID: Final = "id:"
 _ARGUMENTS: Final = {"--id": "id=", "--map": "columns=", "--schema": "schema="}
 
 
-@dataclass(frozen=True, slots=True)
-class RowOptions:
+class RowOptions(PartlyCompared, frozen=True):
     """What the options of the command say about rows."""
+
+    UNCOMPARED: ClassVar = frozenset({"numbers"})
 
     document_type: str | None = None
     namespace: str | None = None
@@ -65,7 +67,7 @@ class RowOptions:
     operation: Kind = "put"
     in_python: bool = False
     """Errors name the arguments of `Service.feed`, and not the options of the command."""
-    numbers: Iterator[int] = field(default_factory=lambda: count(1), compare=False)
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
     """Of the rows, over all files."""
 
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from paperwasp.base.records import frozen
+from msgspec import Struct
+
 from paperwasp.cluster.messages.message import Message
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome
 
 
-@frozen
-class ApplyRequest:
+class ApplyRequest(Struct, frozen=True):
     """One operation to be made durable and applied. Answered with its Outcome, or an error of `paperwasp.errors`."""
 
     operation: Operation
@@ -44,8 +44,7 @@ class ApplyChanges:
         self.size_bytes += sum(sizes_bytes)
 
 
-@frozen
-class GetRequest:
+class GetRequest(Struct, frozen=True):
     """Asks for one document."""
 
     id: DocumentId

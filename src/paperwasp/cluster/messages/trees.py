@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, Final, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -40,7 +39,8 @@ _Read = Callable[[Any, Sequence[Any]], Any]
 class _Slot(NamedTuple):
     """A declared field of a class."""
 
-    field: Field[Any]
+    default: Any
+    """`NODEFAULT`: it has none."""
     read: _Read
 
 
@@ -90,7 +90,7 @@ class Trees:
         said = {}
         for name, slot in self._slots_of(kind).items():
             value = getattr(record, name)
-            if not _is_default(slot.field, value):
+            if not _is_default(slot.default, value):
                 said[name] = self._said(value, children)
         return Node(kind.__name__, said, len(children))
 
@@ -99,7 +99,7 @@ class Trees:
         if type(value) is tuple:
             members: tuple[Any, ...] = value
             return [self._said(each, children) for each in members]
-        if is_dataclass(value) and self._class_of(type(value).__name__) is type(value):
+        if isinstance(value, msgspec.Struct) and self._class_of(type(value).__name__) is type(value):
             children.append(value)
             return {_CHILD: len(children) - 1}
         return plain(value)
@@ -120,13 +120,13 @@ class Trees:
             self._by_name = {each.__name__: each for each in self._classes()}
         return self._by_name.get(name)
 
-    def _slots_of(self, kind: type) -> Mapping[str, _Slot]:
+    def _slots_of(self, kind: type[msgspec.Struct]) -> Mapping[str, _Slot]:
         slots = self._slots.get(kind)
         if slots is None:
             hints = get_type_hints(kind)
             known = frozenset(self._by_name.values())
             slots = self._slots[kind] = {
-                field.name: _Slot(field, _reader(hints[field.name], known)) for field in fields(kind) if field.init
+                name: _Slot(default, _reader(hints[name], known)) for name, default in _defaults_of(kind)
             }
         return slots
 
@@ -144,10 +144,15 @@ def declared_in(module: types.ModuleType) -> list[type]:
     return [each for each in vars(module).values() if isinstance(each, type) and each.__module__ == module.__name__]
 
 
-def _is_default(field: Field[Any], value: Any) -> bool:
-    default = field.default
-    if default is MISSING or value is default:
-        return default is not MISSING
+def _defaults_of(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any]]:
+    """The fields of a class, each with its default: `NODEFAULT` where it has none, a factory where it is made."""
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    return zip(names, (msgspec.NODEFAULT,) * (len(names) - len(defaults)) + defaults, strict=True)
+
+
+def _is_default(default: Any, value: Any) -> bool:
+    if value is default:
+        return True
     return type(value) is type(default) and value == default and str(value) == str(default)  # 0.0 and -0.0 are equal
 
 

@@ -18,14 +18,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.components.embedders.base import Remembered, Settings
 from paperwasp.components.embedders.vectors import check_vector
 from paperwasp.components.json_client import Endpoint, JsonClient, find_secret, variable_of
@@ -50,8 +49,7 @@ Request = Callable[[Sequence[str], float], Sequence[NDArray[Any]]]
 """From some texts, and the seconds that there are, to a vector of each, by one request."""
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSettings:
+class BatchSettings(Struct, frozen=True):
     """How texts are put together."""
 
     most: int
@@ -61,8 +59,7 @@ class BatchSettings:
     delay_seconds: float = 0.0
 
 
-@dataclass(slots=True, eq=False)
-class _Queue:
+class _Queue(Struct, eq=False):
     """The texts that wait for the same request, and what became of them."""
 
     closes_at: float

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.errors import NotFound
 
 _CACHE_VARIABLE: Final = "PAPERWASP_MODEL_CACHE"
@@ -40,8 +41,7 @@ class File(Protocol):
 Files = Mapping[str, File]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFile(Struct, frozen=True):
     """A file that is there. A large one is not kept in memory: it is read whenever its content is asked for."""
 
     name: str
@@ -54,8 +54,7 @@ class ModelFile:
         return self.source if isinstance(self.source, bytes) else self.source.read()
 
 
-@dataclass(frozen=True, slots=True)
-class _CachedFile:
+class _CachedFile(Struct, frozen=True):
     """A file of the model cache."""
 
     path: Path

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 import regex
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.components.embedders.base import Settings, embedder
 from paperwasp.components.embedders.model_files import ModelFile
 from paperwasp.document.tensor.types import Dimension, TensorType
@@ -26,8 +26,7 @@ _LONGEST_FIRST: Final = "longest_first"
 _Result = TypeVar("_Result")
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """The tokens of one text as a model takes them, without padding; all three of one length."""
 
     ids: Sequence[int]

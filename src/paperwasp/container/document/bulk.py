@@ -18,17 +18,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 from typing import Final
 
 import orjson
-from msgspec import structs
+from msgspec import Struct, structs
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
@@ -48,8 +47,7 @@ Change = Callable[[VisitedDocument, TimeLeft], ApplyRequest]
 _NO_FIELDS: Final = frozenset[str]()
 
 
-@dataclass(frozen=True, slots=True)
-class Bulk:
+class Bulk(Struct, frozen=True):
     """A request that is right: which documents, what is done with them, and where."""
 
     visit: Visit
@@ -61,8 +59,7 @@ class Bulk:
     """Whether `change` may take long: it is not for the event loop then."""
 
 
-@dataclass(frozen=True, slots=True)
-class BulkContext:
+class BulkContext(Struct, frozen=True):
     """The context in which a request is read: clusters, routes and time."""
 
     clusters: VisitClusters

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import frozen
 from paperwasp.cluster.messages.documents import ApplyRequest, GetRequest
 from paperwasp.container.document.request import DOCID, Options, plain_names, read_field_set, read_options
 from paperwasp.container.document.routes import Route, Routes, Target
@@ -28,8 +29,7 @@ from paperwasp.http.request_batch import RequestBatch
 METHODS: Final = ("GET", "POST", "PUT", "DELETE")
 
 
-@frozen
-class Call:
+class Call(Struct, frozen=True):
     """A request that is right: what to send, where to, and what the answer needs."""
 
     id: DocumentId

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.values import timeout_ms
 from paperwasp.document.converters import check_text
 from paperwasp.document.ids import DocumentId
@@ -133,8 +134,7 @@ def _check_colons(id: DocumentId) -> None:
             raise InvalidInput(f"Unparseable id '{id.text}': the {name} contains ':'")
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Struct, frozen=True):
     """The options of a request that this service acts on. Unknown ones are ignored, as Vespa does, and so are those
     that its method does not have."""
 

@@ -13,15 +13,16 @@ Differs: an application has no routes and hops of its own, and no route goes rou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+from msgspec import Struct
 
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.components.registry import components_of
 from paperwasp.content.records import check_length
 from paperwasp.document.ids import DocumentId
@@ -61,8 +62,7 @@ class Target(NamedTuple):
     """Which operations it takes; None: all."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """Where the documents of one type are, and how their JSON is read and processed."""
 
     type: DocumentType

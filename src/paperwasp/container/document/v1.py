@@ -14,7 +14,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from functools import partial
 from time import monotonic
 from typing import Any, Final
@@ -23,6 +22,7 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.base.records import replace
 from paperwasp.base.yielding import yielding_if_large
 from paperwasp.cluster.messages.documents import ApplyRequest, GetResponse
 from paperwasp.cluster.messenger import Messenger

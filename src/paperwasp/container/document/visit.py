@@ -15,17 +15,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import replace
 from enum import Enum
 from typing import Final, Protocol
 
 import orjson
-from msgspec import structs
+from msgspec import Struct, structs
 
 from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import VisitedDocument, VisitResponse
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document.visit_parameters import Visit
@@ -243,8 +242,7 @@ JSON: Final = "application/json; charset=UTF-8"
 Trace = Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class VisitEnd:
+class VisitEnd(Struct, frozen=True):
     """How a request's part of a visit ended. `continuation` None: there is no more; `message`: what went wrong."""
 
     count: int

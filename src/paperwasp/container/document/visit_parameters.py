@@ -6,18 +6,17 @@ import base64
 import binascii
 import struct
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Final, TypeVar
 from zlib import crc32
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.container.document.request import ROOT, read_field_set, read_trace_level
 from paperwasp.container.search.values import timeout_ms
@@ -48,8 +47,7 @@ _MARGIN_SHARE: Final = 0.9
 _MARGIN_LEAST_MS: Final = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The part of the documents that a path names. All None: everything."""
 
     namespace: str | None = None
@@ -82,8 +80,7 @@ class Place:
         return DocumentId("", "", "", self.number, self.group).gid[:4]
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
+class Visit(Struct, frozen=True):
     """The documents that a request is about, and how it wants them."""
 
     cluster: VisitCluster
@@ -279,8 +276,7 @@ def _tensor_form(parameters: Parameters) -> str:
 # The content clusters of an application as visits see them: which documents are in which bucket space of which.
 
 
-@dataclass(frozen=True)
-class VisitCluster:
+class VisitCluster(Struct, frozen=True, dict=True):
     """One content cluster, and where it is served."""
 
     cluster: ContentCluster
@@ -389,8 +385,7 @@ _CHECKSUM: Final = struct.Struct(">I")
 _MOST_CHARACTERS: Final = 256
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
+class Continuation(Struct, frozen=True):
     """A place in a visit. `token` is the content node's; empty: the start."""
 
     now_us: int

@@ -17,12 +17,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from paperwasp.application.services_model import strictest_first
 from paperwasp.base.daemon_threads import DaemonThreads
+from paperwasp.base.records import replace
 from paperwasp.components import ChangedHead, FilterAnswer, RequestHead
 from paperwasp.components.cors import ANSWERS, PREFLIGHT, Cors, cors_class
 from paperwasp.components.python_components import is_python, load, place_of

@@ -6,13 +6,14 @@ Containers that ask nothing of their clients have none.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from paperwasp.application.client_rules import client_rules
 from paperwasp.base.env import Environment
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.container.paths import is_evaluation, is_search
 from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
 from paperwasp.http.messages import Request, Response
@@ -102,8 +103,7 @@ def _filters_of(running: Running) -> RequestFilters:
 # Vespa: https://docs.vespa.ai/en/security/guide.html; the answers of its data-plane filters.
 
 
-@dataclass(frozen=True, slots=True)
-class Accounts:
+class Accounts(Struct, frozen=True):
     """What the containers of a service share."""
 
     keys: KnownKeys

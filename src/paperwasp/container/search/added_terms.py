@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.settings import PositionParameters, PredicateParameters, WandParameters
 from paperwasp.core.clock import check_time
 from paperwasp.document.types import POSITION, ArrayType
@@ -172,8 +173,7 @@ _MAX_ASPECT: Final = 2**32 - 1
 _SIDES: Final = "nsew"
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(Struct, frozen=True):
     """A circle, a rectangle, or what is in both, in millionths of degrees."""
 
     attribute: str = ""

@@ -12,8 +12,9 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.shapes import Form
 from paperwasp.http.messages import Response
 
@@ -22,8 +23,7 @@ ENTRY_BYTES: Final = 600
 """About what keeping an answer takes beside its body and the texts of the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class CachedAnswer:
+class CachedAnswer(Struct, frozen=True):
     """An answer and what it depends on."""
 
     response: Response

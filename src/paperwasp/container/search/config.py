@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
 from functools import cached_property
 from typing import Final, NamedTuple
+
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, QueryProfiles
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.document.types import STRING, TAG, ArrayType, DataType, WeightedSetType
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.indexing.components import Embedder
@@ -60,8 +61,7 @@ _TIMEOUTS: Final = ("search/query-timeout", "engine/proton/query-timeout")
 _MOST_HITS: Final = tuple(f"{of}tuning/dispatch/max-hits-per-partition" for of in ("", "engine/proton/"))
 
 
-@dataclass(frozen=True)
-class ClusterConfig:
+class ClusterConfig(Struct, frozen=True):
     """A content cluster and the schemas of its document types."""
 
     id: str
@@ -71,8 +71,7 @@ class ClusterConfig:
     """The document types of mode streaming."""
 
 
-@dataclass(frozen=True)
-class Target:
+class Target(Struct, frozen=True, dict=True):
     """A cluster, and the schemas in it that are searched."""
 
     cluster: ClusterConfig
@@ -88,8 +87,7 @@ class Target:
         return (field for field in found if field is not None)
 
 
-@dataclass(frozen=True)
-class SearchConfig:
+class SearchConfig(Struct, frozen=True, eq=False, dict=True):
     """The application that is searched. Replaced as a whole by a deploy."""
 
     clusters: tuple[ClusterConfig, ...] = ()
@@ -106,13 +104,9 @@ class SearchConfig:
     """How the words of queries are marked in bolded texts and teasers."""
     search_chains: tuple[str, ...] = ()
     """Ids of the chains that the container declares, and that search."""
-    _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _profiles: dict[tuple[str, str, str], ServedProfile] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
-    _of_queries: KeptProfiles[ServedProfile | str] = field(
-        default_factory=KeptProfiles, init=False, repr=False, compare=False
-    )
+    _repeatable: dict[tuple[str, str, str], bool] = field(default_factory=dict)
+    _profiles: dict[tuple[str, str, str], ServedProfile] = field(default_factory=dict)
+    _of_queries: KeptProfiles[ServedProfile | str] = field(default_factory=KeptProfiles)
     """Rank profiles with expressions of queries, or what is wrong with these."""
 
     def is_repeatable(self, schema: Schema, rank_profile: str, expressions: RankExpressions | None = None) -> bool:

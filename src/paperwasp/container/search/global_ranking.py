@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.settings import GlobalParameters
 from paperwasp.container.search.sorting import RELEVANCE
 from paperwasp.errors import IllegalQuery, LanguageError
@@ -23,8 +23,7 @@ from paperwasp.search.phases.later_phases import relevances
 from paperwasp.search.query import GlobalPage, Hit, SortKey
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalRanking:
+class GlobalRanking(Struct, frozen=True):
     """The global phase of a rank profile, as one query wants it."""
 
     phase: GlobalPhase

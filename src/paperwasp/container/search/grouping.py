@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.container.search.config import Target
 from paperwasp.container.search.settings import GroupingParameters, SearchParameters
 from paperwasp.document.types import POSITION, PREDICATE, ReferenceType, TensorFieldType
@@ -72,8 +73,7 @@ _CONTINUE: Final = "continue"
 _OF_ATTRIBUTES: Final = ("attribute", "array.at", "interpolatedlookup")
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One statement as it is written, with the pages that are wanted of it."""
 
     text: str
@@ -84,8 +84,7 @@ class _Step:
     """Whether there may be several statements, with `;` between them."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedGrouping:
+class PreparedGrouping(Struct, frozen=True):
     """The groupings of all requests of one shape."""
 
     layouts: tuple[Layout, ...]

@@ -17,10 +17,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Final, NamedTuple, ParamSpec, Protocol, TypeVar
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.cluster.messages.documents import StampRequest
 from paperwasp.cluster.messenger import Answered
@@ -93,8 +94,7 @@ class Messenger(Protocol):
     def hand(self, address: str, message: object, reply: Callable[[object], None]) -> None: ...
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct):
     """How the answer is written, as far as it is known: nothing is before the parameters are read."""
 
     accepted: str

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.values import SentArray
 from paperwasp.document.tensor.json_format import flat_tensor, tensor_of
 from paperwasp.document.tensor.literal import parse_tensor
@@ -48,8 +47,7 @@ _TEXT: Final = Input(None)
 _NO_EMBEDDERS: Final[Mapping[str, Embedder]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class InputTypes:
+class InputTypes(Struct, frozen=True):
     """The declared types of some inputs: by rank profiles, and by the type of the query profile."""
 
     declared: Mapping[str, Input]
@@ -185,8 +183,7 @@ _SHOWN_CHARACTERS: Final = 100
 _NONE: Final = "No embedder has been configured"
 
 
-@dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(Struct, frozen=True):
     """An input `query(name)` of a query that an embedder is to make."""
 
     name: str

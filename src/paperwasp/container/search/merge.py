@@ -6,12 +6,12 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from heapq import merge
 from itertools import chain, islice, repeat
 from typing import Any, Final, ParamSpec, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.prepared import ClusterQuery, ReadyQuery, token_of

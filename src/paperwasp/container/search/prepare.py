@@ -8,10 +8,10 @@ Vespa: https://docs.vespa.ai/en/querying/federation.html
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
+from paperwasp.base.records import replace
 from paperwasp.container.search.collapse import prefetched
 from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import orjson
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.container.search.config import NO_QUERY_LIMITS, QueryLimits
 from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.container.search.grouping import PreparedGrouping
@@ -50,8 +50,7 @@ from paperwasp.storage.attributes.sort_order import PortableKey
 _NO_INPUTS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedCluster:
+class PreparedCluster(Struct, frozen=True):
     """The query for one cluster, but for the values."""
 
     cluster: str
@@ -65,8 +64,7 @@ class PreparedCluster:
     limits: QueryLimits = NO_QUERY_LIMITS
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """Which hits a query shows, and within which time. None: as the values say."""
 
     hits: int | None
@@ -89,8 +87,7 @@ class _Bound(NamedTuple):
     groupings: tuple[GroupingRequest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedQuery:
+class PreparedQuery(Struct, frozen=True):
     """One shape of query under one configuration."""
 
     parameters: SearchParameters
@@ -226,8 +223,7 @@ class PreparedQuery:
 # The query of one request, ready to be sent: to each content cluster its own.
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterQuery:
+class ClusterQuery(Struct, frozen=True):
     """The query for one cluster, and errors for the document types that are left out; None: all of them are."""
 
     cluster: str
@@ -266,8 +262,7 @@ class ClusterQuery:
         return replace(self, query=replace(self.query, show=replace(self.query.show, summary=summary, fields=())))
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
+class Answering(Struct, frozen=True):
     """The parts of a query and its answer that do not depend on the values of a request."""
 
     summary_fields: tuple[str, ...] = ()
@@ -285,8 +280,7 @@ class Answering:
     """Whether the page is made of more hits than it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadyQuery:
+class ReadyQuery(Struct, frozen=True):
     """A query, ready to be sent. `hits` and `offset` are of the merged result."""
 
     tree: Item
@@ -337,8 +331,7 @@ _TOKEN_CHARACTERS: Final = 64 * 1024
 _GID_DIGITS: Final = 24
 
 
-@dataclass(frozen=True, slots=True)
-class After:
+class After(Struct, frozen=True):
     """Where a page begins. `cluster` is the place of the last hit's cluster among those that are searched; None: the
     page is the first."""
 

@@ -7,15 +7,15 @@ Vespa: https://docs.vespa.ai/en/reference/querying/default-result-format.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
 from functools import partial
 from math import isfinite
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.container.search.groups_json import hits_in, root_json
 from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.document.tensor.json_output import result_json
@@ -60,8 +60,7 @@ _DECISIVE_CODES: Final = _FATAL_CODES | {0, 3, 4, 10, 12, 429}
 """Codes that stand for an HTTP status of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchError:
+class SearchError(Struct, frozen=True):
     """One entry of `root.errors`."""
 
     code: int
@@ -73,8 +72,7 @@ class SearchError:
         return cls(error.search_code, error.message, source)
 
 
-@dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(Struct, frozen=True):
     """How much of the documents was searched, summed over the clusters."""
 
     documents: int
@@ -89,8 +87,7 @@ class Coverage:
 _DEGRADATIONS: Final = ("match-phase", "timeout", "adaptive-timeout", "anntimeout", "non-ideal-state")
 
 
-@dataclass(slots=True)
-class SearchResult:
+class SearchResult(Struct):
     """The result that is shown: hits beside the cluster each came from, best first."""
 
     hits: Sequence[tuple[str, Hit]] = ()

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.container.search.added_terms import Location, added_terms, read_location, read_position
 from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.settings import RequestValues, SearchParameters
@@ -45,8 +46,7 @@ class Context(NamedTuple):
 Rewrite = Callable[[Item, Context], Item]
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A rewrite that fails for all values."""
 
     error: PaperwaspError

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.container.search.config import SearchConfig
 from paperwasp.container.search.parameters import PARAMETERS, check_window, full_name, set_parameter
 from paperwasp.container.search.settings import SearchParameters
@@ -29,8 +30,7 @@ _LEVELS_BEHIND: Final = 2
 """By so much the rules tell less than the trace of the query, unless `tracelevel.rules` says how much."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuledTree:
+class RuledTree(Struct, frozen=True):
     """A tree that rules have been evaluated over, and their trace."""
 
     tree: Item

@@ -7,13 +7,14 @@ Vespa: https://docs.vespa.ai/en/reference/api/query.html
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.container.search import values
 from paperwasp.container.search.values import PRESENT, XML_FORMATS, Now
 from paperwasp.document.tensor.types import TensorType
@@ -30,8 +31,7 @@ from paperwasp.search.query import (
 from paperwasp.search.show.values import ALL_OBJECTS, Objects
 
 
-@dataclass(slots=True)
-class TextParameters:
+class TextParameters(Struct):
     """`model.*`: the user's text, how it is read, and what is joined with it."""
 
     type: str = "weakAnd"
@@ -53,8 +53,7 @@ class TextParameters:
     """How many items the query may have, at most `limits.QUERY_ITEMS`."""
 
 
-@dataclass(frozen=True, slots=True)
-class PositionParameters:
+class PositionParameters(Struct, frozen=True):
     """`pos.*`. None: not given."""
 
     ll: str | None = None
@@ -71,8 +70,7 @@ class PositionParameters:
 NO_POSITION: Final = PositionParameters()
 
 
-@dataclass(slots=True)
-class WandParameters:
+class WandParameters(Struct):
     """`wand.*` but for `wand.hits`. None: not given."""
 
     field: str | None = None
@@ -83,8 +81,7 @@ class WandParameters:
     threshold_boost_factor: float = 1.0
 
 
-@dataclass(slots=True)
-class PredicateParameters:
+class PredicateParameters(Struct):
     """`boolean.*`. None: not given."""
 
     field: str | None = None
@@ -92,8 +89,7 @@ class PredicateParameters:
     range_attributes: str | None = None
 
 
-@dataclass(slots=True)
-class Collapse:
+class Collapse(Struct):
     """`collapsefield` and what belongs to it."""
 
     fields: tuple[str, ...] = ()
@@ -102,8 +98,7 @@ class Collapse:
     summary: str = ""
 
 
-@dataclass(slots=True)
-class Tracing:
+class Tracing(Struct):
     """`trace.*`."""
 
     level: int = 0
@@ -121,8 +116,7 @@ class Tracing:
         return Profiling(**dict.fromkeys(Profiling.__struct_fields__, self.profile_depth) | self.profiling)
 
 
-@dataclass(slots=True)
-class RuleParameters:
+class RuleParameters(Struct):
     """`rules.*` and `tracelevel.rules`."""
 
     off: bool = False
@@ -130,16 +124,14 @@ class RuleParameters:
     trace_level: int | None = None
 
 
-@dataclass(slots=True)
-class GlobalParameters:
+class GlobalParameters(Struct):
     """`ranking.globalPhase.*`. None: as the rank profile says."""
 
     rerank_count: int | None = None
     rank_score_drop_limit: float | None = None
 
 
-@dataclass(slots=True)
-class Presentation:
+class Presentation(Struct):
     """`presentation.*`."""
 
     summary: str = "default"
@@ -159,8 +151,7 @@ class Presentation:
         return Objects(self.has_map_objects, self.has_weighted_set_objects)
 
 
-@dataclass(slots=True)
-class GroupingParameters:
+class GroupingParameters(Struct):
     """`select`, `validate_select`, `select.grouping`, `grouping.*`, `timezone`. None: as by default."""
 
     select: str = ""
@@ -174,8 +165,7 @@ class GroupingParameters:
     timezone: str = "utc"
 
 
-@dataclass(slots=True)
-class RequestValues:
+class RequestValues(Struct):
     """The parameters on which the plan of a request does not depend: requests that differ in nothing else share it.
     They are the rows of `parameters.PARAMETERS` that say `VALUE`."""
 
@@ -199,8 +189,7 @@ class RequestValues:
         return Streaming(**self.streaming) if self.streaming else None  # type: ignore[arg-type]
 
 
-@dataclass(slots=True)
-class SearchParameters:
+class SearchParameters(Struct):
     """One request's parameters, typed."""
 
     values: RequestValues = field(default_factory=RequestValues)

@@ -13,9 +13,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, QueryProfiles
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.parameters import full_name, value_setter
 from paperwasp.container.search.settings import RequestValues, Setter
 from paperwasp.query.yql.lifting import Outline, Values, outline_of, value_of
@@ -29,8 +30,7 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _NO_STATEMENT: Final = Outline("")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Form:
+class Form(Struct, frozen=True, eq=False):
     """The form of a request: what the names of its parameters, in their order, tell."""
 
     shaping: tuple[int, ...]

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from paperwasp.base.asyncio_internals import running_loop
-from paperwasp.base.records import dataclass
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.known_requests import KnownRequest, OwnValues
 from paperwasp.container.search.merge import GRACE_SECONDS
@@ -169,8 +170,7 @@ class ClusterRoute(Protocol):
     def answer(self, run: _core.PlanRun) -> TextAnswer | None: ...
 
 
-@dataclass(slots=True, eq=False)
-class RouteAnswers:
+class RouteAnswers(Struct, eq=False):
     """What the core does not do for the requests of a route: `http.routed_requests.Answers`."""
 
     known: KnownRequest

@@ -13,13 +13,13 @@ answer is the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain
 from typing import Final, NamedTuple
 
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.container.search.config import NO_QUERY_LIMITS
 from paperwasp.container.search.groups_json import list_head, root_head, turn_json
 from paperwasp.container.search.parameters import check_window

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.query.yql import QueryType, UserText, YqlQuery
@@ -99,8 +100,7 @@ def _not_created(message: str, source: str = "YQL") -> InvalidQuery:
     return InvalidQuery(f"Could not create query from {source}: {message}")
 
 
-@dataclass(frozen=True, slots=True)
-class TreeTemplate:
+class TreeTemplate(Struct, frozen=True):
     """The tree of a query before anything rewrites it: of its statement, with the user's text."""
 
     statement: Item

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, Final, Protocol
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection.tree import (
@@ -97,8 +98,7 @@ class Subject(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class PlainSubject:
+class PlainSubject(Struct, frozen=True):
     """A document as a dict of typed values."""
 
     id: DocumentId

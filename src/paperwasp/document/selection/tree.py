@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field
 from hashlib import md5
 from typing import ClassVar, Final
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import PartlyCompared
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection.values import Operand
 from paperwasp.document.updates import Index, Key, Member
@@ -33,16 +35,17 @@ ATOM: Final = 8
 ID_PARTS: Final = ("", "scheme", "namespace", "type", "specific", "user", "group", "bucket", "gid")
 
 
-@dataclass(frozen=True, slots=True)
-class SelectionNode:
+class SelectionNode(PartlyCompared, frozen=True, kw_only=True):
     """A part of a selection. `start` is where it begins in the text, in characters."""
 
-    depth: int = field(init=False, default=0, compare=False, repr=False)
+    UNCOMPARED: ClassVar = frozenset({"depth", "start"})
+
+    depth: int = 0
     """Levels of nodes below; 0 for a leaf."""
-    start: int = field(default=0, compare=False, repr=False, kw_only=True)
+    start: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", max((node.depth + 1 for node in self.inner), default=0))
+        force_setattr(self, "depth", max((node.depth + 1 for node in self.inner), default=0))
 
     @property
     def inner(self) -> tuple[SelectionNode, ...]:
@@ -58,18 +61,15 @@ class SelectionNode:
         return f"({self})" if self.level < level else str(self)
 
 
-@dataclass(frozen=True, slots=True)
-class ValueNode(SelectionNode):
+class ValueNode(SelectionNode, frozen=True):
     """A node with a value: null, a number, a string, several of them, or an invalid one."""
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionNode(SelectionNode):
+class ConditionNode(SelectionNode, frozen=True):
     """A node that is true, false or invalid."""
 
 
-@dataclass(frozen=True, slots=True)
-class Literal(ValueNode):
+class Literal(ValueNode, frozen=True):
     """null, true, false, a number or a string. As values, true and false are 1 and 0."""
 
     value: str | int | float | bool | None
@@ -85,8 +85,7 @@ class Literal(ValueNode):
         return repr(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class IdPart(ValueNode):
+class IdPart(ValueNode, frozen=True):
     """The document's id, or a part of it: one of `ID_PARTS`."""
 
     part: str
@@ -95,16 +94,14 @@ class IdPart(ValueNode):
         return f"id.{self.part}" if self.part else "id"
 
 
-@dataclass(frozen=True, slots=True)
-class Now(ValueNode):
+class Now(ValueNode, frozen=True):
     """The time, in seconds since 1970."""
 
     def __str__(self) -> str:
         return "now()"
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Struct, frozen=True):
     """A step into each element or entry in turn; `name` stands for its index or key."""
 
     name: str
@@ -113,8 +110,7 @@ class Variable:
 Step = Member | Key | Index | Variable
 
 
-@dataclass(frozen=True, slots=True)
-class FieldValue(ValueNode):
+class FieldValue(ValueNode, frozen=True):
     """The value of a field of documents of one type, or what a path of `steps` leads to in it."""
 
     document_type: str
@@ -129,8 +125,7 @@ class FieldValue(ValueNode):
         return any(isinstance(step, Variable) for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCall(ValueNode):
+class FunctionCall(ValueNode, frozen=True):
     """`operand.function()`."""
 
     function: str
@@ -146,8 +141,7 @@ class FunctionCall(ValueNode):
         return f"{operand}.{self.function}()"
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic(ValueNode):
+class Arithmetic(ValueNode, frozen=True):
     """`left operator right`, one of `+ - * / %`."""
 
     operator: str
@@ -166,8 +160,7 @@ class Arithmetic(ValueNode):
         return f"{self.left.within(self.level)} {self.operator} {self.right.within(self.level + 1)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Constant(ConditionNode):
+class Constant(ConditionNode, frozen=True):
     """true or false."""
 
     value: bool
@@ -176,8 +169,7 @@ class Constant(ConditionNode):
         return str(self.value).lower()
 
 
-@dataclass(frozen=True, slots=True)
-class TypeIs(ConditionNode):
+class TypeIs(ConditionNode, frozen=True):
     """The document's type is this one; types that inherit it are others."""
 
     document_type: str
@@ -186,8 +178,7 @@ class TypeIs(ConditionNode):
         return self.document_type
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison(ConditionNode):
+class Comparison(ConditionNode, frozen=True):
     """`left operator right`, one of `== != < <= > >= = =~`."""
 
     operator: str
@@ -206,8 +197,7 @@ class Comparison(ConditionNode):
         return f"{self.left.within(self.level)} {self.operator} {self.right.within(self.level)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Not(ConditionNode):
+class Not(ConditionNode, frozen=True):
     """True where `operand` is false, and the other way round."""
 
     operand: ConditionNode
@@ -224,8 +214,7 @@ class Not(ConditionNode):
         return f"not {self.operand.within(self.level)}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain(ConditionNode):
+class _Chain(ConditionNode, frozen=True):
     """Two or more conditions with one word between them."""
 
     operands: tuple[ConditionNode, ...]
@@ -243,27 +232,26 @@ class _Chain(ConditionNode):
         return f" {self.word} ".join(operand.within(self.level + 1) for operand in self.operands)
 
 
-@dataclass(frozen=True, slots=True)
-class And(_Chain):
+class And(_Chain, frozen=True):
     """All of two or more conditions."""
 
     word = "and"
 
 
-@dataclass(frozen=True, slots=True)
-class Or(_Chain):
+class Or(_Chain, frozen=True):
     """Any of two or more conditions."""
 
     word = "or"
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(PartlyCompared, frozen=True):
     """A whole selection. Two are equal if they say the same in the same order. `source` names the text in errors."""
 
+    UNCOMPARED: ClassVar = frozenset({"source", "text"})
+
     root: ConditionNode
-    text: str = field(default="", compare=False, repr=False)
-    source: str = field(default="", compare=False, repr=False)
+    text: str = ""
+    source: str = ""
 
     def __str__(self) -> str:
         return str(self.root)

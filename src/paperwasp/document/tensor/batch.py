@@ -13,10 +13,10 @@ from itertools import chain
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 
@@ -76,8 +76,7 @@ class Labels:
         return self._base.text(number)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TensorBatch:
+class TensorBatch(Struct, frozen=True, eq=False):
     """A tensor of `type` for each hit; or, where `is_single`, one tensor that all hits have."""
 
     type: TensorType
@@ -139,8 +138,7 @@ class TensorBatch:
 # Tensors of hits where they stand: what kernels read that need no copy of them, and no labels.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptTensors:
+class KeptTensors(Struct, frozen=True, eq=False):
     """Hit i has the subspaces starts[i] to starts[i] + counts[i] of `cells`; none where it has no tensor."""
 
     type: TensorType
@@ -161,8 +159,7 @@ class KeptTensors:
         return _as_rows(self.cells, self.type)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredTensors:
+class StoredTensors(Struct, frozen=True, eq=False):
     """The tensors of all documents where they stand, without mapped dimensions: a lid has one subspace, or none."""
 
     type: TensorType

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 
 CELL_TYPES: Final = ("double", "float", "bfloat16", "int8")
 """From the largest to the smallest."""
@@ -25,8 +26,7 @@ _TYPE: Final = compile_later(r"tensor\s*(?:<\s*(\w+)\s*>)?\s*\((.*)\)", re.DOTAL
 _DIMENSION: Final = compile_later(r"\s*(\w+)\s*(\{\s*\}|\[\s*(\d*)\s*\])\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class Dimension:
+class Dimension(Struct, frozen=True):
     """One dimension: mapped (`x{}`), or indexed with a size (`x[3]`); size 0: indexed and unbound (`x[]`)."""
 
     name: str
@@ -41,8 +41,7 @@ class Dimension:
         return f"{self.name}{{}}" if self.size is None else f"{self.name}[{self.size or ''}]"
 
 
-@dataclass(frozen=True)
-class TensorType:
+class TensorType(Struct, frozen=True, dict=True):
     """A tensor type. Without dimensions it is a number, `tensor()`."""
 
     dimensions: tuple[Dimension, ...] = ()

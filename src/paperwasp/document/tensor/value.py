@@ -12,10 +12,10 @@ from functools import cached_property
 from typing import Any, Final, NoReturn
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import Dimension, TensorType
 
 DTYPES: Final[Mapping[str, str]] = {"double": "float64", "float": "float32", "bfloat16": "float32", "int8": "int8"}
@@ -27,8 +27,7 @@ Labels = tuple[str, ...]
 _ROWS_AT_ONCE: Final = 1024
 
 
-@dataclass(frozen=True, eq=False)
-class Tensor:
+class Tensor(Struct, frozen=True, eq=False, dict=True):
     """A tensor value. It never changes."""
 
     type: TensorType

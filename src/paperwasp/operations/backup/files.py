@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, Protocol, cast
 
 import orjson
+from msgspec import Struct
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.base.version import VERSION
 from paperwasp.errors import Corruption, InvalidInput
 from paperwasp.limits.backup import BACKUP_MANIFEST_BYTES, BACKUP_PIECE_BYTES
@@ -24,8 +24,7 @@ from paperwasp.limits.backup import BACKUP_MANIFEST_BYTES, BACKUP_PIECE_BYTES
 # The files of one moment: each open for reading, so that what is deleted or renamed later is still read.
 
 
-@dataclass(slots=True)
-class SourceFile:
+class SourceFile(Struct):
     """A file by its name below the data directory, with `/` between folders: its first `size_bytes` bytes."""
 
     name: str
@@ -120,8 +119,7 @@ class BackedUp(NamedTuple):
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """The files of a backup by name, and when the list was made."""
 
     files: Mapping[str, BackedUp]

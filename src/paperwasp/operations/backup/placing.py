@@ -16,8 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp.base.env import sync_directory
-from paperwasp.base.records import dataclass
 
 RESTORING: Final = ".restoring"
 _RESTORED: Final = ".restored"
@@ -29,8 +30,7 @@ UNFINISHED: Final = (_RESTORED, _PLACING)
 _STEPS: Final = frozenset({RESTORING, _RESTORED, _PLACING})
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(Struct, frozen=True):
     """The calls that change a directory, which a test can let end anywhere."""
 
     rename: Callable[[Path, Path], None] = os.rename

@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from msgspec import Struct
 from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.metrics.export import (
@@ -41,7 +42,6 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from paperwasp.base.records import dataclass
 from paperwasp.base.version import VERSION
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
@@ -61,8 +61,7 @@ _INTERVAL_MS: Final = 60_000
 _Entry = tuple[int, int, int, str, str, str, str, str, int, int, int, str | None, str, object]
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What one part of the service measures, at one moment."""
 
     attributes: Mapping[str, str]

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.rules.tree import DEFAULT_INDEX, Branch, Leaf
@@ -28,8 +29,7 @@ from paperwasp.text.linguistics import ENGLISH, Language, TextProfile
 _PROFILE = TextProfile()
 
 
-@dataclass(frozen=True, slots=True)
-class Speech:
+class Speech(Struct, frozen=True):
     """How the terms of one file of rules are compared."""
 
     stemming: bool = True
@@ -88,8 +88,7 @@ class Steps:
             raise InvalidQuery(f"Evaluating semantic rules over this query takes more than {limits.RULE_STEPS} steps")
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """The surroundings in which conditions are evaluated: the query, its parameters, and its rule base."""
 
     leaves: list[Leaf]
@@ -162,8 +161,7 @@ class Condition:
         return str(self)
 
 
-@dataclass(frozen=True, eq=False)
-class Term(Condition):
+class Term(Struct, Condition, frozen=True, eq=False):
     """A word."""
 
     text: str
@@ -186,8 +184,7 @@ class Term(Condition):
         return self.text
 
 
-@dataclass(frozen=True, eq=False)
-class Parameter(Condition):
+class Parameter(Struct, Condition, frozen=True, eq=False):
     """A parameter of the request that is set; the value is its own."""
 
     key: str
@@ -202,8 +199,7 @@ class Parameter(Condition):
         return f"parameter.{self.key}"
 
 
-@dataclass(frozen=True, eq=False)
-class Reference(Condition):
+class Reference(Struct, Condition, frozen=True, eq=False):
     """A named condition."""
 
     condition: str
@@ -222,8 +218,7 @@ class Reference(Condition):
         return f"[{self.condition}]"
 
 
-@dataclass(frozen=True, eq=False)
-class Ellipsis(Condition):
+class Ellipsis(Struct, Condition, frozen=True, eq=False):
     """Any terms, as many as the rest leaves."""
 
     is_referable: bool
@@ -244,8 +239,7 @@ class Ellipsis(Condition):
         return "[...]" if self.is_referable else "..."
 
 
-@dataclass(frozen=True, eq=False)
-class Literal(Condition):
+class Literal(Struct, Condition, frozen=True, eq=False):
     """A value to compare with. Always true."""
 
     value: str
@@ -257,8 +251,7 @@ class Literal(Condition):
         return f"'{self.value}'"
 
 
-@dataclass(frozen=True, eq=False)
-class _Composite(Condition):
+class _Composite(Struct, Condition, frozen=True, eq=False):
     """A condition that is made of others."""
 
     parts: tuple[Condition, ...]
@@ -270,8 +263,7 @@ class _Composite(Condition):
         return f"({self})"
 
 
-@dataclass(frozen=True, eq=False)
-class Sequence(_Composite):
+class Sequence(_Composite, frozen=True, eq=False):
     """Conditions that match in sequence."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
@@ -292,8 +284,7 @@ class Sequence(_Composite):
         return " ".join(part.inner() for part in self.parts)
 
 
-@dataclass(frozen=True, eq=False)
-class Choice(_Composite):
+class Choice(_Composite, frozen=True, eq=False):
     """The first of the alternatives that matches: the others are not tried then."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
@@ -332,8 +323,7 @@ class Choice(_Composite):
         return ", ".join(str(part) if isinstance(part, Sequence) else part.inner() for part in self.parts)
 
 
-@dataclass(frozen=True, eq=False)
-class And(_Composite):
+class And(_Composite, frozen=True, eq=False):
     """All of the conditions from the same place on; it ends where the last of them does."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
@@ -352,8 +342,7 @@ class And(_Composite):
         return " & ".join(part.inner() for part in self.parts)
 
 
-@dataclass(frozen=True, eq=False)
-class Not(_Composite):
+class Not(_Composite, frozen=True, eq=False):
     """True where the condition is not. The word that is another one is matched."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
@@ -373,8 +362,7 @@ class Not(_Composite):
         return f"!{self.parts[0].inner()}"
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison(Condition):
+class Comparison(Struct, Condition, frozen=True, eq=False):
     """True where both are, from the same place on, and their values compare so. Values are texts."""
 
     left: Condition
@@ -415,8 +403,7 @@ _HOLDS: Final[Mapping[str, Callable[[str | None, str | None], bool]]] = {
 COMPARISONS: Final = frozenset(_HOLDS)
 
 
-@dataclass(frozen=True, eq=False)
-class InPhrase(_Composite):
+class InPhrase(_Composite, frozen=True, eq=False):
     """The terms of one phrase, or some of them."""
 
     def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
@@ -439,16 +426,14 @@ class InPhrase(_Composite):
         return f'"{self.parts[0]}"'
 
 
-@dataclass(frozen=True, eq=False)
-class _Around(_Composite):
+class _Around(_Composite, frozen=True, eq=False):
     """A condition with something said of it."""
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
         return self.parts[0].begins(conditions)
 
 
-@dataclass(frozen=True, eq=False)
-class Labeled(_Around):
+class Labeled(_Around, frozen=True, eq=False):
     """Over terms in this index."""
 
     label: str
@@ -460,8 +445,7 @@ class Labeled(_Around):
         return f"{self.label}:{self.parts[0].inner()}"
 
 
-@dataclass(frozen=True, eq=False)
-class Named(_Around):
+class Named(_Around, frozen=True, eq=False):
     """A condition with a name, by which a production refers to its match. Of nested names the innermost counts."""
 
     name: str
@@ -476,8 +460,7 @@ class Named(_Around):
         return text if text.rpartition(":")[2] == f"[{self.name}]" else f"{self.name}/{text}"
 
 
-@dataclass(frozen=True, eq=False)
-class Anchored(_Around):
+class Anchored(_Around, frozen=True, eq=False):
     """At the start of the query, or to its end, or both."""
 
     at_start: bool
@@ -494,8 +477,7 @@ class Anchored(_Around):
         return f"{'. ' if self.at_start else ''}{self.parts[0]}{' .' if self.at_end else ''}"
 
 
-@dataclass(frozen=True, eq=False)
-class Super(Condition):
+class Super(Struct, Condition, frozen=True, eq=False):
     """Stands for the condition of the same name in an included rule base, until rule bases are joined."""
 
     def __str__(self) -> str:

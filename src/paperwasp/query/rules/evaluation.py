@@ -10,10 +10,10 @@ Differs: a rule that refers to terms that were not matched does not fire, where 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
 from paperwasp.query.rules.conditions import (
     Choice,
@@ -43,8 +43,7 @@ _LEAST_MATCHES = 15
 _MATCHES_PER_TERM = 3
 
 
-@dataclass(slots=True)
-class Rewriting:
+class Rewriting(Struct):
     """A query that rules have rewritten."""
 
     tree: Item

@@ -11,11 +11,12 @@ Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html
 
 from __future__ import annotations
 
-from dataclasses import field, replace
 from typing import Final, NoReturn
 
+from msgspec import Struct, field
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import LanguageError, Position
 from paperwasp.query.rules.conditions import (
     COMPARISONS,
@@ -68,16 +69,14 @@ _ELLIPSIS: Final = "..."
 _FALSE: Final = "false"
 
 
-@dataclass(slots=True)
-class Include:
+class Include(Struct):
     """Another rule base, whose rules are evaluated in this place."""
 
     name: str
     position: Position
 
 
-@dataclass(slots=True)
-class RuleFile:
+class RuleFile(Struct):
     """The rules of one file, before they are joined with those that it includes."""
 
     source: str

@@ -9,13 +9,13 @@ there, which Vespa finds in queries only.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.errors import Finding, LanguageError, Position
 from paperwasp.query.rules.conditions import (
     Choice,

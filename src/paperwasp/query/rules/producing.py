@@ -10,9 +10,9 @@ terms alone.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 
+from paperwasp.base.records import replace
 from paperwasp.query.rules.conditions import Condition, Match
 from paperwasp.query.rules.loading import alternatives_of, words_of
 from paperwasp.query.rules.rules import (

@@ -6,11 +6,12 @@ Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from paperwasp.errors import InvalidQuery, Position
 from paperwasp.query.rules.conditions import Choice, Condition, Form, Forms, Speech
 
@@ -20,8 +21,7 @@ TERM_TYPES: Final[Mapping[str, str]] = MappingProxyType(
 """Sign of a production → the kind of branch that what it produces is to be in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Production:
+class Production(Struct, frozen=True):
     """Terms that a rule produces."""
 
     label: str | None = None
@@ -38,8 +38,7 @@ class Production:
         return f"{self.type}{label}{self.inner()}{weight}"
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedWords(Production):
+class ProducedWords(Production, frozen=True):
     """A word, or a phrase."""
 
     words: tuple[str, ...] = ()
@@ -50,8 +49,7 @@ class ProducedWords(Production):
         return f'"{text}"' if self.is_phrase else text
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedReference(Production):
+class ProducedReference(Production, frozen=True):
     """The terms that a condition matched; with `is_all`, every alternative of the named condition."""
 
     name: str = ""
@@ -61,8 +59,7 @@ class ProducedReference(Production):
         return f"[{self.name}{'*' if self.is_all else ''}]"
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedRange(Production):
+class ProducedRange(Production, frozen=True):
     """Values below or above a number, which is written here or was matched."""
 
     operator: str = "<"
@@ -73,8 +70,7 @@ class ProducedRange(Production):
         return f"{self.operator}{f'[{self.name}]' if self.name else self.number}"
 
 
-@dataclass(frozen=True, slots=True)
-class ProducedParameter(Production):
+class ProducedParameter(Production, frozen=True):
     """A parameter of the request."""
 
     key: str = ""
@@ -84,20 +80,19 @@ class ProducedParameter(Production):
         return f"parameter.{self.key}='{self.value}'"
 
 
-@dataclass(frozen=True, eq=False)
-class Rule:
+class Rule(Struct, frozen=True, eq=False):
     """A production rule. Compared by identity."""
 
     condition: Condition
     is_replacing: bool
     productions: tuple[Production, ...]
     position: Position | None = None
-    references: frozenset[str] = field(default=frozenset(), init=False)
+    references: frozenset[str] = frozenset()
     """The names that the productions refer to."""
 
     def __post_init__(self) -> None:
         names = (getattr(production, "name", "") for production in self.productions)
-        object.__setattr__(self, "references", frozenset(name for name in names if name))
+        force_setattr(self, "references", frozenset(name for name in names if name))
 
     @property
     def removes(self) -> bool:
@@ -113,8 +108,7 @@ class Rule:
         return f"{self.condition} {'->' if self.is_replacing else '+>'} {produced}"
 
 
-@dataclass(frozen=True, eq=False)
-class RuleBase:
+class RuleBase(Struct, frozen=True, eq=False):
     """The rules of a file with all that it includes, in the order in which they are evaluated."""
 
     name: str
@@ -129,8 +123,7 @@ class RuleBase:
     """Those of all terms that a rule can begin with."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleBases:
+class RuleBases(Struct, frozen=True):
     """The rule bases of an application."""
 
     by_name: Mapping[str, RuleBase] = field(default_factory=dict)

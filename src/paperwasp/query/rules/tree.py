@@ -8,11 +8,11 @@ term, such as a nearest neighbor, and what is marked as a filter, is kept out of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Final
 
 import regex
 
+from paperwasp.base.records import replace
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Annotated, Item, TermItem

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields, replace
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query_language import Slot, SlotText, slot_of, unescaped
@@ -100,8 +101,7 @@ def slots_of(statement: str) -> dict[int | str, Slot]:
     return {start: slot_of(value_of(literal), number) for number, (start, literal) in found}
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(Struct, frozen=True):
     """A tree with slots. `fill` gives the tree for other values; None: there are no slots in it."""
 
     tree: Item
@@ -160,6 +160,6 @@ def _fill_parts(
         return tuple([part if make is None else make(values) for part, make in pairs])
 
     kind: Any = type(item)
-    if [each.name for each in fields(item)] == ["children"]:
+    if item.__struct_fields__ == ("children",):
         return lambda values: kind(make_parts(values))
     return lambda values: item.with_parts(make_parts(values))

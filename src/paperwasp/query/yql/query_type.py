@@ -8,11 +8,12 @@ Vespa: `model.type` in https://docs.vespa.ai/en/reference/api/query.html
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.errors import IllegalQuery
 
 COMPOSITES: Final = ("and", "or", "weakAnd", "phrase", "near", "oNear")
@@ -20,8 +21,7 @@ TOKENIZATIONS: Final = ("internal", "linguistics")
 SYNTAXES: Final = ("none", "simple", "web", "advanced", "yql")
 
 
-@dataclass(frozen=True, slots=True)
-class QueryType:
+class QueryType(Struct, frozen=True):
     """How to read a text. `profile` is a linguistics profile in place of those of the fields."""
 
     composite: str

@@ -23,7 +23,6 @@ import orjson
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError, Position
 from paperwasp.query.yql.conditions import ConditionParser
 from paperwasp.query.yql.statement import YqlQuery, check_connectivity
@@ -41,8 +40,7 @@ _QUOTE: Final = compile_later(r'\\.|"', re.DOTALL)
 _BOUNDS: Final = {(">=", "<="): None, (">", "<"): "open", (">", "<="): "leftOpen", (">=", "<"): "rightOpen"}
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPlace(Position):
+class JsonPlace(Position, frozen=True):
     """A place in JSON: its path."""
 
     def __str__(self) -> str:

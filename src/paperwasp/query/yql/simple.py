@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct, field
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import IllegalQuery, LanguageError
 from paperwasp.query.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.query.yql.query_type import QueryType, type_of
@@ -278,16 +279,14 @@ def _parse(text: str, kind: QueryType, default_index: str | None, indexes: Index
 # `SimpleParser.java`, and `combineItems` of `AnyParser.java` and `AllParser.java` in container-search.
 
 
-@dataclass(slots=True, eq=False)
-class _Many:
+class _Many(Struct, eq=False):
     """An `or`, or a `rank`, in the making."""
 
     parts: list[Part]
     is_rank: bool = False
 
 
-@dataclass(slots=True, eq=False)
-class _Signed:
+class _Signed(Struct, eq=False):
     """What is required and what is excluded, in the making."""
 
     required: list[Part] = field(default_factory=list)
@@ -433,8 +432,7 @@ _OPERATORS: Final[Mapping[str, Callable[[tuple[Item, ...], int], Item]]] = {
 _WITH_ARGUMENT: Final = frozenset({"near", "onear", "weakand", "wand"})
 
 
-@dataclass(slots=True)
-class _Group:
+class _Group(Struct):
     """One level of the query so far: its open operator and the children of that."""
 
     operator: str = ""

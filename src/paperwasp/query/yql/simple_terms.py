@@ -8,7 +8,6 @@ Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 from unicodedata import category
 
@@ -16,6 +15,7 @@ import regex
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
+from paperwasp.base.records import replace
 from paperwasp.core.clock import check_time
 from paperwasp.errors import IllegalQuery
 from paperwasp.query.yql.indexes import Indexes, Reading

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct, field
+
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import LanguageError, Position
 from paperwasp.query.yql.conditions import ConditionParser
 from paperwasp.query.yql.lifting import Fill, Values, outline_of, slots_of, template_of, value_of
@@ -46,8 +47,7 @@ _PARAMETER: Final = compile_later(r"@\s*([A-Za-z_][A-Za-z0-9_-]*)")
 _NO_INDEXES: Final[Mapping[str, Position]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
-class OrderBy:
+class OrderBy(Struct, frozen=True):
     """One key of `order by`: an attribute, or a special one such as `[relevance]`."""
 
     field: str
@@ -63,8 +63,7 @@ class OrderBy:
     """Whether the name is in quotes, and may be of any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class YqlQuery:
+class YqlQuery(Struct, frozen=True):
     """One statement. `hits` and `offset` are set together, or neither is."""
 
     tree: Item
@@ -85,8 +84,7 @@ class YqlQuery:
     """As `indexes`, those whose names are in quotes and may be of any case."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatementTemplate:
+class StatementTemplate(Struct, frozen=True):
     """A statement, and how it reads with other literals and other values of parameters: see `lifting`."""
 
     statement: YqlQuery

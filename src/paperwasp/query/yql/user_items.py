@@ -7,10 +7,11 @@ Importing the package `yql` registers their readers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import PartlyCompared, replace
 from paperwasp.errors import IllegalQuery, Position
 from paperwasp.query.yql.query_type import QUERY_TYPES, query_type
 from paperwasp.search.operators.item import Composite, Item
@@ -22,16 +23,14 @@ NOT_PARSED: Final = ("raw", "segment")
 _GRAMMAR_PARTS: Final = ("composite", "tokenization", "syntax", "profile")
 
 
-@dataclass(frozen=True, slots=True)
-class UserQueryItem(Item):
+class UserQueryItem(Item, frozen=True):
     """`userQuery()`: the text of the parameter `query`."""
 
     def to_yql(self) -> str:
         return "userQuery()"
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(Struct, frozen=True):
     """How a text is to be read, as far as it was said: the name of a query type, `raw` or `segment`, and its parts."""
 
     name: str = ""
@@ -44,9 +43,10 @@ class Grammar:
 NO_GRAMMAR = Grammar()
 
 
-@dataclass(frozen=True, slots=True)
-class UserTextItem(Item):
+class UserTextItem(Item, PartlyCompared, frozen=True):
     """`userInput(…)` and `text(…)`: a text of the query itself, or of the parameter it names."""
+
+    UNCOMPARED: ClassVar = frozenset({"position"})
 
     copied = ("text",)
 
@@ -63,7 +63,7 @@ class UserTextItem(Item):
     """Whether `field:word` may choose another field: in `userInput`, not in `text`."""
     nfkc: bool = False
     """Whether the text is normalized before it is read."""
-    position: Position | None = field(default=None, compare=False)
+    position: Position | None = None
 
     def with_indexes(self, rename: Callable[[str], str]) -> Item:
         return replace(self, default_index=rename(self.default_index))
@@ -89,14 +89,15 @@ class UserTextItem(Item):
         return f"{self.default_index} contains {text}" if self.default_index else text
 
 
-@dataclass(frozen=True, slots=True)
-class NonEmptyItem(Composite):
+class NonEmptyItem(Composite, PartlyCompared, frozen=True):
     """`nonEmpty(…)`: its only child, in which no term may turn out to be empty."""
+
+    UNCOMPARED: ClassVar = frozenset({"position"})
 
     is_canonical = True
     """As long as it stands: it goes when the text is completed."""
 
-    position: Position | None = field(default=None, compare=False)
+    position: Position | None = None
 
     def to_yql(self) -> str:
         return call("nonEmpty", [child.to_yql() for child in self.children])

@@ -8,12 +8,13 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#userquery
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, NamedTuple
 from unicodedata import normalize
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
 from paperwasp.query.yql.indexes import NO_INDEXES, Indexes
 from paperwasp.query.yql.query_type import QUERY_TYPES, QueryType, type_of
@@ -188,8 +189,7 @@ def _with_settings(parsed: Item, item: UserTextItem) -> Item:
 # Vespa: `model.filter` and `recall` in https://docs.vespa.ai/en/reference/api/query.html
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """The terms of a filter, each marked as one that the user did not write."""
 
     required: tuple[Item, ...] = ()

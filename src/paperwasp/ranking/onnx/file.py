@@ -14,8 +14,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.errors import LanguageError
 
@@ -37,8 +38,7 @@ _NO_NUMBERS: Final = frozenset((0, 8, 14, 15))
 """Undefined, strings, and complex numbers."""
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxValue:
+class OnnxValue(Struct, frozen=True):
     """One input or output. A size is a number, or a name for one that may differ from call to call."""
 
     name: str
@@ -76,8 +76,7 @@ class OnnxValue:
         return {name: size for name, size in named.items() if size}
 
 
-@dataclass(frozen=True, slots=True)
-class OnnxSignature:
+class OnnxSignature(Struct, frozen=True):
     """The inputs and outputs of a model."""
 
     inputs: tuple[OnnxValue, ...]

@@ -17,9 +17,9 @@ from typing import Any, Final, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core.clock import OutOfTime, work_ends_at
 from paperwasp.errors import InternalError
 from paperwasp.ranking.onnx.memory import ARENA, is_about_memory, model_memory_bytes
@@ -56,8 +56,7 @@ class TooMuchMemory(RunFailed):
     """The run would take more memory than models may."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSettings:
+class SessionSettings(Struct, frozen=True):
     """How a model is run. A device that is not there is the CPU."""
 
     intraop_threads: int = 1

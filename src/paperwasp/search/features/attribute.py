@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import KeptTensors, StoredTensors, TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.types import (
@@ -128,8 +128,7 @@ def bind(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Callable[
     return _value(name, math.nan if described.type != BOOL else 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class TensorAttribute:
+class TensorAttribute(Struct, frozen=True):
     """The tensor of each hit; `kept` tells where it stands, `stored` where those of all documents do."""
 
     name: str

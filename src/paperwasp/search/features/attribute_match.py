@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.types import (
     PREDICATE,
     ArrayType,
@@ -56,8 +56,7 @@ def _listed(setup: RankSetup) -> Iterable[str]:
             yield from (f"{NAME}({field}).{output}" for output in _OUTPUTS)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parameters:
+class _Parameters(Struct, frozen=True):
     field: str
     is_array: bool
     is_weighted: bool
@@ -67,8 +66,7 @@ class _Parameters:
     attributes: frozenset[str]
 
 
-@dataclass(frozen=True)
-class _Metrics:
+class _Metrics(Struct, frozen=True, dict=True):
     """What one block of hits comes to."""
 
     block: Block

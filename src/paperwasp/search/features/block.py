@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.ranking import Program
 from paperwasp.search.features.setting import QuerySetting, RankTerm, Worked
@@ -23,8 +22,7 @@ from paperwasp.search.operators.field_match import FieldMatch, Lids, Occurrences
 from paperwasp.storage.attributes import ColumnView
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class FirstPhase:
+class FirstPhase(Struct, frozen=True, eq=False):
     """What is known when the first phase is over."""
 
     highest: float
@@ -43,8 +41,7 @@ class FirstPhase:
         return found
 
 
-@dataclass(eq=False)
-class Block:
+class Block(Struct, eq=False):
     """Some hits of a query, with what is known of them. Arrays are parallel to `lids`, which ascend."""
 
     setting: QuerySetting

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.tensor.algebra import converted
 from paperwasp.document.tensor.batch import TensorBatch
@@ -39,8 +39,7 @@ def inverse_document_frequency(documents: int, frequency: int) -> float:
     return math.log(1.0 + ((total - within + 0.5) / (within + 0.5)))
 
 
-@dataclass(frozen=True, slots=True)
-class Bm25Parameters:
+class Bm25Parameters(Struct, frozen=True):
     """k1, b, and the average field length where the profile sets it."""
 
     k1: float = DEFAULT_K1
@@ -156,8 +155,7 @@ def _full(field: str, parameters: Bm25Parameters, counts_of: Counts) -> Scores:
     return compute
 
 
-@dataclass(frozen=True, slots=True)
-class _Words:
+class _Words(Struct, frozen=True):
     """The terms of a query in a field, where all are words of it that count in the same of a block's hits."""
 
     index: IndexSnapshot

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from functools import partial
 from typing import Any, Final
 
+from msgspec import Struct, field
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import KeptTensors, StoredTensors
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.expression import parse_reference
@@ -70,8 +70,7 @@ def _one_of(what: str, word: str, words: tuple[str, ...]) -> None:
         raise LanguageError(f"{what} is {' or '.join(words)}, not {word!r}{did_you_mean(word, words)}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BoundFeature:
+class BoundFeature(Struct, frozen=True, eq=False):
     """A rank feature of one profile, checked and ready. `name` is canonical."""
 
     name: str
@@ -101,8 +100,7 @@ DescribedFeatures = dict[tuple[str, tuple[str | None, ...], str], Description]
 """(name, arguments, output) → what it is, of one schema."""
 
 
-@dataclass
-class Catalog:
+class Catalog(Struct):
     """The rank features as one rank profile of one schema may use them: a `paperwasp.ranking.profile.Catalog`."""
 
     setup: RankSetup

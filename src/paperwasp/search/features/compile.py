@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping
 from typing import Final
 from weakref import WeakValueDictionary
 
+from msgspec import Struct
+
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core.steps import step
 from paperwasp.errors import Finding, LanguageError
 from paperwasp.ranking import CompiledProfile, ProfileError, Unexecuted
@@ -66,8 +67,7 @@ def compile_profiles(
     return compiled
 
 
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class ServedProfile:
+class ServedProfile(Struct, frozen=True, eq=False, weakref=True):
     """A rank profile of one schema, compiled once for a container and a content node of the same process."""
 
     schema: Schema

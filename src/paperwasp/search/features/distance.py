@@ -10,11 +10,11 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES
@@ -86,8 +86,7 @@ def is_of_positions(setup: RankSetup, arguments: tuple[str, ...]) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NearVectors:
+class NearVectors(Struct, frozen=True, eq=False):
     """Of each hit the vector that is nearest to the one of a term, whether the term matches or not."""
 
     distances: NDArray[np.float64]
@@ -152,8 +151,7 @@ NO_LATITUDE: Final = 90.0
 NO_LONGITUDE: Final = -180.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NearestPlaces:
+class NearestPlaces(Struct, frozen=True, eq=False):
     """One of each hit. Without one: infinitely far, number -1, and a place at the pole."""
 
     kilometres: Floats

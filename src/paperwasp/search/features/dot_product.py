@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, NumericType, WeightedSetType
 from paperwasp.errors import InvalidQuery
@@ -28,8 +28,7 @@ _LONGEST_INDEX: Final = 9
 """Digits."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SparseVector:
+class SparseVector(Struct, frozen=True, eq=False):
     """Numbers by their index; all others are 0."""
 
     indexes: NDArray[np.int64]

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.algebra import converted
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import CELL_TYPES, Dimension, TensorType
@@ -119,8 +119,7 @@ _OPERATORS: Final = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"
 _AGGREGATORS: Final[Mapping[str, np.ufunc]] = {"max": np.maximum, "avg": np.add, "sum": np.add}
 
 
-@dataclass(frozen=True, slots=True)
-class _Symbol:
+class _Symbol(Struct, frozen=True):
     """A name of an expression, as a `ranking.program.Feature` of its program."""
 
     name: str
@@ -131,8 +130,7 @@ class _Symbol:
         return _SYMBOLS[self.name](block)
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """How the elements of a hit give one value."""
 
     aggregator: str

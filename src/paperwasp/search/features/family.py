@@ -7,14 +7,13 @@ compiled, and `bind` then answers the function that computes one output for a bl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, Literal
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import TensorBatch
 from paperwasp.document.tensor.types import NUMBER, TensorType
 from paperwasp.document.types import PREDICATE, ArrayType, MapType, NumericType, TensorFieldType, WeightedSetType
@@ -43,8 +42,7 @@ positions), with either of them; a number, counted from 0; any name; an expressi
 field that terms may match, or whose parts they may match: in streaming search that is each one."""
 
 
-@dataclass(frozen=True)
-class RankSetup:
+class RankSetup(Struct, frozen=True, dict=True):
     """What the features of one rank profile are bound to."""
 
     schema: Schema
@@ -180,8 +178,7 @@ def _all_executed(setup: RankSetup, arguments: tuple[str, ...], output: str) -> 
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """One rank feature family."""
 
     name: str

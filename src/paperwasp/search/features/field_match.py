@@ -8,13 +8,12 @@ which occurrence counts too) this follows the running system.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.search.features.block import Block, terms_of
@@ -49,8 +48,7 @@ _IMPORTANCES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The settings in a rank profile. `table` has 2 * limit + 1 values: for distances from -limit to limit."""
 
     table: Sequence[float]
@@ -109,8 +107,7 @@ def _table(setup: RankSetup, key: str, limit: int) -> tuple[float, ...]:
     return table
 
 
-@dataclass(slots=True)
-class Words:
+class Words(Struct):
     """The words of a query in a field, phrases split: parallel lists. `terms` are places in `numbers`."""
 
     numbers: list[int] = field(default_factory=list)

@@ -9,10 +9,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.errors import LanguageError
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Floats, RankSetup, is_multiple
@@ -125,8 +125,7 @@ def uses_normalization(setup: RankSetup) -> bool:
 FIELD_MATCH = "nativeFieldMatch"
 
 
-@dataclass(frozen=True, slots=True)
-class MatchParameters:
+class MatchParameters(Struct, frozen=True):
     """How matches in one field count."""
 
     weight: int
@@ -189,8 +188,7 @@ PROXIMITY = "nativeProximity"
 DEFAULT_CONNECTIVITY = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class NearParameters:
+class NearParameters(Struct, frozen=True):
     """How nearness in one field counts."""
 
     weight: int
@@ -248,8 +246,7 @@ def _gap(setup: RankSetup, field: str) -> float | None:
     return float(gap)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """Two terms of a field, by their numbers, and the weight of the pair."""
 
     first: int

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.clock import OutOfTime
 from paperwasp.core.rank.best_parts import ALL, BestHits, Part, joined, parts_for
@@ -63,8 +63,7 @@ NativePlan = tuple[list[str], Floats, list[Floats], list[bool], int, tuple[float
 parts with their sum."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NativeSetup:
+class NativeSetup(Struct, frozen=True, eq=False):
     """What a rank profile says: fields, and how much of the parts counts."""
 
     match: Mapping[str, native_parameters.MatchParameters]
@@ -108,8 +107,7 @@ class NativeSetup:
         return None if query is None else query.scores(block, proximity, attributes)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class NativeFeature:
+class NativeFeature(Struct, frozen=True, eq=False):
     """A feature that is the weighted mean of those parts: by the kernel where it can run the query."""
 
     native: NativeSetup
@@ -144,8 +142,7 @@ def by_kernel(
     return NativeFeature(NativeSetup.of(setup, arguments, weights), general, general)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _NativeQuery:
+class _NativeQuery(Struct, frozen=True, eq=False):
     """The arguments of the kernel that are the same for all hits."""
 
     reader: _core.Reader

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Compute, Floats, RankSetup, constant, one, register
@@ -107,8 +107,7 @@ def _part(block: Block, number: int, term: RankTerm, field: str, parameters: Mat
 ATTRIBUTE_MATCH = "nativeAttributeMatch"
 
 
-@dataclass(frozen=True, slots=True)
-class AttributeParameters:
+class AttributeParameters(Struct, frozen=True):
     """How a match in one attribute counts."""
 
     weight: int

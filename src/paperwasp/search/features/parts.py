@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Floats, RankSetup, families
 
 Arguments = tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class Part(Struct, frozen=True, eq=False):
     """One part. `value`: one float64 for each hit of the block, or a single one for all of them."""
 
     text: str

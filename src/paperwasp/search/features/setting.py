@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.tensor.batch import Labels, TensorBatch
 from paperwasp.document.tensor.types import TensorType, is_assignable
 from paperwasp.document.tensor.value import Tensor, empty_tensor
@@ -32,8 +31,7 @@ STREAMED_LENGTHS: Final = (100.0, 100.0)
 Worked = TypeVar("Worked")
 
 
-@dataclass(frozen=True, eq=False)
-class QuerySetting:
+class QuerySetting(Struct, frozen=True, eq=False, dict=True):
     """What is the same for all hits of a query in one document type."""
 
     space: SearchSpace
@@ -141,8 +139,7 @@ _LEAST_FREQUENCY: Final = 1e-6
 """Vespa's significance takes no term for rarer than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankTerm:
+class RankTerm(Struct, frozen=True):
     """One term of the query as ranking sees it, in query order.
 
     `fields` are the fields it searches (several for a fieldset). A phrase is one term. `significance` is Vespa's term

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.search.features.block import Block, terms_of
 from paperwasp.search.features.family import Floats, RankSetup, is_multiple
@@ -23,8 +23,7 @@ COLUMNS: Final = ("proximity", "order", "taken", "taken_weight", "length", "weig
 those before, in the order of the places. `flow`: of how many each can have a place of its own."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ElementPlaces:
+class ElementPlaces(Struct, frozen=True, eq=False):
     """Where a term stands in the elements of an indexed field: hit i has what is from offsets[i] to offsets[i + 1],
     in the order of the field. A single value is one element, of weight 1."""
 
@@ -47,8 +46,7 @@ def element_places(block: Block, term: int, field: str) -> ElementPlaces:
     return ElementPlaces(offsets, places.elements, positions - places.starts, lengths, places.weights)
 
 
-@dataclass(frozen=True, eq=False)
-class ElementRows:
+class ElementRows(Struct, frozen=True, eq=False):
     """Rows of hit i are from offsets[i] to offsets[i + 1], in the order of the elements."""
 
     offsets: NDArray[np.uint32]
@@ -181,8 +179,7 @@ def words_and_occurrences(block: Block, term: int, name: str) -> tuple[NDArray[n
     return np.minimum(words, _MOST).astype(np.int32), np.minimum(matching, _MOST).astype(np.int32)
 
 
-@dataclass(frozen=True, eq=False)
-class TermLists:
+class TermLists(Struct, frozen=True, eq=False):
     """Parallel to the terms of the query; hit i has positions[offsets[i]:offsets[i + 1]]."""
 
     offsets: list[NDArray[np.uint32]]

@@ -6,8 +6,8 @@ import math
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.types import BYTE, INT, ArrayType
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.family import Compute, Floats, RankSetup, one, register
@@ -17,8 +17,7 @@ from paperwasp.search.features.family import Compute, Floats, RankSetup, one, re
 # Vespa: https://docs.vespa.ai/en/reference/ranking/rank-features.html#freshness(name).logscale
 
 
-@dataclass(frozen=True, slots=True)
-class Fall:
+class Fall(Struct, frozen=True):
     """From 1 at 0 to 0 at `most`, in a line or as a logarithm; `scale` says how steeply that begins."""
 
     most: float

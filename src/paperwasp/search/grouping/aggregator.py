@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, ClassVar, Final, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.language.operation import BOTH
 from paperwasp.search.grouping.node import Node, Rows
@@ -24,7 +23,7 @@ Numbers = NDArray[np.int64]
 Groups = NDArray[np.uint32]
 
 
-class State(ABC):
+class State:
     """The aggregate of the groups of one level, a row a group."""
 
     form: ClassVar[str] = ""
@@ -145,8 +144,7 @@ FLOAT: Final = (np.float64,)
 NUMBER: Final = (np.int64, np.float64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ColumnState(State):
+class ColumnState(Struct, State, frozen=True, eq=False):
     """A state whose members are arrays with a row a group."""
 
     dtypes: ClassVar[tuple[tuple[type[Any], ...], ...]]
@@ -154,18 +152,18 @@ class ColumnState(State):
 
     @property
     def group_count(self) -> int:
-        first: NDArray[Any] = getattr(self, fields(self)[0].name)
+        first: NDArray[Any] = getattr(self, self.__struct_fields__[0])
         return len(first)
 
     def selected(self, rows: Numbers) -> Self:
         return type(self)(*(array[rows] for array in self.arrays().values()))
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in self.__struct_fields__}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
-        names = [field.name for field in fields(cls)]
+        names = list(cls.__struct_fields__)
         if set(arrays) != set(names):
             raise ValueError(f"a state of the arrays {names} has {sorted(arrays)}")
         members = [arrays[name] for name in names]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping import aggregators
 from paperwasp.search.grouping.aggregator import Aggregator, State, aggregator_of, is_aggregate
@@ -102,8 +102,7 @@ NO_TAG = -1
 """Of aggregates that no answer shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Struct, frozen=True):
     """How expressions and filters are bound."""
 
     node: Callable[[Expression, Given], Node]
@@ -117,8 +116,7 @@ class Binding:
         return self.node(expression, {})
 
 
-@dataclass(frozen=True, slots=True)
-class GroupOrder:
+class GroupOrder(Struct, frozen=True):
     """What the groups of a level are ordered by: keys over their aggregates."""
 
     keys: tuple[OrderKey, ...]
@@ -158,8 +156,7 @@ class _StateNode(Node):
         return replace(self.all_values, data=self.all_values.data[rows.lids])
 
 
-@dataclass(frozen=True, slots=True)
-class BoundLevel:
+class BoundLevel(Struct, frozen=True):
     """A level over the columns of one document type."""
 
     level: Level
@@ -170,8 +167,7 @@ class BoundLevel:
     order: GroupOrder
 
 
-@dataclass(frozen=True, slots=True)
-class BoundRequest:
+class BoundRequest(Struct, frozen=True):
     """A request over the columns of one document type."""
 
     request: GroupingRequest

@@ -8,14 +8,14 @@ many rows from there on. All of it is done in columns, never hit by hit.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
@@ -33,8 +33,7 @@ from paperwasp.search.grouping.values import Kind, Numbers, Values, lengths_of
 _NO_GROUP = np.uint32(0xFFFFFFFF)
 
 
-@dataclass(frozen=True, eq=False)
-class Hits:
+class Hits(Struct, frozen=True, eq=False, dict=True):
     """All hits of a query of one document type."""
 
     lids: NDArray[np.uint32]
@@ -55,8 +54,7 @@ class Hits:
         return least if least == self.relevances.max(initial=-np.inf) else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Grouped:
+class _Grouped(Struct, frozen=True, eq=False):
     """Rows, each with its group, and where its hit stands in the order of hits."""
 
     rows: Rows
@@ -80,8 +78,7 @@ class _Grouped:
         return best_of_groups(self.rows.relevances, self.relevance, self.groups, first)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Met:
+class _Met(Struct, frozen=True, eq=False):
     """All groups of a level, in the order in which their rows are met."""
 
     parents: NDArray[np.uint32]

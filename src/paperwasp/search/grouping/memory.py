@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -37,7 +36,7 @@ def held_bytes(value: Any) -> int:
 
 def _members(kind: type) -> tuple[str, ...]:
     """The names of the members of records of a type; none of what is no record."""
-    names = tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
+    names: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
     _MEMBERS[kind] = names
     return names
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.limits import grouping as limits
@@ -29,8 +29,7 @@ _FEW_ARGUMENTS: Final = 4
 """So few are computed of all rows at once."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class Rows(Struct, frozen=True, eq=False):
     """Hits, each perhaps several times: once for each element of an array by which it is grouped."""
 
     lids: Lids
@@ -70,8 +69,7 @@ class Node(ABC):
         return numbers_within(lengths_of(offsets))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scope:
+class Scope(Struct, frozen=True, eq=False):
     """What expressions over the documents of one type can name."""
 
     columns: Mapping[str, ColumnView] = field(default_factory=dict)

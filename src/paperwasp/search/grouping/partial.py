@@ -6,15 +6,14 @@ It can be merged with others, and its states written as arrays.
 from __future__ import annotations
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.values import Values
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class Groups(Struct, frozen=True, eq=False):
     """The groups of one level. Those of one parent stand together, in their order."""
 
     tag: int
@@ -28,8 +27,7 @@ class Groups:
     """One of each aggregation of the level, in their order; then those that only `order` needs."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PartialResult:
+class PartialResult(Struct, frozen=True, eq=False):
     """What a request found. The first of `levels` is the root: one group."""
 
     number: int

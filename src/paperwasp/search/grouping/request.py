@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from functools import lru_cache
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
 from paperwasp.errors import InvalidQuery
 
 # Expressions of the grouping language as they are parsed: immutable trees that compare by value.
@@ -17,8 +17,7 @@ Constant = int | float | str | bool | bytes
 """A literal. bytes: `{1, 2}`, a raw value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Infinite:
+class Infinite(Struct, frozen=True):
     """`inf` or `-inf` as the limit of a bucket."""
 
     is_negative: bool
@@ -27,8 +26,7 @@ class Infinite:
 Limit = Constant | Infinite
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(Struct, frozen=True):
     """A bucket of `predefined`: [low, high) as `low <= value < high`. An excluded low limit or an included high one is
     the next larger value, as the language defines it, once the type of values is known."""
 
@@ -38,8 +36,7 @@ class Bucket:
     includes_high: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+class Expression(Struct, frozen=True):
     """A function of the language with its arguments.
 
     `function` is the name as written, with its namespace: "add", "math.exp", "time.year", "zcurve.x", "count". What is
@@ -77,8 +74,7 @@ _KEPT_INTEGERS: Final = 1024
 """The number of integers whose texts are kept: most are places in short lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class PagePosition:
+class PagePosition(Struct, frozen=True):
     """The offset of the page of one list."""
 
     path: Path
@@ -156,8 +152,7 @@ class _Reader:
         return InvalidQuery(f"'{shown}' is not a continuation: {problem} (character {place + 1})")
 
 
-@dataclass(frozen=True, slots=True)
-class Pages:
+class Pages(Struct, frozen=True):
     """The pages that one request shows: from its continuations, those of the text that was given first first."""
 
     by_path: Mapping[Path, int] = field(default_factory=dict)
@@ -189,8 +184,7 @@ class Pages:
 # groups. Tags number levels and aggregations within a statement: by them the results are put together again.
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Struct, frozen=True):
     """A predicate of `filter(…)`. `kind`: "regex" (pattern), "range" (low, high, includes low, includes high),
     "not", "and", "or" (of `parts`), "in", "istrue"."""
 
@@ -200,8 +194,7 @@ class Filter:
     parts: tuple[Filter, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregation:
+class Aggregation(Struct, frozen=True):
     """An aggregate that is collected for each group of a level: `expression` is count, sum, …, summary."""
 
     tag: int
@@ -210,16 +203,14 @@ class Aggregation:
     """Of `summary`: how many hits of a group are kept, the best by relevance; None: all."""
 
 
-@dataclass(frozen=True, slots=True)
-class OrderKey:
+class OrderKey(Struct, frozen=True):
     """One key that groups are ordered by: an expression over aggregates of the group."""
 
     expression: Expression
     is_ascending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One level of groups."""
 
     tag: int
@@ -236,8 +227,7 @@ class Level:
     aggregations: tuple[Aggregation, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class GroupingRequest:
+class GroupingRequest(Struct, frozen=True):
     """A chain of levels over all hits."""
 
     number: int
@@ -254,8 +244,7 @@ class GroupingRequest:
     """What time functions add to a time in UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """How the results of the requests of one statement are put together: by tags."""
 
     number: int

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import field, replace
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct, field
+
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.language.operation import (
     UNLIMITED,
@@ -38,8 +39,7 @@ _LOOKAHEAD: Final = 1
 _SEE: Final = "See https://docs.vespa.ai/en/grouping.html for details."
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
+class Defaults(Struct, frozen=True):
     """What a query says where its statements say nothing: `grouping.*`. Below 0: there is no limit."""
 
     max_groups: int = 10
@@ -52,8 +52,7 @@ class Defaults:
 DEFAULTS: Final = Defaults()
 
 
-@dataclass(slots=True)
-class _LevelDraft:
+class _LevelDraft(Struct):
     tag: int
     expression: Expression
     filter: Filter | None
@@ -73,8 +72,7 @@ class _LevelDraft:
         return Level(self.tag, self.expression, self.filter, self.max_groups, precision, order, aggregations)
 
 
-@dataclass(slots=True)
-class _Draft:
+class _Draft(Struct):
     """A request that is being built."""
 
     root_tag: int
@@ -102,8 +100,7 @@ class _Draft:
         return bool(self.levels or self.aggregations)
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     """What operations have said for the next level or list of hits."""
 
     group_by: Expression | None = None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.numbers import double_text
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.partial import Groups, PartialResult
@@ -25,8 +24,7 @@ from paperwasp.search.grouping.values import Kind, Values
 BUCKETS: Final = frozenset((Kind.LONG_BUCKET, Kind.DOUBLE_BUCKET, Kind.STRING_BUCKET, Kind.RAW_BUCKET))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupIds:
+class GroupIds(Struct, frozen=True, eq=False):
     """The ids of groups of one kind, one a group; those of no value are null."""
 
     kind: Kind
@@ -117,8 +115,7 @@ def raw_text(value: bytes) -> str:
 Rows = NDArray[np.int64]
 
 
-@dataclass(slots=True, eq=False)
-class Part:
+class Part(Struct, eq=False):
     """The groups of one level of one request."""
 
     groups: Groups
@@ -148,8 +145,7 @@ class Part:
         return column
 
 
-@dataclass(slots=True, eq=False)
-class Node:
+class Node(Struct, eq=False):
     """The groups of all lists of one tag. Those of one parent stand together, in their order."""
 
     tag: int

@@ -7,9 +7,9 @@ from math import inf
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import UNSTABLE, Aggregation, Layout, Level, PagePosition, Path, encode
@@ -38,8 +38,7 @@ class Turn(NamedTuple):
     prev: str | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HitLists:
+class HitLists(Struct, frozen=True, eq=False):
     """The lists of hits of one aggregation, one for each group. None: the group has no such list."""
 
     label: str
@@ -48,8 +47,7 @@ class HitLists:
     """Of the lists with several pages, by their places."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupLists:
+class GroupLists(Struct, frozen=True, eq=False):
     """The lists of groups of one tag, one for each group above."""
 
     label: str
@@ -61,8 +59,7 @@ class GroupLists:
     groups: ShownGroups
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownGroups:
+class ShownGroups(Struct, frozen=True, eq=False):
     """Groups of one tag that are shown, in columns."""
 
     ids: GroupIds
@@ -73,8 +70,7 @@ class ShownGroups:
     group_lists: Sequence[GroupLists]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownRoot:
+class ShownRoot(Struct, frozen=True, eq=False):
     """What one statement answers."""
 
     number: int

@@ -7,9 +7,9 @@ from enum import Enum
 from typing import Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.storage.attributes.rows import spread
 
 # Values of rows of hits in columns: what expressions make, and what groups are identified by.
@@ -56,8 +56,7 @@ class ListTable:
         return [values[code] for code in codes.tolist()]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Values:
+class Values(Struct, frozen=True, eq=False):
     """One value a row, or any number of them.
 
     `data` has dtype int64 for LONG, float64 for DOUBLE, bool for BOOL, and uint32 for all else: codes of `table`.

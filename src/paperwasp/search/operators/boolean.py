@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.search.operators.composed import terms_where_matched
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import ALL_GRAMS, GRAM_COMPOSITES, Composite, Item, plan
@@ -21,8 +22,7 @@ from paperwasp.search.query_language import Scope
 # goes last, to find them among the documents that all others match, and a weakAnd after it.
 
 
-@dataclass(frozen=True, eq=False)
-class AndOperator(Operator):
+class AndOperator(Struct, Operator, frozen=True, eq=False, dict=True):
     """Matches the documents that all of the operators below match.
 
     It remembers its order and estimate: each asks all that is below, and in a deep tree everybody above asks again.
@@ -103,8 +103,7 @@ def _turn(child: Operator) -> tuple[bool, bool, int]:
     return child.depends_on_hits, child.targets_hits, child.estimate()
 
 
-@dataclass(frozen=True, slots=True)
-class AndItem(Composite):
+class AndItem(Composite, frozen=True):
     """All children match."""
 
     is_joined = True
@@ -133,8 +132,7 @@ GRAM_COMPOSITES[ALL_GRAMS] = AndItem
 # or: documents that some child matches.
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class OrOperator(Operator):
+class OrOperator(Struct, Operator, frozen=True, eq=False):
     """Matches the documents that any of the operators below matches."""
 
     element_join = EITHER
@@ -181,8 +179,7 @@ def any_of(planned: tuple[Operator, ...], space: SearchSpace) -> Operator:
     return planned[0] if len(planned) == 1 else OrOperator(space, planned)
 
 
-@dataclass(frozen=True, slots=True)
-class OrItem(Composite):
+class OrItem(Composite, frozen=True):
     """At least one child matches."""
 
     is_joined = True
@@ -211,8 +208,7 @@ GRAM_COMPOSITES["any"] = OrItem
 # and not: documents that the first child matches and no other does.
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class NotOperator(Operator):
+class NotOperator(Struct, Operator, frozen=True, eq=False):
     """Matches the documents that the positive matches and none of the negatives."""
 
     element_join = FIRST_ONLY
@@ -260,8 +256,7 @@ class NotOperator(Operator):
         return self.positive.terms()
 
 
-@dataclass(frozen=True, slots=True)
-class NotItem(Composite):
+class NotItem(Composite, frozen=True):
     """The first child matches and none of the others does."""
 
     is_joined = True
@@ -298,8 +293,7 @@ class NotItem(Composite):
 # rank: documents that the first child matches; the other children only give ranking something to look at.
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class RankOperator(Operator):
+class RankOperator(Struct, Operator, frozen=True, eq=False):
     """Matches what the first operator matches; the others only give terms to ranking."""
 
     element_join = BOTH
@@ -339,8 +333,7 @@ class RankOperator(Operator):
             yield from terms_where_matched(child, self.space)
 
 
-@dataclass(frozen=True, slots=True)
-class RankItem(Composite):
+class RankItem(Composite, frozen=True):
     """The first child matches; the others only add to ranking."""
 
     is_plain = True
@@ -406,8 +399,7 @@ class FalseOperator(Operator):
         return 0.0, 0
 
 
-@dataclass(frozen=True, slots=True)
-class TrueItem(Item):
+class TrueItem(Item, frozen=True):
     """Matches every document."""
 
     is_plain = True
@@ -419,8 +411,7 @@ class TrueItem(Item):
         return TrueOperator(space)
 
 
-@dataclass(frozen=True, slots=True)
-class FalseItem(Item):
+class FalseItem(Item, frozen=True):
     """Matches no document."""
 
     is_plain = True

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.operators.boolean import FalseOperator
@@ -37,8 +36,7 @@ _PARTS: Final = ("phrase", "alternatives")
 """The operators that may be parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class EquivItem(Annotated):
+class EquivItem(Annotated, frozen=True):
     """Terms on one index that rank as one: words, phrases, alternatives, integers."""
 
     is_canonical = False
@@ -106,8 +104,7 @@ def read_equiv(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#alternatives
 
 
-@dataclass(frozen=True, slots=True)
-class WordAlternativesItem(TermItem):
+class WordAlternativesItem(TermItem, frozen=True):
     """Forms of one word, any of which counts: (form, exactness from 0 to 1)."""
 
     is_plain = True

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids, Occurrences
@@ -90,8 +89,7 @@ class PositionMatch(FieldMatch):
         return _positions(self._column), lids, np.ones(len(lids), np.bool_)
 
 
-@dataclass(frozen=True, slots=True)
-class _AreaItem(TermItem):
+class _AreaItem(TermItem, frozen=True):
     """Positions in an area."""
 
     def area(self) -> Area:
@@ -110,8 +108,7 @@ class _AreaItem(TermItem):
         return TermOperator(space, matches, self.annotations)
 
 
-@dataclass(frozen=True, slots=True)
-class GeoLocationItem(_AreaItem):
+class GeoLocationItem(_AreaItem, frozen=True):
     """Positions within `radius_degrees` of a place; below zero: anywhere, and ranking sees the distance."""
 
     without_elements = "geoLocation"
@@ -130,8 +127,7 @@ class GeoLocationItem(_AreaItem):
         return Area.circle(self.latitude, self.longitude, self.radius_degrees, self.aspect)
 
 
-@dataclass(frozen=True, slots=True)
-class GeoBoundingBoxItem(_AreaItem):
+class GeoBoundingBoxItem(_AreaItem, frozen=True):
     """Positions in a rectangle of degrees."""
 
     is_seen_by_rules = False

@@ -6,10 +6,9 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#in
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.document.types import BYTE, INT, LONG, STRING, ArrayType, DataType, WeightedSetType
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field, Schema
@@ -30,8 +29,7 @@ from paperwasp.text.parsing.tokens import Token, TokenStream
 _INTEGERS: Final = frozenset((BYTE, INT, LONG))
 
 
-@dataclass(frozen=True, slots=True)
-class InItem(TermItem):
+class InItem(TermItem, frozen=True):
     """One of many values: all of them str, or all int. What is to be found in a numeric field may be text."""
 
     is_canonical = False

@@ -20,11 +20,11 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field as dataclass_field
-from dataclasses import replace
 from typing import ClassVar, Final
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
+
+from paperwasp.base.records import replace
 from paperwasp.errors import InternalError, InvalidQuery
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.operators.field_match import FieldMatch
@@ -36,8 +36,7 @@ CHARACTERS_OF_LOOKUP: Final = 100
 """A text of more counts as several words that are looked up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One node of a query tree."""
 
     copied: ClassVar[tuple[str, ...]] = ()
@@ -215,8 +214,7 @@ class Item:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Composite(Item):
+class Composite(Item, frozen=True):
     """An item over others."""
 
     is_canonical = False
@@ -227,18 +225,16 @@ class Composite(Item):
         return self.children
 
 
-@dataclass(frozen=True, slots=True)
-class Annotated(Item):
+class Annotated(Item, frozen=True, kw_only=True):
     """An item with annotations: a term, or several that rank as one."""
 
-    annotations: Annotations = dataclass_field(default=DEFAULT_ANNOTATIONS, kw_only=True)
+    annotations: Annotations = DEFAULT_ANNOTATIONS
 
     def weak_weight(self) -> int:
         return self.annotations.weight
 
 
-@dataclass(frozen=True, slots=True)
-class TermItem(Annotated):
+class TermItem(Annotated, frozen=True):
     """A leaf that looks into `index`."""
 
     index: str

@@ -7,13 +7,13 @@ Vespa: https://docs.vespa.ai/en/ranking/multivalue-query-operators.html#raw-scor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.search.operators.boolean import AndItem, FalseItem, has_false
 from paperwasp.search.operators.field_match import Bitmap, FieldMatch, Lids
@@ -54,8 +54,7 @@ class LabelMatch(FieldMatch):
         return np.where(bits_of(self._bitmap, lids), self.score, 0.0)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class LabeledOperator(Operator):
+class LabeledOperator(Struct, Operator, frozen=True, eq=False):
     """Matches what the operator below matches; has its terms, and that of the label."""
 
     labeled: Operator
@@ -75,8 +74,7 @@ class LabeledOperator(Operator):
         yield self.label
 
 
-@dataclass(frozen=True, slots=True)
-class LabeledItem(Composite):
+class LabeledItem(Composite, frozen=True):
     """Its only child; ranking sees `score` as the raw score of `label` for the documents that match."""
 
     without_elements = "labeled"

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.document.types import ArrayType, WeightedSetType
 from paperwasp.errors import InvalidQuery
@@ -43,8 +43,7 @@ _NO_GAP: Final = -1
 _FARTHEST: Final = 0x7FFFFFFF
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True):
     """How near is near; positions."""
 
     distance: int
@@ -178,8 +177,7 @@ class NearOperator(TermOperator):
             yield from child.terms()
 
 
-@dataclass(frozen=True, slots=True)
-class NearItem(Composite):
+class NearItem(Composite, frozen=True):
     """Terms on one index within `distance` positions of each other; `ordered`: in the order of the query.
 
     None of the `exclusions` may be within `exclusion_distance` of them.

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import IllegalQuery
@@ -249,8 +249,7 @@ class NearestNeighborOperator(BestOperator):
     """The nearest documents in the field."""
 
 
-@dataclass(frozen=True, slots=True)
-class NearestNeighborItem(TermItem):
+class NearestNeighborItem(TermItem, frozen=True):
     """The `target_hits` documents whose tensor is nearest to the query's tensor `query(tensor)`.
 
     `tuning` holds the annotations for the search of a graph: `hnsw.approximateThreshold` and its kin, name and value.
@@ -402,8 +401,7 @@ ANNOTATIONS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Struct, frozen=True):
     """What was chosen, and why."""
 
     algorithm: str

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence, Set
-from dataclasses import field
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE, TensorFieldType
 from paperwasp.errors import IllegalQuery, InvalidInput, InvalidQuery
@@ -38,8 +37,7 @@ FIRST_ONLY: Final = 2
 # Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#filter-threshold, #weakand and #approximate-threshold
 
 
-@dataclass(frozen=True, slots=True)
-class NeighborTuning:
+class NeighborTuning(Struct, frozen=True):
     """How nearestNeighbor goes about it. Ratios are of the documents that the rest of the query leaves to all."""
 
     approximate_threshold: float = 0.02
@@ -58,8 +56,7 @@ class NeighborTuning:
     """A whole number: after this time each search of a graph ends with what it has found. Infinite: there is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(Struct, frozen=True):
     """Shares of the documents, from 0 to 1. At 1 nothing of the kind is done."""
 
     filter_threshold: float = 1.0
@@ -111,8 +108,7 @@ def no_clock() -> None:
     """There is always time."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class SearchSpace:
+class SearchSpace(Struct, frozen=True, eq=False):
     """The documents of one type in one view."""
 
     schema: Schema
@@ -220,7 +216,7 @@ class ViewCache:
         self._operators[index, word, language] = operator
 
 
-class Operator(ABC):
+class Operator:
     """A planned item."""
 
     element_join: ClassVar[int | None] = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from paperwasp.base.records import dataclass
 from paperwasp.errors import IllegalQuery, InternalError, InvalidQuery
 from paperwasp.schema.data_types import is_text
 from paperwasp.schema.model import Field, Schema
@@ -33,8 +32,7 @@ from paperwasp.storage.attributes.patterns import (
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains, #matches and #fuzzy
 
 
-@dataclass(frozen=True, slots=True)
-class PatternItem(TermItem):
+class PatternItem(TermItem, frozen=True):
     """Values that have a form."""
 
     pattern_name: ClassVar[str]
@@ -92,8 +90,7 @@ class PatternItem(TermItem):
 _MAX_EDITS: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzyItem(PatternItem):
+class FuzzyItem(PatternItem, frozen=True):
     """Values at most `max_edits` insertions, deletions and substitutions away; with `prefix`, values that begin
     so. The first `prefix_length` characters must be the same."""
 
@@ -150,8 +147,7 @@ def read_fuzzy(parser: ArgumentReader, field: str, scope: Scope, outer: Scope) -
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#matches
 
 
-@dataclass(frozen=True, slots=True)
-class RegexItem(PatternItem):
+class RegexItem(PatternItem, frozen=True):
     """Values in which the regular expression (RE2's syntax) is found."""
 
     copied = ("expression",)
@@ -202,8 +198,7 @@ def read_matches(parser: ArgumentReader, field: str, scope: Scope) -> Item:
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#range
 
 
-@dataclass(frozen=True, slots=True)
-class TextRangeItem(PatternItem):
+class TextRangeItem(PatternItem, frozen=True):
     """Texts between two bounds in the order of their characters; None is open."""
 
     copied = ("low", "high")
@@ -239,8 +234,7 @@ def text_range(
 # Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#prefix
 
 
-@dataclass(frozen=True, slots=True)
-class WordPartItem(OneText, PatternItem):
+class WordPartItem(OneText, PatternItem, frozen=True):
     """Words, or values, that have the text at one place."""
 
     is_of_numbers = True
@@ -274,8 +268,7 @@ class WordPartItem(OneText, PatternItem):
         return tuple(QueryWord(word.terms, prefix=True, within=within or word.within) for word in words)
 
 
-@dataclass(frozen=True, slots=True)
-class PrefixItem(WordPartItem):
+class PrefixItem(WordPartItem, frozen=True):
     """Words, or values, that begin with the text."""
 
     place = pattern_name = "prefix"
@@ -287,15 +280,13 @@ class PrefixItem(WordPartItem):
         return self.begin_with(target, within=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SuffixItem(WordPartItem):
+class SuffixItem(WordPartItem, frozen=True):
     """Words, or values, that end with the text."""
 
     place = pattern_name = "suffix"
 
 
-@dataclass(frozen=True, slots=True)
-class SubstringItem(WordPartItem):
+class SubstringItem(WordPartItem, frozen=True):
     """Words, or values, that have the text in them."""
 
     place = pattern_name = "substring"

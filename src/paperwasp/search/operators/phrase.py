@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from typing import Final
@@ -12,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.errors import IllegalQuery, InvalidQuery
 from paperwasp.schema.model import Field, Schema
@@ -38,8 +37,7 @@ _PARTS: Final = ("phrase", "alternatives")
 """The operators that may be parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhraseItem(TermItem):
+class PhraseItem(TermItem, frozen=True):
     """Words next to each other, in order. A part that is not text is a TermItem or an EquivItem on the same index.
 
     A part that is text has the annotations of the phrase; what annotates a part alone makes it a WordItem.
@@ -201,8 +199,7 @@ class AnchoredMatch(FoundMatch):
         return lids[there], np.concatenate([ends[:1], ends[1:][there]]), positions[kept]
 
 
-@dataclass(frozen=True, slots=True)
-class UriItem(TermItem):
+class UriItem(TermItem, frozen=True):
     """Tokens of a URI next to each other, in order. An anchor ties them to the start or end of the field."""
 
     copied = ("text",)

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.types import PREDICATE
 from paperwasp.errors import IllegalQuery
@@ -74,8 +73,7 @@ class PredicateMatch(FieldMatch):
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateItem(TermItem):
+class PredicateItem(TermItem, frozen=True):
     """Predicates that the attributes make true: (name, value, subqueries), a bit for each subquery (all: 2**64 - 1)."""
 
     is_seen_by_rules = False

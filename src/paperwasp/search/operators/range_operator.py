@@ -9,7 +9,6 @@ from math import inf
 from typing import Any, Final
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.numbers import double_text
 from paperwasp.schema.model import Field
 from paperwasp.search.operators.field_match import FieldMatch
@@ -36,8 +35,7 @@ _BOUNDS: Final = {
 """The annotation `bounds` → whether the low and high ends belong to the range."""
 
 
-@dataclass(frozen=True, slots=True)
-class RangeItem(TermItem):
+class RangeItem(TermItem, frozen=True):
     """Values between two bounds; None is open. `hit_limit` is Vespa's (positive: lowest first, negative: highest)."""
 
     copied = ("low", "high")

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, reduce
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.document.types import PRIMITIVES, ArrayType, MapType, part_of_element
 from paperwasp.errors import InvalidQuery
@@ -232,8 +231,7 @@ class _WithinMatch(PositionalMatch):
         return before[offsets], positions[kept]
 
 
-@dataclass(frozen=True, slots=True)
-class SameElementItem(Item):
+class SameElementItem(Item, frozen=True):
     """One element of the field `index` in which all children match.
 
     The index of a child is below that field (`name` for `persons.name`, `key`, `value`); empty: the element itself.

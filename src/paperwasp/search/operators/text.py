@@ -5,13 +5,13 @@ In an indexed field a text is one term or several: forms of one word at one plac
 
 from __future__ import annotations
 
-from dataclasses import field as dataclass_field
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
+from msgspec import field as struct_field
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
@@ -104,8 +104,7 @@ def sequence(parts: list[FieldMatch], field: Field, space: SearchSpace) -> Field
 # Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#bolding
 
 
-@dataclass(frozen=True, slots=True)
-class QueryWord:
+class QueryWord(Struct, frozen=True):
     """One word of the query: the terms that count as it, or with `prefix` what they begin with."""
 
     terms: frozenset[str]
@@ -125,14 +124,13 @@ QueryPart = tuple[Way, ...]
 """What counts as one thing in the query: a word or phrase, or several of which any will do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """A field, and how its text becomes terms."""
 
     field: Field
     space: SearchSpace
     profile: TextProfile
-    known: dict[str, bool] = dataclass_field(default_factory=dict, init=False)
+    known: dict[str, bool] = struct_field(default_factory=dict)
     """Name → whether the field is one of those with the name."""
 
     def is_named_by(self, index: str) -> bool:

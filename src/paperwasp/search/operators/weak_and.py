@@ -22,7 +22,6 @@ from typing import Final
 
 import numpy as np
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.search.operators.boolean import AndOperator, any_of
 from paperwasp.search.operators.composed import terms_where_matched, unwrapped
@@ -143,8 +142,7 @@ def _words_of(child: Operator) -> list[IndexMatch] | None:
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class WeakAndItem(Composite):
+class WeakAndItem(Composite, frozen=True):
     """As OrItem, and only the best `target_hits` need to be found (0: Vespa's default, 100)."""
 
     is_plain = True

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
@@ -33,8 +32,7 @@ from paperwasp.storage.attributes import ColumnView
 TokenWeights = Sequence[tuple[str | int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class TokensItem(TermItem):
+class TokensItem(TermItem, frozen=True):
     """One of many values, each with a weight: (value, weight)."""
 
     is_canonical = False
@@ -163,8 +161,7 @@ class WeightedSetMatch(WithoutPositions):
         return first_weights(offsets, weights[np.lexsort((-weights, rows))])
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedSetItem(TokensItem):
+class WeightedSetItem(TokensItem, frozen=True):
     """One of many values, each with a weight that ranking sees in place of the field's."""
 
     def to_yql(self) -> str:
@@ -197,8 +194,7 @@ class DotProductMatch(WithoutPositions):
         return self._tokens.products(lids)
 
 
-@dataclass(frozen=True, slots=True)
-class DotProductItem(TokensItem):
+class DotProductItem(TokensItem, frozen=True):
     """As WeightedSetItem; the raw score is the sum of the products of the weights of query and field."""
 
     def to_yql(self) -> str:
@@ -292,8 +288,7 @@ def _first(lids: Lids, values: NDArray[np.float64], count: int) -> tuple[Lids, N
     return lids[above], values[above]
 
 
-@dataclass(frozen=True, slots=True)
-class WandItem(TokensItem):
+class WandItem(TokensItem, frozen=True):
     """The `target_hits` best by that dot product, among those above `score_threshold`."""
 
     without_elements = "wand"

@@ -7,12 +7,11 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import regex
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.document.types import POSITION, ArrayType, TensorFieldType
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Field
@@ -51,8 +50,7 @@ def is_number(word: str) -> bool:
     return word.removeprefix("-").replace(".", "", 1).isdecimal()
 
 
-@dataclass(frozen=True, slots=True)
-class WordItem(OneText, TermItem):
+class WordItem(OneText, TermItem, frozen=True):
     """A word or text; of several tokens, a phrase. On an attribute, a value."""
 
     is_plain = True

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from paperwasp.base.records import replace
 from paperwasp.core.clock import OutOfTime
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.global_phase import GlobalPhase

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.schema.model import Diversity, MatchPhase, RankProfile
@@ -35,16 +35,14 @@ LEAST_DOCUMENTS: Final = 128
 """Never are fewer documents looked at."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Limited:
+class Limited(Struct, frozen=True, eq=False):
     """What is left of the matches, and how many documents were looked at to find them."""
 
     matches: Bitmap
     documents: int
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Limiter:
+class Limiter(Struct, frozen=True, eq=False):
     """match-phase of a rank profile, with what a query overrides, in one document type."""
 
     space: SearchSpace
@@ -138,8 +136,7 @@ STRATEGIES: Final = ("loose", "strict")
 _AS_IT_IS: Final = SortOrder(collation=Collation("raw"))
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Diversifier:
+class Diversifier(Struct, frozen=True, eq=False):
     """`diversity` of a rank profile, with what a query overrides, in one document type."""
 
     view: ColumnView

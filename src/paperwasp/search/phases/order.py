@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
@@ -57,8 +57,7 @@ FeatureOf = Callable[[str], ScoresOf]
 _EVERYWHERE_EQUAL: Final[PortableKey] = (1, 0, 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One sort key, for one document type. `view` None: the type has no such attribute, or it is no attribute."""
 
     field: str

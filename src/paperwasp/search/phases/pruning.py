@@ -15,13 +15,13 @@ of words matches few documents as a rule, and these are scored in full. The answ
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.ranking import CompiledProfile
 from paperwasp.search.features.bm25 import idf_of
@@ -44,8 +44,7 @@ ONE_OCCURRENCE: Final = (0.0, 0.0)
 """k1 and b of a word that only filters: whatever stands where, it adds its weight."""
 
 
-@dataclass(frozen=True, slots=True)
-class KernelQuery:
+class KernelQuery(Struct, frozen=True):
     """A query as the kernel can run it: documents with any, or all, of some terms."""
 
     terms: tuple[TermOperator, ...]
@@ -61,8 +60,7 @@ class KernelQuery:
     it leaves out may score more; they are counted as it counts them, and no more are shown."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrunedHits:
+class PrunedHits(Struct, frozen=True, eq=False):
     """The best hits, best first, and how many documents match in all."""
 
     lids: NDArray[np.uint32]

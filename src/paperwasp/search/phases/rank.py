@@ -10,12 +10,12 @@ Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.search.bound import BoundQuery
 from paperwasp.search.mutations import ON_MATCH

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import Program, RankValue
@@ -24,8 +24,7 @@ TIMEOUT: Final = frozenset({"timeout"})
 NOT_DEGRADED: Final = frozenset[str]()
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Matches:
+class Matches(Struct, frozen=True, eq=False):
     """What matched."""
 
     bitmap: Bitmap
@@ -38,8 +37,7 @@ class Matches:
         return _core.bitmap_lids(self.bitmap, limit)
 
 
-@dataclass(frozen=True, eq=False)
-class RankedHits:
+class RankedHits(Struct, frozen=True, eq=False):
     """Hits of one document type, best first. `first_phase` are the scores before the second phase."""
 
     bound: BoundQuery
@@ -159,8 +157,7 @@ def best_places(scores: Scores, kept: int) -> NDArray[np.int64]:
 # Vespa: https://docs.vespa.ai/en/ranking/phased-ranking.html
 
 
-@dataclass(frozen=True, slots=True)
-class Rescaling:
+class Rescaling(Struct, frozen=True):
     """How scores of the phase before become relevances. Never falls where the score rises."""
 
     scale: float = 1.0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core.budget import OutOfMemory, budget
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.tensor.algebra import spread
@@ -159,8 +158,7 @@ _SAME_IN_EVERY_PHASE: Final = ("bm25(", "closeness(", "itemRawScore(", "rawScore
 Columns = dict[object, NDArray[np.float64]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KnownFeatures:
+class KnownFeatures(Struct, frozen=True, eq=False):
     """Values of features for some hits."""
 
     lids: Lids
@@ -180,8 +178,7 @@ class KnownFeatures:
 NO_FEATURES: Final = KnownFeatures(np.zeros(0, np.uint32), {})
 
 
-@dataclass(slots=True)
-class FeatureNotes:
+class FeatureNotes(Struct):
     """The features with these names of one block of hits after another."""
 
     names: frozenset[str]

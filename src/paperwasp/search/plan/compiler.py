@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.document.tensor.types import CELL_TYPES

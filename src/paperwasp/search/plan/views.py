@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.content.view import View
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import orjson
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.document.shown import Render
 from paperwasp.document.types import DataType, MapType, part_of_element
 from paperwasp.schema.model import Field
@@ -52,8 +52,7 @@ def column_of(source: Field, columns: Mapping[str, ColumnView]) -> ShownColumn |
     return _Map(keys, values) if is_map and keys is not None else values
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     name: str
     type: DataType
     column: ColumnView
@@ -64,8 +63,7 @@ class _Member:
         return () if found is None else found
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
+class _Values(Struct, frozen=True):
     """The elements of an array of structs, or the values of a map."""
 
     members: Sequence[_Member]
@@ -83,8 +81,7 @@ class _Values:
             yield {member.name: value for member, value in of_members if not looks_unset(member.type, value)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Map:
+class _Map(Struct, frozen=True):
     keys: ColumnView
     values: _Values
 

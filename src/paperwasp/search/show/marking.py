@@ -15,9 +15,9 @@ from itertools import chain, pairwise
 from typing import Any, Final
 
 import regex
+from msgspec import Struct
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.schema.model import Field, SummaryField
@@ -42,8 +42,7 @@ from paperwasp.text.linguistics.query import WORD_CHARACTERS, Forms, vocabulary_
 from paperwasp.text.linguistics.text import gram_spans, is_in_word
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Struct, frozen=True):
     """How the words of a query are shown in the texts of a field."""
 
     tags: Tags = HI_TAGS

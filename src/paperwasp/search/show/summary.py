@@ -14,9 +14,9 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.content.languages import DocumentLanguages
 from paperwasp.core import _core
 from paperwasp.document.shown import DEFAULT_FORM, Render, converter_of, render_of
@@ -54,8 +54,7 @@ _Step = Callable[[Any, int, Mapping[str, Any]], Any]
 is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Marking:
+class _Marking(Struct, frozen=True):
     """The step that marks the words of the query in a text, or in those of an array, or makes teasers of them."""
 
     change: Marking
@@ -66,8 +65,7 @@ class _Marking:
         return _each(self.change, value, "" if self.language is None else self.language(fields))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(Struct, frozen=True):
     """One field of the result: where its value is, and what is done to it."""
 
     path: tuple[str, ...]
@@ -115,8 +113,7 @@ class Members(NamedTuple):
     """A bit for each one that may have a value where the document has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryForm:
+class SummaryForm(Struct, frozen=True):
     """What is the same of a summary class of one document type, whatever is searched."""
 
     as_stored: bool

@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct, field
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.core.clock import check_time
 from paperwasp.schema.teaser_settings import DEFAULT_SETTINGS, HI_TAGS, Tags, TeaserSettings
 
@@ -135,8 +134,7 @@ def _without_annotations(text: str) -> str:
     return _ANNOTATION.sub(r"\1", text) if _UNIT_END in text or _ANCHOR in text else text
 
 
-@dataclass(slots=True)
-class _Match:
+class _Match(Struct):
     """Words of the query that stand close together: at most one occurrence of each part."""
 
     first: Occurrence
@@ -161,8 +159,7 @@ class _Match:
         return -self.weight, last + 1 - first - len(self.places), first
 
 
-@dataclass(frozen=True, slots=True)
-class _Teaser:
+class _Teaser(Struct, frozen=True):
     """One text."""
 
     encoded: bytes

@@ -11,16 +11,15 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import orjson
+from msgspec import Struct, field
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.cluster import log_format
 from paperwasp.cluster.config_store import read_key_file
 from paperwasp.cluster.log_end import LogEnd, read_log_end
@@ -232,8 +231,7 @@ def _covered(checkpoint: CheckedCheckpoint | None, log: CheckedLog) -> int:
 # The checkpoint of a content node, with all of its files, read and compared with their checksums.
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedCheckpoint:
+class CheckedCheckpoint(Struct, frozen=True):
     """What a checkpoint holds."""
 
     name: str
@@ -335,8 +333,7 @@ def _check_store(directory: Path, note: Note, bare: Counter[str]) -> tuple[int, 
 _FILE_NAME: Final = compile_later(r"\d{16}\.log")
 
 
-@dataclass(slots=True)
-class CheckedLog:
+class CheckedLog(Struct):
     """What there is, as far as it is whole."""
 
     files: int = 0

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, Literal
 
-from paperwasp.base.records import dataclass
+from msgspec import Struct
 
 Level = Literal["ok", "warning", "error"]
 LEVELS: Final[tuple[Level, ...]] = ("ok", "warning", "error")
 """The number of each is the exit status of a command that found no worse."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One line of a report. `remedy` is empty where there is nothing to do."""
 
     area: str
@@ -33,8 +32,7 @@ class Finding:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Struct, frozen=True):
     """Makes the findings of one area."""
 
     name: str

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from msgspec import Struct
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.client.connection import ANYBODY, Access, Connection, Unreachable
 from paperwasp.errors import InvalidInput
 from paperwasp.server.doctor.data import check_data, data_bytes
@@ -26,8 +26,7 @@ from paperwasp.server.doctor.machine import check_disk, check_machine, check_por
 _SIGNS: Final = {"ok": Text("ok", "green"), "warning": Text("warning", "yellow"), "error": Text("error", "bold red")}
 
 
-@dataclass(frozen=True, slots=True)
-class Examined:
+class Examined(Struct, frozen=True):
     """What is looked at."""
 
     data_directory: Path

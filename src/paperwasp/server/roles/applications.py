@@ -13,8 +13,9 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from msgspec import Struct
+
 from paperwasp.application.model import ApplicationModel
-from paperwasp.base.records import dataclass
 from paperwasp.configserver import Activation, ApplicationId, ServiceAddress
 from paperwasp.errors import NotFound
 from paperwasp.server.roles.containers import ContainerChange, Containers
@@ -25,8 +26,7 @@ _LOG: Final = logging.getLogger("paperwasp.service")
 _LOCAL: Final = ("localhost", "127.0.0.1", "::1")
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A generation of an application that is prepared beside the one that is served."""
 
     activation: Activation
@@ -126,8 +126,7 @@ class Applications:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Role:
+class _Role(Struct, frozen=True):
     """A cluster of an application, and how it is restarted."""
 
     type: str

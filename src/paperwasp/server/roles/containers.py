@@ -18,10 +18,11 @@ from collections.abc import Coroutine, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import Struct
+
 from paperwasp import limits
 from paperwasp.application.client_rules import client_rules, tls_settings
 from paperwasp.application.model import ApplicationModel
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.gate.gate import Accounts
@@ -41,8 +42,7 @@ Role = tuple[str, str]
 """Application, and the name of a place of one of its containers (`ports`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerChange:
+class ContainerChange(Struct, frozen=True):
     """A change that is prepared: the listener of every place, which of them are new, and the record before it."""
 
     application: str

@@ -15,12 +15,12 @@ import shutil
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from paperwasp.application.model import ContentCluster
+from paperwasp.base.records import replace
 from paperwasp.cluster.messenger import Messenger
 from paperwasp.operations.backup.files import SourceFile, below, close_all
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from math import inf
 from threading import Lock
 from typing import Any, Final
 
 from paperwasp import limits
+from paperwasp.base.records import replace
 from paperwasp.base.yielding import switching_soon
 from paperwasp.cluster.messages.documents import (
     ApplyChanges,

@@ -13,12 +13,12 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.application.model import empty_model
 from paperwasp.base.daemon_threads import DaemonThreads
-from paperwasp.base.records import dataclass
 from paperwasp.base.yielding import yielding_to_requests
 from paperwasp.cluster.messages.failures import refused
 from paperwasp.configserver import Activation, ApplicationId
@@ -31,8 +31,7 @@ from paperwasp.server.roles.applications import Applications, Change
 _LOG: Final = logging.getLogger("paperwasp.service")
 
 
-@dataclass(slots=True)
-class _Followed:
+class _Followed(Struct):
     """What this process has made of an application."""
 
     report: Report = Report()

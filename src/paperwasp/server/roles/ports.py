@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.errors import Conflict
 
@@ -35,8 +35,7 @@ _SEPARATOR: Final = "/"
 """Is in no name of a container."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a server of a container listens."""
 
     name: str
@@ -64,8 +63,7 @@ def container_of(place: str) -> str:
     return place.partition(_SEPARATOR)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """The ports that are not to be had, each with who has it."""
 
     owners: Mapping[int, str]

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import DTYPES, Tensor, as_cells
@@ -33,8 +33,7 @@ EARTH_RADIUS_KM: Final = 6371.0088
 Numbers = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSearch:
+class GraphSearch(Struct, frozen=True):
     """What is looked for in a graph: the arguments of `GraphView.search`."""
 
     count: int
@@ -70,8 +69,7 @@ class Found(NamedTuple):
         return Found(self.lids[places], self.distances[places], self.nodes[places])
 
 
-@dataclass(frozen=True, slots=True)
-class DistanceMetric:
+class DistanceMetric(Struct, frozen=True):
     """`kernel`: the name of what is computed. `norm` is the product of the query's vector with itself."""
 
     kernel: str
@@ -284,8 +282,7 @@ _WHOLE_ASPECT: Final = 2**32 - 1
 _NO_ROWS: Final = np.zeros(0, np.uint64)
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Struct, frozen=True):
     """A box, a circle, or what is in both; in millionths of degrees."""
 
     box: tuple[int, int, int, int] = (_LEAST, _LEAST, _MOST, _MOST)

@@ -25,9 +25,9 @@ from zlib import crc32
 
 import numpy as np
 import orjson
+from msgspec import Struct
 from numpy.typing import DTypeLike, NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.errors import Corruption, NoSpace
 
 _FIRST_CAPACITY: Final = 16
@@ -38,8 +38,7 @@ _RESERVED_FROM_BYTES: Final = 1 << 20
 """Arrays for large elements are moved to reserved address space when they become larger than this."""
 
 
-@dataclass(frozen=True, slots=True)
-class Large:
+class Large(Struct, frozen=True):
     """Says of an array that it has large elements, which are not to be copied when it grows."""
 
     folder: Path | None = None

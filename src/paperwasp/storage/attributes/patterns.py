@@ -8,18 +8,18 @@ Vespa: https://docs.vespa.ai/en/reference/querying/yql.html#contains and #matche
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any, Final, Literal
 
 import numpy as np
 import re2
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.storage.attributes.dictionary import SEPARATOR, ScannedText, fold
@@ -35,7 +35,7 @@ def no_clock() -> None:
     """There is always time."""
 
 
-class TextPattern(ABC):
+class TextPattern:
     """A pattern that strings are matched against."""
 
     @abstractmethod
@@ -62,8 +62,7 @@ _LEAST_BYTES: Final = 1024
 _PIECE_SECONDS: Final = 0.005
 
 
-@dataclass(frozen=True, slots=True)
-class PartPattern(TextPattern):
+class PartPattern(Struct, TextPattern, frozen=True):
     """Strings that begin with, end with, or have in them a text."""
 
     place: Place
@@ -77,8 +76,7 @@ class PartPattern(TextPattern):
         return table
 
 
-@dataclass(frozen=True, slots=True)
-class OrderPattern(TextPattern):
+class OrderPattern(Struct, TextPattern, frozen=True):
     """Strings between two bounds in the order of their characters; None is open.
 
     Vespa: string_range_search_helper.cpp
@@ -121,8 +119,7 @@ def _order(text: ScannedText, bound: str) -> NDArray[np.int8]:
     return order
 
 
-@dataclass(frozen=True, slots=True)
-class FuzzyPattern(TextPattern):
+class FuzzyPattern(Struct, TextPattern, frozen=True):
     """Strings at most `max_edits` insertions, deletions and substitutions of characters away from a word.
 
     `prefix`: strings some beginning of which is. The first `prefix_length` characters must be the same.
@@ -149,8 +146,7 @@ _MOST_EDITS: Final = 2**30
 """More than any string has characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegexPattern(TextPattern):
+class RegexPattern(Struct, TextPattern, frozen=True):
     """Strings in which an expression of RE2's syntax is found.
 
     All strings are looked through as one text, between them a byte that nothing in an expression matches, so that RE2

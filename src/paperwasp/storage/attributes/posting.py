@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.storage.attributes.column import Bitmap, bitmap_of, empty_bitmap
 from paperwasp.storage.attributes.rows import Rows, places_of, spread
 from paperwasp.storage.attributes.wanted import Wanted
@@ -32,8 +32,7 @@ _MOST_CHANGES = 65_536
 """Rows changed in place after which a new picture is due."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Picture:
+class _Picture(Struct, frozen=True):
     """The values of rows [0, length), sorted, beside each the row. `changes_from`: how many changes in place it has
     seen."""
 

@@ -13,9 +13,9 @@ from functools import singledispatch
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core.clock import OutOfTime, check_time
 from paperwasp.document.operations import Value
 from paperwasp.document.types import BOOL, NumericType
@@ -40,8 +40,7 @@ _LAST: Final = np.iinfo(np.int64).max
 _SIGNS: Final = np.int64(_LAST)
 
 
-@dataclass(frozen=True, slots=True)
-class SortOrder:
+class SortOrder(Struct, frozen=True):
     """The order of one level. `missing`: `first`, `last`, `as`, or empty: before all values if values rise and there is
     one a document, else after them."""
 

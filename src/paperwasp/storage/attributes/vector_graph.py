@@ -20,10 +20,10 @@ import threading
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp.base.env import processors
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.storage.attributes.column import Arrays, Bitmap, Lids
@@ -54,8 +54,7 @@ _SAVED: Final = ("header", "levels", "owners", "counts", "links", "parents")
 Nodes = NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSettings:
+class GraphSettings(Struct, frozen=True):
     """How a graph is made. `metric`: by the name of schemas; empty: euclidean."""
 
     metric: str = ""

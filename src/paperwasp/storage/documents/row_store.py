@@ -26,10 +26,10 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 
@@ -53,8 +53,7 @@ class RowDocument(NamedTuple):
     fields: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(Struct, frozen=True):
     """One mapped file."""
 
     path: Path

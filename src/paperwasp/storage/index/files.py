@@ -12,14 +12,14 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.errors import Corruption
 from paperwasp.storage.index.segments import Postings, Segment
@@ -189,8 +189,7 @@ _FUSED_RATIO: Final = 2
 Terms = NDArray[np.uint32]
 
 
-@dataclass(frozen=True, slots=True)
-class WordRun:
+class WordRun(Struct, frozen=True):
     """Words `first`.. of the lexicon with their terms, and terms of earlier words that were learned meanwhile.
 
     `stems` has for each stemmer's name the term of each word, NO_TERM where it was never needed; `late` for each
@@ -254,8 +253,7 @@ class WordRun:
 _NO_TERMS: Final[Terms] = np.empty(0, np.uint32)
 
 
-@dataclass(frozen=True, slots=True)
-class WordsEnd:
+class WordsEnd(Struct, frozen=True):
     """How far the words of a lexicon are saved: `words` of them, and of the terms learned late those before `late`."""
 
     words: int = 0

@@ -10,17 +10,17 @@ are inverted at once, so that no query waits for that.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import field, replace
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.storage.index.tokens import Buffer, Tokens, join_tokens
 from paperwasp.text.linguistics import TextProfile
@@ -42,8 +42,7 @@ LEAST_DOCUMENTS_OF_BITMAPS = 4096
 Postings: TypeAlias = Buffer | Tokens
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(Struct, frozen=True, eq=False, dict=True):
     """Lids `base`..`base + documents`. `fields` are by number; None where no document has the field."""
 
     base: int
@@ -180,8 +179,7 @@ FieldKey = tuple[str, str]
 DEFAULT_PROFILE: Final = TextProfile()
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedField:
+class IndexedField(Struct, frozen=True):
     """One field of one document type, and how its text becomes terms."""
 
     document_type: str

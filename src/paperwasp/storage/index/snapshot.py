@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from functools import cached_property
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.storage.index.segments import Bitmap, FieldKey, Fields, Segment
 
@@ -73,13 +72,12 @@ class _KeptStatistics:
         return found
 
 
-@dataclass(frozen=True, eq=False)
-class IndexSnapshot:
+class IndexSnapshot(Struct, frozen=True, eq=False, dict=True):
     """All postings below a lid. Numbers of fields and terms are those of the index and its lexicon."""
 
     segments: tuple[Segment, ...]
     fields: Fields
-    lexicon: _core.Lexicon = field(repr=False)
+    lexicon: _core.Lexicon
     numbers: int
     """All numbers of fields are below; there may be some of fields that are not indexed any more."""
 

@@ -15,16 +15,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.env import processors, sync_directory
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Valued
@@ -312,8 +312,7 @@ class TextIndex:
         self._segments = ()
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenIndex:
+class FrozenIndex(Struct, frozen=True):
     """The index at one moment: what a flush writes."""
 
     segments: tuple[Segment, ...]
@@ -354,6 +353,6 @@ def _describe_field(indexed: IndexedField) -> dict[str, Any]:
 
 def _read_field(described: Mapping[str, Any]) -> IndexedField:
     # One that is absent did not exist when the index was written: its default is how texts were read then.
-    settings = {key: described[key] for key in TextProfile.__dataclass_fields__ if key in described}
+    settings = {key: described[key] for key in TextProfile.__struct_fields__ if key in described}
     profile = TextProfile(**settings)
     return IndexedField(described["document_type"], described["name"], profile, described.get("uri", ""))

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.text.linguistics import (
@@ -31,8 +31,7 @@ Text: TypeAlias = str | Sequence[str] | Mapping[str, int]
 """The value of a field that is indexed: one text, an array of them, or a weighted set."""
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Elements:
+class Elements(Struct, frozen=True, eq=False):
     """The values of a field of many values: document d has elements starts[d]..starts[d + 1]."""
 
     starts: NDArray[np.uint32]
@@ -82,8 +81,7 @@ class Texts:
         return Elements(_sums(counts).astype(np.uint32), ends, weights)
 
 
-@dataclass(frozen=True, eq=False)
-class Tokens:
+class Tokens(Struct, frozen=True, eq=False, dict=True):
     """One field of a run of documents, not inverted: document d has tokens offsets[d]..offsets[d + 1]."""
 
     terms: NDArray[np.uint32]

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Final
 
+from msgspec import Struct
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
 
 SORT_FUNCTIONS: Final = ("raw", "lowercase", "uca")
@@ -24,8 +25,7 @@ _COLLATORS: Final = 64
 """Kept at a time: a locale is what a query says."""
 
 
-@dataclass(frozen=True, slots=True)
-class Collation:
+class Collation(Struct, frozen=True):
     """One order. `locale` (en_US) and `strength` (which differences count) are those of uca.
 
     Errors: InvalidQuery for unknown functions, strengths, and what is no locale. One that ICU has no rules for is

@@ -7,15 +7,15 @@ Vespa: https://docs.vespa.ai/en/linguistics/linguistics-opennlp.html#stemming, a
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from functools import cache, lru_cache, partial
 from typing import Final, TypeVar
 
 import numpy as np
 import regex
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
+from paperwasp.base.records import replace
 from paperwasp.core import _core
 from paperwasp.text.linguistics.detection import ENGLISH, UNKNOWN, Language, detect, language_of
 from paperwasp.text.linguistics.text import TextProfile
@@ -26,8 +26,7 @@ STEM_EXACTNESS: Final = 0.7
 """The exactness of a stem, where the word itself is indexed too; that of a word is 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryToken:
+class QueryToken(Struct, frozen=True):
     """One place of a text: the forms that count there, each with its exactness, the most exact first."""
 
     forms: tuple[tuple[str, float], ...]

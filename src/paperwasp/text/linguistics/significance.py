@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import orjson
+from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.text.linguistics.detection import ENGLISH, language_of
 
 NO_LANGUAGE: Final = "un"
@@ -21,8 +21,7 @@ NO_LANGUAGE: Final = "un"
 _COMPRESSED: Final = b"\x28\xb5\x2f\xfd"
 
 
-@dataclass(frozen=True, slots=True)
-class SignificanceModel:
+class SignificanceModel(Struct, frozen=True):
     """The words of one language."""
 
     documents: int
@@ -34,8 +33,7 @@ class SignificanceModel:
         return self.frequencies.get(word.lower(), 1), self.documents
 
 
-@dataclass(frozen=True, slots=True)
-class SignificanceModels:
+class SignificanceModels(Struct, frozen=True):
     """The models of a container by language: of several for one, the last."""
 
     by_language: Mapping[str, SignificanceModel]

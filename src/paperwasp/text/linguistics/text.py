@@ -20,10 +20,10 @@ from typing import Final
 
 import regex
 import Stemmer
+from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.text.linguistics.detection import ENGLISH, Language
 from paperwasp.text.linguistics.krovetzstemmer import Stemmer as KrovetzStemmer
 
@@ -167,8 +167,7 @@ _SHIELDED: Final = {c: 0xE000 + c for c in range(128) if not chr(c).isalnum()}
 _LOWER: Final = {c: c + 32 for c in range(ord("A"), ord("Z") + 1)}
 
 
-@dataclass(frozen=True, slots=True)
-class TextProfile:
+class TextProfile(Struct, frozen=True):
     """How the text of one field becomes terms."""
 
     stemming: str = "best"

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.document.tensor import types as rules
@@ -56,8 +56,7 @@ def reduced(batch: TensorBatch, aggregator: str, dimensions: Sequence[str] = ())
     return TensorBatch(type_, groups.starts, groups.labels, cells, batch.is_single)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Groups:
+class _Groups(Struct, frozen=True, eq=False):
     """Rows that become one row of the result. Those of no rows are left out: they are 0."""
 
     order: Rows | None
@@ -271,8 +270,7 @@ def _all_pairs(a: TensorBatch, b: TensorBatch, products: TensorType, type_: Tens
     return product.reshape(lengths).transpose(order).reshape(-1, *type_.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class _Matrix:
+class _Matrix(Struct, frozen=True):
     """Cells with the summed dimensions as columns, and all else as rows: first the rows of the batch, then `kept`."""
 
     rows: Cells

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.core.budget import OutOfMemory, budget
 from paperwasp.core.clock import check_time
@@ -362,8 +362,7 @@ CELL_FUNCTIONS: Final[Mapping[str, CellFunction]] = {
 # have. Matching is by sorted keys of (hit, labels), never row by row.
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Alignment:
+class Alignment(Struct, frozen=True, eq=False):
     """Rows of a result, each of one row of a batch `a` and one of a batch `b`."""
 
     a: Rows | None

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.search.grouping.aggregator import (
     FLOAT,
@@ -36,8 +35,7 @@ from paperwasp.search.grouping.values import Values
 
 
 @written_as("count")
-@dataclass(frozen=True, slots=True, eq=False)
-class CountState(ColumnState):
+class CountState(ColumnState, frozen=True, eq=False):
     """How many hits each group has."""
 
     dtypes: ClassVar = (WHOLE,)
@@ -71,8 +69,7 @@ def _count(aggregation: Aggregation, bind: Binder) -> Count:
 
 
 @written_as("sum")
-@dataclass(frozen=True, slots=True, eq=False)
-class SumState(ColumnState):
+class SumState(ColumnState, frozen=True, eq=False):
     """The sum of each group."""
 
     dtypes: ClassVar = (NUMBER,)
@@ -113,8 +110,7 @@ def _sum(aggregation: Aggregation, bind: Binder) -> Sum:
 
 
 @written_as("avg")
-@dataclass(frozen=True, slots=True, eq=False)
-class AvgState(ColumnState):
+class AvgState(ColumnState, frozen=True, eq=False):
     """The sum of each group, and how many values it is of."""
 
     dtypes: ClassVar = (NUMBER, WHOLE)
@@ -165,8 +161,7 @@ def _avg(aggregation: Aggregation, bind: Binder) -> Avg:
 
 
 @written_as("stddev")
-@dataclass(frozen=True, slots=True, eq=False)
-class StddevState(ColumnState):
+class StddevState(ColumnState, frozen=True, eq=False):
     """The moments of each group: how many values it has, their sum, and the sum of their squares."""
 
     dtypes: ClassVar = (WHOLE, FLOAT, FLOAT)
@@ -219,8 +214,7 @@ def _stddev(aggregation: Aggregation, bind: Binder) -> Stddev:
 
 
 @written_as("xor")
-@dataclass(frozen=True, slots=True, eq=False)
-class XorState(ColumnState):
+class XorState(ColumnState, frozen=True, eq=False):
     """The exclusive or of each group."""
 
     dtypes: ClassVar = (WHOLE,)

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.search.grouping.aggregator import (
     Aggregator,
     Binder,
@@ -176,8 +176,7 @@ _MOST_LEAST: Final = 1 << 24
 
 
 @written_as("count_groups")
-@dataclass(frozen=True, slots=True, eq=False)
-class CountGroupsState(State):
+class CountGroupsState(Struct, State, frozen=True, eq=False):
     """The sketch of each group."""
 
     offsets: Numbers

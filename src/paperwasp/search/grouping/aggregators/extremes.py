@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.search.grouping.aggregator import (
     Aggregator,
@@ -39,8 +39,7 @@ _EMPTY: Final = {Kind.STRING: "", Kind.RAW: b""}
 _KINDS: Final = TEXTS | {Kind.LONG, Kind.DOUBLE}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ExtremeState(State):
+class ExtremeState(Struct, State, frozen=True, eq=False):
     """The extreme value of each group."""
 
     is_max: ClassVar[bool]
@@ -134,8 +133,7 @@ def _number_start(dtype: np.dtype[Any], *, is_max: bool) -> float:
 
 
 @written_as("min")
-@dataclass(frozen=True, slots=True, eq=False)
-class MinState(ExtremeState):
+class MinState(ExtremeState, frozen=True, eq=False):
     """The least value of each group."""
 
     is_max: ClassVar[bool] = False
@@ -147,8 +145,7 @@ def _min(aggregation: Aggregation, bind: Binder) -> Extreme:
 
 
 @written_as("max")
-@dataclass(frozen=True, slots=True, eq=False)
-class MaxState(ExtremeState):
+class MaxState(ExtremeState, frozen=True, eq=False):
     """The greatest value of each group."""
 
     is_max: ClassVar[bool] = True

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any, Final, Self, TypeVar
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.aggregator import (
@@ -46,8 +46,7 @@ _NO_ROW: Final = -1
 _EMPTY: Final[Mapping[Kind, Any]] = {Kind.LONG: 0, Kind.DOUBLE: 0.0, Kind.BOOL: False, Kind.STRING: "", Kind.RAW: b""}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PickedState(State):
+class PickedState(Struct, State, frozen=True, eq=False):
     """The picked hit of each group: group i has the values offsets[i]:offsets[i + 1]."""
 
     is_multi: bool
@@ -186,8 +185,7 @@ def empty_of(kind: Kind) -> Any:
 
 
 @written_as("first")
-@dataclass(frozen=True, slots=True, eq=False)
-class FirstState(PickedState):
+class FirstState(PickedState, frozen=True, eq=False):
     """The value of the best hit of each group."""
 
     def nothing(self) -> Any:
@@ -243,8 +241,7 @@ Mask = NDArray[np.bool_]
 
 
 @written_as("argmin")
-@dataclass(frozen=True, slots=True, eq=False)
-class ArgminState(PickedState):
+class ArgminState(PickedState, frozen=True, eq=False):
     """The value of the hit with the least key of each group."""
 
 

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any, Final, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.aggregator import (
     Aggregator,
@@ -52,8 +52,7 @@ _LARGE: Final = 512
 Doubles = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QuantileSketch:
+class QuantileSketch(Struct, frozen=True, eq=False):
     """The values of group i are those numbered offsets[i]:offsets[i + 1], rising."""
 
     offsets: Numbers
@@ -137,8 +136,7 @@ _MOST_WEIGHT = 2**48
 
 
 @written_as("quantiles")
-@dataclass(frozen=True, slots=True, eq=False)
-class QuantilesState(State):
+class QuantilesState(Struct, State, frozen=True, eq=False):
     """The sketch of each group."""
 
     wanted: tuple[float, ...]

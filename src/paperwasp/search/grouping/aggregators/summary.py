@@ -10,9 +10,9 @@ from itertools import pairwise
 from typing import Any, Final, Self
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
-from paperwasp.base.records import dataclass
 from paperwasp.search.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, written_as
 from paperwasp.search.grouping.node import Rows
 from paperwasp.search.grouping.request import Aggregation
@@ -23,8 +23,7 @@ UNLIMITED: Final = -1
 
 
 @written_as("summary")
-@dataclass(frozen=True, slots=True, eq=False)
-class HitsState(State):
+class HitsState(Struct, State, frozen=True, eq=False):
     """The best hits of each group, best first: group i has those numbered offsets[i]:offsets[i + 1]."""
 
     summary: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
 from typing import Final
 
+from msgspec import Struct, field
+
 from paperwasp.base.patterns import compile_later
-from paperwasp.base.records import dataclass
 from paperwasp.document.numbers import double_text
 from paperwasp.errors import LanguageError
 from paperwasp.search.grouping.request import Bucket, Constant, Expression, Filter, Infinite, Limit
@@ -182,8 +182,7 @@ UNLIMITED: Final = 2**31 - 1
 """`max(inf)`."""
 
 
-@dataclass(slots=True)
-class Operation:
+class Operation(Struct):
     """One operation. It is built while a statement is read, and changed by nobody after that."""
 
     is_each: bool
