@@ -206,6 +206,7 @@ class _Gathered:
             conform_below={},
             modes={},
             own_lids=np.array(self._lids, np.uint32),
+            derived={},  # what is known of the whole view is untrue of a batch
         )
         return Batch(batch_view, progress, self._gids)
 
