@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from paperwasp import limits
 from paperwasp.cluster.log_format import encode_records
-from paperwasp.cluster.operation_log import START, LogRecord, Mark, NewRecord
+from paperwasp.cluster.operation_log import START, LogRecord, Mark, NewRecord, RecordKind
 from paperwasp.operations.backup.files import SourceFile
 
 
@@ -27,6 +27,10 @@ class MemoryLog:
 
     def read(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
         return (record for record in list(self.records) if record.sequence > applied[record.partition].sequence)
+
+    def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+        waiting = MemoryLog.read(self, applied)
+        return (record for record in waiting if record.kind == RecordKind.REFUSED)
 
     def trim(self, applied: Sequence[Mark]) -> None:
         """Nothing is forgotten: another reader may be behind."""

@@ -41,6 +41,8 @@ class RecordKind(IntEnum):
     CONFIGURATION = 2
     IMPORTED = 3
     """Operations from the log of another node, with their mark there."""
+    REFUSED = 4
+    """Which operations of an earlier record of the partition are refused, since none could apply them."""
 
 
 class Mark(NamedTuple):

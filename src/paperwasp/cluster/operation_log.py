@@ -36,6 +36,7 @@ from paperwasp.operations.backup.files import SourceFile, held, open_file
 __all__ = ["START", "FileOperationLog", "LogRecord", "Mark", "NewRecord", "OperationLog", "RecordKind"]
 
 _LOGGER: Final = logging.getLogger(__name__)
+_REFUSED: Final = RecordKind.REFUSED
 _FILE_NAME: Final = compile_later(r"(\d{16})\.log")
 
 
@@ -81,6 +82,9 @@ class OperationLog(Protocol):
         than the log holds.
         """
 
+    def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+        """Those after `applied` that refuse operations of records before them. Quick where there are none."""
+
     def trim(self, applied: Sequence[Mark]) -> None:
         """Lets the log forget records up to `applied`. How many it forgets, and when, is its own affair."""
 
@@ -109,6 +113,7 @@ OpenLog = Callable[[Path, bool], OperationLog]
 class _LogFile(Struct):
     path: Path
     header: FileHeader
+    has_refusals: bool = False
 
 
 class FileOperationLog:
@@ -150,6 +155,7 @@ class FileOperationLog:
                 if self._size >= limits.LOG_FILE_BYTES:
                     self._start_file()
                 data, appended = self._encode(records, marks)
+                self._files[-1].has_refusals |= _REFUSED in [record.kind for record in records]
                 self._write(data)
             except OSError as error:
                 raise self._refusal(error) from error
@@ -169,6 +175,14 @@ class FileOperationLog:
         self._check_start(files[0], applied)
         for file in files:
             yield from self._read_file(file, applied, last)
+
+    def refusals(self, applied: Sequence[Mark]) -> Iterator[LogRecord]:
+        with self._lock:
+            files, last = [file for file in self._files if file.has_refusals], list(self._marks)
+        for file in files:
+            for record in self._read_file(file, applied, last):
+                if record.kind == _REFUSED:
+                    yield record
 
     def trim(self, applied: Sequence[Mark]) -> None:
         with self._lock:
@@ -369,6 +383,7 @@ class _Opening:
             self._marks = list(header.bases)
         self._files.append(_LogFile(path, header))
         records = list(log_format.scan(data))
+        self._files[-1].has_refusals = _REFUSED in [record.kind for record in records]
         if gap := log_format.first_gap(records, self._marks):
             expected = self._marks[gap.partition].sequence + 1
             message = f"record {gap.mark.sequence} of partition {gap.partition} where {expected} is due"

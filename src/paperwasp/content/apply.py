@@ -53,7 +53,17 @@ _REFUSED: Final = {
     Refusal.TOO_LARGE: Outcome(True, Refusal.TOO_LARGE),
     Refusal.UNFIT: Outcome(False, Refusal.UNFIT),
 }
-_UNFIT: Final = (InvalidInput, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, struct.error)
+UNFIT_ERRORS: Final = (
+    InvalidInput,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
+"""What applying an entry raises where the entry does not fit the code or its document; not what a machine fails by."""
 """Errors of reading an entry, or of what it makes of a document, as opposed to those of the machine."""
 
 _Row = tuple[int, Logged, Valued, bytes]
@@ -100,7 +110,7 @@ class _Batch:
             else:
                 try:
                     self._apply_one(place, entry)
-                except _UNFIT as error:
+                except UNFIT_ERRORS as error:
                     if self._is_changing:
                         raise
                     _LOGGER.warning("%s is refused, for good: %s: %s", entry.id, type(error).__name__, error)
@@ -112,6 +122,8 @@ class _Batch:
         return self._outcomes
 
     def _apply_one(self, place: int, entry: Entry) -> None:
+        if entry.is_refused:
+            raise InvalidInput("a later record of the log refuses it")
         if entry.document_type not in self._state.layout.types:
             raise InvalidInput(f"Document type {entry.document_type} does not exist")
         if (entry.create or entry.required_us or entry.condition is not None) and self._is_refused(place, entry):

@@ -20,6 +20,7 @@ from paperwasp.content.compaction import Compactor, HandOver
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.fault import Fault
 from paperwasp.content.node_state import NodeState
+from paperwasp.content.records import LoggedBatch
 from paperwasp.content.replay import replay
 from paperwasp.core.object_memory import outside_arenas
 from paperwasp.document.operations import Outcome
@@ -80,6 +81,21 @@ class CheckpointWriter:
             state.store.remove_when_unread()()
             raise
         return state, outcomes
+
+    def state_before(self, batch: LoggedBatch) -> NodeState:
+        """The state that a start would make of the log without a batch, beside the one that there is: `close` drops it.
+        Errors: those of a start."""
+        self._interrupt()
+        state = self._checkpoints.load_aside()
+        first: dict[int, int] = {}
+        for record, mark in zip(batch.records, batch.marks, strict=True):
+            first.setdefault(record.partition, mark.sequence)
+        try:
+            replay(self._log, state, before=first)
+        except BaseException:
+            state.store.remove_when_unread()()
+            raise
+        return state
 
     def open_last(self, partition: int) -> tuple[NodeState, Callable[[], object]]:
         """The state of the checkpoint that counts, without an index, beside the one that there is. The log keeps the

@@ -11,20 +11,35 @@ state is made again from the last checkpoint and the log. One thread, the writer
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
 
+from paperwasp import limits
 from paperwasp.cluster.operation_log import OperationLog
-from paperwasp.content.apply import apply_entries
+from paperwasp.content.apply import UNFIT_ERRORS, apply_entries
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.configuration import Configuration
 from paperwasp.content.current_state import CurrentState
 from paperwasp.content.fault import Fault
 from paperwasp.content.node_state import NodeState
-from paperwasp.content.records import LoggedBatch, LoggedLayout
+from paperwasp.content.records import LoggedBatch, LoggedLayout, decode_entries
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import marks_after, replay
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+
+class UnfitEntries(Exception):
+    """Entries of a batch, by their places, that no replica can apply: a defect of this program. They stay in the log
+    and are to be refused there by a later record, so that every reader passes over them."""
+
+    def __init__(self, places: Sequence[int]) -> None:
+        super().__init__(places)
+        self.places = places
 
 
 class Consumer:
@@ -39,7 +54,8 @@ class Consumer:
     def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
         """Applies and publishes what was logged just now; gives the outcome of each entry.
 
-        Errors: NoSpace or InternalError, which say that it is applied later.
+        Errors: NoSpace or InternalError, which say that it is applied later; UnfitEntries for those that can never be
+        applied: once the log refuses them, `go_on` gives the outcomes.
         """
         current, entries = self._current, batch.entries
         try:
@@ -48,7 +64,7 @@ class Consumer:
             current.state.applied = applied
             current.publish()
         except Exception as error:
-            return self._apply_again(error, len(entries))
+            return self._apply_again(error, batch)
         current.since_checkpoint.note(len(entries), sum([len(record.payload) for record in batch.records]))
         return outcomes
 
@@ -97,14 +113,50 @@ class Consumer:
         if self._fault.reason is not None:
             self._make_again()
 
-    def _apply_again(self, cause: Exception, operations: int = 0) -> list[Outcome]:
-        """After an apply that went wrong half way: applies what was logged to a state that is made again. Gives the
-        outcomes of the last `operations`. Errors: that this is done later."""
-        self._fault.begin(cause)
+    def go_on(self, operations: int) -> list[Outcome]:
+        """Ends a fault, and gives the outcomes of the last operations. Errors: that they are applied later."""
         try:
             return self._make_again(operations)
         except Exception as error:
             raise self._fault.of_logged() from error
+
+    def _apply_again(self, cause: Exception, batch: LoggedBatch | None = None) -> list[Outcome]:
+        """After an apply that went wrong half way: applies what was logged to a state that is made again. Gives the
+        outcomes of a batch. Errors: UnfitEntries; that this is done later."""
+        self._fault.begin(cause)
+        try:
+            return self._make_again(len(batch.entries) if batch else 0)
+        except Exception as error:
+            if batch is not None and isinstance(error.__cause__, UNFIT_ERRORS) and (unfit := self._unfit_places(batch)):
+                raise UnfitEntries(unfit) from error
+            raise self._fault.of_logged() from error
+
+    def _unfit_places(self, batch: LoggedBatch) -> list[int]:
+        """The entries of a batch, by place, that fail by themselves on the state that the log before them makes. None
+        where something else fails, or too many do."""
+        unfit: list[int] = []
+        with suppress(Exception):  # the fault that has begun says why nothing is applied
+            while (place := self._first_unfit(batch, unfit)) is not None and len(unfit) < limits.UNFIT_ENTRIES:
+                unfit.append(place)
+            return unfit if place is None else []
+        return []
+
+    def _first_unfit(self, batch: LoggedBatch, known: Sequence[int]) -> int | None:
+        """The first entry that cannot be applied, of those that are not known as such."""
+        state = self._checkpoints.state_before(batch)
+        try:
+            payloads = [record.payload for record in batch.records]
+            entries = [entry for payload in payloads for entry in decode_entries(payload, lambda: "the batch")]
+            for place, entry in enumerate(entries):
+                if place not in known:
+                    try:
+                        apply_entries(state, [entry])
+                    except UNFIT_ERRORS:
+                        _LOGGER.exception("%s is logged and cannot be applied; it is refused", entry.id)
+                        return place
+            return None
+        finally:
+            state.store.remove_when_unread()()
 
     def _make_again(self, operations: int = 0) -> list[Outcome]:
         """Goes on with a state made from the checkpoint and the log. Gives the outcomes of the last `operations`.

@@ -113,7 +113,7 @@ class ContentNode:
 
     def _recover(self) -> None:
         if not self.operations.is_closed:
-            self._consumer.recover()
+            self._writer.recover()
 
     def sizes_bytes(self) -> dict[str, int]:
         """Approximate sizes of what is kept, in bytes, by kind."""

@@ -11,7 +11,7 @@ encoded. One thread.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from paperwasp import limits
@@ -23,7 +23,16 @@ from paperwasp.content.gathering import OperationReply, Waiting
 from paperwasp.content.late_operations import LateOperations
 from paperwasp.content.layout import Layout, TypeLayout
 from paperwasp.content.partition_format import MovedRecord, encode_imported
-from paperwasp.content.records import AnyOperation, Entry, Logged, LoggedBatch, LoggedLayout, markers_of, records_of
+from paperwasp.content.records import (
+    AnyOperation,
+    Entry,
+    Logged,
+    LoggedBatch,
+    LoggedLayout,
+    markers_of,
+    records_of,
+    refusals_of,
+)
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import partition_of
@@ -88,6 +97,10 @@ class Producer:
     def go_on_after(self, timestamp_us: int) -> None:
         """Operations have later times than this one from now on."""
         self._timestamp_us = max(self._timestamp_us, timestamp_us)
+
+    def refuse(self, batch: LoggedBatch, places: Collection[int]) -> None:
+        """Logs that entries of a batch, by place, are refused. Errors: as of `append`."""
+        self._log.append(refusals_of(batch, places))
 
     def check(self, configured: Configuration) -> None:
         """Errors: what `configure` would refuse; changes nothing. Any thread."""

@@ -6,7 +6,7 @@ A record says all that applying it depends on: the documents' ids, the time, the
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -35,6 +35,8 @@ _START: Final = struct.Struct("<BI")
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
 _TIME_US: Final = struct.Struct("<Q")
+_REFUSAL: Final = struct.Struct("<Q")
+"""Of a refusal: the sequence of a record of its partition. The places of entries in it follow, 4 bytes each."""
 _CHANGES: Final = struct.Struct("<I")
 _CREATE: Final = 1
 _CONDITIONAL: Final = 2
@@ -100,6 +102,8 @@ class Entry(Struct, eq=False):
     required_us: int = 0
     form: StoredForm = StoredForm.WHOLE
     """What the document may lack that a put stores, or that reindexing was made of."""
+    is_refused: bool = False
+    """Whether a later record refuses it."""
 
 
 Logged = Entry | PlainChange
@@ -121,6 +125,30 @@ class LoggedLayout(NamedTuple):
     layout: Layout
     records: Sequence[NewRecord]
     marks: Sequence[Mark]
+
+
+def refusals_of(batch: LoggedBatch, places: Collection[int]) -> list[NewRecord]:
+    """The records that refuse the entries at these places of a batch."""
+    refusals, first = [], 0
+    for record, mark in zip(batch.records, batch.marks, strict=True):
+        _, count = _START.unpack_from(record.payload)
+        numbers = [place - first for place in sorted(places) if first <= place < first + count]
+        if numbers:
+            payload = _REFUSAL.pack(mark.sequence) + struct.pack(f"<{len(numbers)}I", *numbers)
+            refusals.append(NewRecord(record.partition, payload, RecordKind.REFUSED))
+        first += count
+    return refusals
+
+
+def read_refusal(payload: bytes, where: Callable[[], str]) -> tuple[int, tuple[int, ...]]:
+    """The sequence of the record whose entries are refused, and their places in it. Errors: Corruption that says
+    `where`."""
+    try:
+        (sequence,) = _REFUSAL.unpack_from(payload)
+        numbers = struct.unpack(f"<{(len(payload) - _REFUSAL.size) // 4}I", payload[_REFUSAL.size :])
+    except struct.error as error:
+        raise Corruption(f"{where()}: a damaged refusal") from error
+    return sequence, numbers
 
 
 def entry_of_change(change: PlainChange) -> Entry:

@@ -9,7 +9,10 @@ the layout: their marker is in every partition, and a partition that has come to
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Final
 
 from paperwasp import limits
 from paperwasp.cluster.operation_log import LogRecord, Mark, NewRecord, OperationLog, RecordKind
@@ -17,22 +20,36 @@ from paperwasp.content.apply import apply_entries
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.partition_format import read_imported
-from paperwasp.content.records import Entry, decode_entries
+from paperwasp.content.records import Entry, decode_entries, read_refusal
 from paperwasp.content.relayout import change_layout
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import Corruption, OtherVersion
 
+_NO_END: Final[Mapping[int, int]] = MappingProxyType({})
+_NONE_REFUSED: Final[Mapping[tuple[int, int], Sequence[int]]] = MappingProxyType({})
 
-def replay(log: OperationLog, state: NodeState, last: int = 0) -> Replay:
+
+def replay(log: OperationLog, state: NodeState, last: int = 0, before: Mapping[int, int] = _NO_END) -> Replay:
     """Applies every record after `state.applied`, and says what was done; with the outcomes of the `last` operations.
+    Those of a partition in `before` only below that sequence.
 
     Errors: Corruption by file and offset.
     """
-    replaying = Replay(state, last)
+    replaying = Replay(state, last, _refused_entries(log, state.applied))
     for record in log.read(list(state.applied)):
-        replaying.take(record)
+        if record.partition not in before or record.sequence < before[record.partition]:
+            replaying.take(record)
     replaying.apply()
     return replaying
+
+
+def _refused_entries(log: OperationLog, applied: Sequence[Mark]) -> dict[tuple[int, int], tuple[int, ...]]:
+    """By partition and sequence of a record, the places of entries that later records refuse."""
+    refused: dict[tuple[int, int], tuple[int, ...]] = {}
+    for record in log.refusals(list(applied)):
+        sequence, places = read_refusal(record.payload, partial(_where, record))
+        refused[record.partition, sequence] = places
+    return refused
 
 
 def marks_after(applied: Sequence[Mark], records: Sequence[NewRecord], marks: Sequence[Mark]) -> list[Mark]:
@@ -50,8 +67,12 @@ def marks_after(applied: Sequence[Mark], records: Sequence[NewRecord], marks: Se
 class Replay:
     """Gathers entries of many records, so that they are applied in batches as they were at first."""
 
-    def __init__(self, state: NodeState, last: int = 0) -> None:
+    def __init__(
+        self, state: NodeState, last: int = 0, refused: Mapping[tuple[int, int], Sequence[int]] = _NONE_REFUSED
+    ) -> None:
+        """`refused`: by partition and sequence of a record, the places of entries that are not applied."""
         self._state = state
+        self._refused = refused
         self._last = last
         self.outcomes: list[Outcome] = []
         self._entries: list[Entry] = []
@@ -116,9 +137,15 @@ class Replay:
         if record.kind == RecordKind.IMPORTED:
             imported = read_imported(payload)
             self._state.imported[record.partition], payload = imported.mark, imported.payload
+        elif record.kind == RecordKind.REFUSED:
+            self._advance(record)
+            return
         elif record.kind != RecordKind.OPERATIONS:
             raise Corruption(f"{_where(record)}: a record of unknown kind {record.kind}")
-        self._entries.extend(decode_entries(payload, lambda: _where(record)))
+        entries = list(decode_entries(payload, lambda: _where(record)))
+        for place in self._refused.get((record.partition, record.sequence), ()):
+            entries[place].is_refused = True
+        self._entries += entries
         self._size_bytes += len(record.payload)
         self._advance(record)
         if len(self._entries) >= limits.LOG_BATCH_OPERATIONS or self._size_bytes >= limits.LOG_BATCH_BYTES:

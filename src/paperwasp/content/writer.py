@@ -19,13 +19,15 @@ from paperwasp.base.yielding import switching_soon, yielding_if_large
 from paperwasp.cluster.messenger import answer_all
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.configuration import Configuration
-from paperwasp.content.consumer import Consumer
+from paperwasp.content.consumer import Consumer, UnfitEntries
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Waiting
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.producer import Producer
+from paperwasp.content.records import Logged, LoggedBatch
 from paperwasp.core.object_memory import is_worth, outside_arenas
+from paperwasp.document.operations import Outcome
 from paperwasp.operations.monitoring.numbers import Numbers
 
 
@@ -48,6 +50,8 @@ class Writer:
         self._fault = fault
         self._checkpoints = checkpoints
         self._commit_seconds, self._commit_operations = commits
+        self._unfit: tuple[LoggedBatch, Sequence[int]] | None = None
+        """Entries that are logged, cannot be applied, and are not refused by the log yet."""
         self._thread = Thread(target=self._run, name="content-writer", daemon=True)
 
     def start(self) -> None:
@@ -65,6 +69,23 @@ class Writer:
         """
         self._fault.check()
         self._consumer.configure(configured, self._producer.configure(configured))
+
+    def recover(self) -> None:
+        """Ends a fault, where there is one. On this thread, between two batches. Errors: why it cannot."""
+        if self._unfit is not None:
+            self._producer.refuse(*self._unfit)
+            self._unfit = None
+        self._consumer.recover()
+
+    def _log_and_apply(self, entries: Sequence[Logged]) -> Sequence[Outcome]:
+        batch = self._producer.append(entries)
+        try:
+            return self._consumer.apply(batch)
+        except UnfitEntries as error:
+            self._unfit = (batch, error.places)
+        self._producer.refuse(*self._unfit)
+        self._unfit = None
+        return self._consumer.go_on(len(entries))
 
     def take_over_later(self, compacted: NodeState) -> Future[None]:
         """Has the node go on with that state, between two batches. Any thread."""
@@ -98,7 +119,7 @@ class Writer:
             try:
                 self._fault.check()
                 if entries:
-                    answers = self._consumer.apply(self._producer.append(entries))
+                    answers = self._log_and_apply(entries)
             except Exception as error:
                 answers = [error] * len(replies)
         self._queue.note_answered(size_bytes)

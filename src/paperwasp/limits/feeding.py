@@ -35,6 +35,8 @@ REPLAY_REPEATS: Final = 1024
 same, and the node stops."""
 REPLAY_HELD_BYTES: Final = 256 * 1024 * 1024
 """Of records that wait, after a change of the layout, until all partitions have come to it."""
+UNFIT_ENTRIES: Final = 16
+"""The most operations of a batch that the log refuses because a defect keeps them from being applied."""
 DOCUMENT_ID_BYTES: Final = 65_535
 PARTITIONS: Final = 16
 """Partitions of a content cluster. Part of the on-disk format: never change it for existing data."""
