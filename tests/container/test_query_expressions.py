@@ -348,8 +348,8 @@ def test_kept_profiles_are_bounded_by_their_bytes_and_of_one_schema() -> None:
     assert kept.size_bytes == 80
     assert kept.add(one, "p", keys[2], 7, 40) == 2
     assert kept.get(other, "p", keys[2]) is kept.get(one, "q", keys[2]) is None
-    kept.add(other, "p", keys[3], 3, 1000)
-    assert (len(kept), kept.size_bytes, kept.get(other, "p", keys[3])) == (1, 1000, 3)
+    assert kept.add(other, "p", keys[3], 3, 1000) == 3
+    assert (len(kept), kept.size_bytes, kept.get(other, "p", keys[3])) == (2, 80, None), "one would take all the room"
     for number, key in enumerate(keys):
         kept.add(one, "p", key, number, 1)
     assert [kept.get(one, "p", key) for key in keys[9:]] == [None, *range(10, 20)]

@@ -6,12 +6,11 @@ Called with the application's lock held. Nothing here changes what runs.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from contextlib import nullcontext
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Final, Generic, TypeVar
+from typing import Final
 
 from msgspec import Struct
 
@@ -19,6 +18,7 @@ from paperwasp import limits
 from paperwasp.application.changes.found import Changes
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
+from paperwasp.base.cache import Cache
 from paperwasp.base.env import Environment
 from paperwasp.base.file_contents import total_bytes
 from paperwasp.base.records import replace
@@ -38,36 +38,8 @@ from paperwasp.errors import Finding, InvalidInput, InvalidPackage
 BuildModel = Callable[[ApplicationPackage, ApplicationId], ApplicationModel]
 """Makes a package the model of an application. Errors: InvalidPackage with everything that is wrong."""
 
-V = TypeVar("V")
 _DAY_NS: Final = 24 * 3600 * 10**9
 _PACKAGES_KEPT: Final = 2
-
-
-class _Latest(Generic[V]):
-    """The values last used, up to `count` of them. Any thread."""
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._values: OrderedDict[Hashable, V] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, key: Hashable) -> V | None:
-        with self._lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-            return self._values.get(key)
-
-    def put(self, key: Hashable, value: V) -> None:
-        with self._lock:
-            self._values[key] = value
-            self._values.move_to_end(key)
-            while len(self._values) > self._count:
-                self._values.popitem(last=False)
-
-    def drop(self, unwanted: Callable[[V], bool]) -> None:
-        with self._lock:
-            for key in [key for key, value in self._values.items() if unwanted(value)]:
-                del self._values[key]
 
 
 def read_alone(content: bytes, scratch: Path | None) -> ApplicationPackage:
@@ -84,7 +56,7 @@ class Packages:
         """`scratch`: the folder on whose disk large files are kept; None: they are kept in memory."""
         self._sessions = sessions
         self._scratch = scratch
-        self._latest: _Latest[ApplicationPackage] = _Latest(_PACKAGES_KEPT)
+        self._latest: Cache[Hashable, ApplicationPackage] = Cache(entries=_PACKAGES_KEPT)
 
     def of(self, session: Session) -> ApplicationPackage:
         """The files of a session. Errors: NotFound, Corruption."""
@@ -112,8 +84,8 @@ class Models:
         self._build = build
         self._packages = packages
         self._environment = environment
-        self._latest: _Latest[ApplicationModel] = _Latest(limits.MODELS_KEPT)
-        self._checksums: _Latest[Hashable] = _Latest(limits.MODELS_KEPT)
+        self._latest: Cache[Hashable, ApplicationModel] = Cache(entries=limits.MODELS_KEPT)
+        self._checksums: Cache[Hashable, Hashable] = Cache(entries=limits.MODELS_KEPT)
         """Of packages, by blob: whether the model is there is known without unpacking one again."""
         self._building = threading.Semaphore(limits.MODELS_BUILT)
 

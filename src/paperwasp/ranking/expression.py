@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.document.tensor.types import Dimension, TensorType
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.tensor_functions import CHOICES, OF_TYPE, Parameter
@@ -42,7 +43,6 @@ from paperwasp.ranking.tree import (
     unquote,
 )
 from paperwasp.text.parsing import Lexicon, Token, TokenStream
-from paperwasp.text.parsing.text_memory import TextMemory
 from paperwasp.text.parsing.tokens import did_you_mean
 
 _LEXICON = Lexicon(
@@ -79,7 +79,7 @@ def parse_expression(text: str, source: str = "") -> Node:
     known = _TREES.get(text)
     if known is None:
         known = _parse(text, source)
-        _TREES.add(text, known, len(text))
+        _TREES.put(text, known, len(text))
     return known
 
 
@@ -93,7 +93,7 @@ def _parse(text: str, source: str) -> Node:
     return node
 
 
-_TREES: Final[TextMemory[str, Node]] = TextMemory(limits.RANK_TREES_CHARACTERS, limits.RANK_TREES_CHARACTERS)
+_TREES: Final[Cache[str, Node]] = Cache(size=limits.RANK_TREES_CHARACTERS)
 """The profiles of a package share most of their texts."""
 
 

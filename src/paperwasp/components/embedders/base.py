@@ -12,11 +12,11 @@ import math
 import os
 import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar, Final, Generic, Protocol, TypeVar
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.components.embedders.model_files import MODEL_ATTRIBUTES, Files, ModelFile, find_model
 from paperwasp.document.tensor.types import TensorType
@@ -284,31 +284,17 @@ class Remembered(Generic[Made]):
 
     def __init__(self, size_of: Callable[[Made], int], size_bytes: int = limits.embedding.CACHE_BYTES) -> None:
         self._size_of = size_of
-        self._most_bytes = size_bytes
-        self._lock = threading.Lock()
-        self._made: OrderedDict[Hashable, tuple[Made, int]] = OrderedDict()
-        self.size_bytes = 0
+        self._made: Cache[Hashable, Made] = Cache(size=size_bytes)
+        self.get = self._made.get
 
-    def get(self, key: Hashable) -> Made | None:
-        with self._lock:
-            found = self._made.get(key)
-            if found is None:
-                return None
-            self._made.move_to_end(key)
-            return found[0]
+    @property
+    def size_bytes(self) -> int:
+        """What is kept, in bytes."""
+        return self._made.size
 
     def put(self, key: Hashable, made: Made, text_length: int) -> None:
         """`text_length`: in characters, of which each may take four bytes."""
-        size_bytes = self._size_of(made) + 4 * text_length + limits.embedding.CACHE_ENTRY_BYTES
-        if size_bytes > self._most_bytes:
-            return
-        with self._lock:
-            if key in self._made:
-                self.size_bytes -= self._made.pop(key)[1]
-            self._made[key] = made, size_bytes
-            self.size_bytes += size_bytes
-            while self.size_bytes > self._most_bytes:
-                self.size_bytes -= self._made.popitem(last=False)[1][1]
+        self._made.put(key, made, self._size_of(made) + 4 * text_length + limits.embedding.CACHE_ENTRY_BYTES)
 
 
 class LocalOrRemote(Protocol):

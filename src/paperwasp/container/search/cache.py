@@ -8,13 +8,14 @@ recently used make room. Runs on the event loop.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.container.search.shapes import Form
 from paperwasp.http.messages import Response
 
@@ -29,27 +30,29 @@ class CachedAnswer(Struct, frozen=True):
     response: Response
     stamps: Mapping[str, int]
     """Content cluster → the stamp of its view."""
-    size_bytes: int
 
 
 class SearchCache:
     """The answers of one container, in the order of their last use."""
 
     def __init__(self, size_bytes: int = limits.SEARCH_CACHE_BYTES) -> None:
-        self._limit_bytes = size_bytes
-        self._answers: OrderedDict[Key, CachedAnswer] = OrderedDict()
+        self._answers: Cache[Key, CachedAnswer] = Cache(size=size_bytes, forget=self._forget)
         self._stamps: dict[str, int] = {}
         """Content cluster → the stamp of the view that all kept answers of it were made from."""
         self._keys: defaultdict[str, dict[Key, None]] = defaultdict(dict)
         """Content cluster → the requests whose answers depend on it."""
         self._config: object = None
-        self.size_bytes = 0
         self.lookups = 0
         self.hits = 0
         """Lookups that found an answer, valid or not."""
 
     def __len__(self) -> int:
         return len(self._answers)
+
+    @property
+    def size_bytes(self) -> int:
+        """What is kept, in bytes, about."""
+        return self._answers.size
 
     def get(self, key: Key, config: object) -> CachedAnswer | None:
         """The answer that is kept for a request, or None. The caller checks whether it is still valid."""
@@ -59,7 +62,6 @@ class SearchCache:
         if found is None:
             return None
         self.hits += 1
-        self._answers.move_to_end(key)
         return found
 
     def may_have(self, key: Key, config: object) -> bool:
@@ -73,16 +75,12 @@ class SearchCache:
             return
         self._keep_only(config)
         size = len(response.body) + _size_of(key) + ENTRY_BYTES
-        if key in self._answers:
-            self.drop(key)
+        self.drop(key)
         if not stamps.items() <= self._stamps.items():
             self._forget_older(stamps)
-        self._answers[key] = CachedAnswer(response, stamps, size)
         for cluster in stamps:
             self._keys[cluster][key] = None
-        self.size_bytes += size
-        while self.size_bytes > self._limit_bytes:
-            self.drop(next(iter(self._answers)))
+        self._answers.put(key, CachedAnswer(response, stamps), size)
 
     def _keep_only(self, config: object) -> None:
         """Forgets what was made under another SearchConfig, which is released then with its schemas and files."""
@@ -99,17 +97,17 @@ class SearchCache:
         self._stamps.update(stamps)
 
     def drop(self, key: Key) -> None:
-        gone = self._answers.pop(key, None)
-        if gone is not None:
-            self.size_bytes -= gone.size_bytes
-            for cluster in gone.stamps:
-                del self._keys[cluster][key]
+        """Forgets the answer to a request, if it is kept."""
+        self._answers.drop(key)
+
+    def _forget(self, key: Key, gone: CachedAnswer) -> None:
+        for cluster in gone.stamps:
+            del self._keys[cluster][key]
 
     def clear(self) -> None:
         self._answers.clear()
         self._stamps.clear()
         self._keys.clear()
-        self.size_bytes = 0
 
 
 def key_of(pairs: Sequence[tuple[str, str]], form: Form, format_: str) -> Key:

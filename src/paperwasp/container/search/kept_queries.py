@@ -7,11 +7,11 @@ leads to which these are (`_Fixed`), and shape and values together to the query.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.container.search.prepared import PreparedQuery
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Shape
@@ -40,39 +40,30 @@ class Kept(NamedTuple):
     """The same requests, where they are a user's text alone; None: they are more."""
 
 
-class _Entry(NamedTuple):
-    content: Kept | _Fixed
-    size_bytes: int
-
-
 class KeptQueries:
     """The prepared queries of one container, in the order of their last use."""
 
     def __init__(self, queries: int = limits.PREPARED_QUERIES, size_bytes: int = limits.PREPARED_QUERIES_BYTES) -> None:
-        self._most, self._limit_bytes = queries, size_bytes
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._entries: Cache[Hashable, Kept | _Fixed] = Cache(entries=queries, size=size_bytes)
         self._config: object = None
-        self.size_bytes = 0
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    @property
+    def size_bytes(self) -> int:
+        """What is kept, in bytes, about."""
+        return self._entries.size
 
     def get(self, shape: Shape, config: object) -> Kept | None:
         """The query that is kept for requests of the shape."""
         if config is not self._config:
             self._begin(config)
-        found = self._entry(shape.key)
+        found = self._entries.get(shape.key)
         if isinstance(found, _Fixed):
-            found = self._entry((shape.key, shape.fixed(*found)))
+            found = self._entries.get((shape.key, shape.fixed(*found)))
         assert not isinstance(found, _Fixed)
         return found
-
-    def _entry(self, key: Hashable) -> Kept | _Fixed | None:
-        found = self._entries.get(key)
-        if found is None:
-            return None
-        self._entries.move_to_end(key)
-        return found.content
 
     def put(self, shape: Shape, query: PreparedQuery, values: RequestValues, config: object) -> None:
         """Keeps the query of a request with these values, unless it is of one request alone, or its texts are long."""
@@ -85,35 +76,24 @@ class KeptQueries:
         size_bytes = ENTRY_BYTES + BYTES_PER_CHARACTER * characters + query.compiled_bytes
         key, fixed = shape.key, self._merge_fixed(shape, query)
         if fixed.literals or fixed.names:
-            self._add(key, _Entry(fixed, BYTES_PER_CHARACTER * characters))
+            self._entries.put(key, fixed, BYTES_PER_CHARACTER * characters)
             key = key, shape.fixed(*fixed)
-        self._add(key, _Entry(Kept(query, values if shape.is_whole else None, text_requests(query, shape)), size_bytes))
+        kept = Kept(query, values if shape.is_whole else None, text_requests(query, shape))
+        self._entries.put(key, kept, size_bytes)
 
     def _merge_fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:
         """The literals and names that are fixed in the statement, and in those of the shape that were read before."""
         statement = query.statement
         if shape.is_whole or statement is None:
             return _Fixed((), ())
-        before = self._entry(shape.key)
+        before = self._entries.get(shape.key)
         known = before if isinstance(before, _Fixed) else _Fixed((), ())
         return _Fixed(
             tuple(sorted({*known.literals, *statement.fixed_literals})),
             tuple(sorted({*known.names, *statement.fixed_names})),
         )
 
-    def _add(self, key: Hashable, entry: _Entry) -> None:
-        self._drop(key)
-        self._entries[key] = entry
-        self.size_bytes += entry.size_bytes
-        while self.size_bytes > self._limit_bytes or len(self._entries) > self._most:
-            self._drop(next(iter(self._entries)))
-
-    def _drop(self, key: Hashable) -> None:
-        gone = self._entries.pop(key, None)
-        self.size_bytes -= gone.size_bytes if gone is not None else 0
-
     def _begin(self, config: object) -> None:
         """Forgets what was prepared under another configuration, which is released then with its schemas."""
         self._entries.clear()
-        self.size_bytes = 0
         self._config = config

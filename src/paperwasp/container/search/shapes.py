@@ -8,7 +8,6 @@ and whether a parameter is given twice. Runs on the event loop.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, NamedTuple, cast
@@ -17,6 +16,7 @@ from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, QueryProfiles
+from paperwasp.base.cache import Cache
 from paperwasp.container.search.parameters import full_name, value_setter
 from paperwasp.container.search.settings import RequestValues, Setter
 from paperwasp.query.yql.lifting import Outline, Values, outline_of, value_of
@@ -71,8 +71,7 @@ class Forms:
 
     def __init__(self, forms: int = limits.REQUEST_FORMS, size_bytes: int = limits.REQUEST_FORM_BYTES) -> None:
         """`size_bytes`: of one of them, about. What is larger is not kept."""
-        self._most, self._largest = forms, size_bytes
-        self._forms: OrderedDict[tuple[str, ...], Form] = OrderedDict()
+        self._forms: Cache[tuple[str, ...], Form] = Cache(entries=forms, largest=size_bytes)
 
     def __len__(self) -> int:
         return len(self._forms)
@@ -81,14 +80,9 @@ class Forms:
         """The form of a request."""
         names = tuple([name for name, _ in pairs])
         found = self._forms.get(names)
-        if found is not None:
-            self._forms.move_to_end(names)
-            return found
-        found = form_of(names)
-        if len(names) * _NAME_BYTES + sum(map(len, names)) <= self._largest:
-            self._forms[names] = found
-            if len(self._forms) > self._most:
-                self._forms.popitem(last=False)
+        if found is None:
+            found = form_of(names)
+            self._forms.put(names, found, len(names) * _NAME_BYTES + sum(map(len, names)))
         return found
 
 

@@ -22,12 +22,12 @@ from typing import Any, Final, NoReturn
 import orjson
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.base.patterns import compile_later
 from paperwasp.errors import LanguageError, Position
 from paperwasp.query.yql.conditions import ConditionParser
 from paperwasp.query.yql.statement import YqlQuery, check_connectivity
 from paperwasp.search.operators.notation import ARGUMENTS, CONDITIONS, LEAVES, Argument, Arguments
-from paperwasp.text.parsing.text_memory import TextMemory
 from paperwasp.text.parsing.tokens import Token, TokenStream
 
 _ROOT: Final = "select.where"
@@ -69,7 +69,7 @@ def parse_select(where: str, parameters: Mapping[str, str] = _NO_PARAMETERS) -> 
     known = _KEPT.get(where)
     if known is None:
         known = _parse(where)
-        _KEPT.add(where, known, len(where))
+        _KEPT.put(where, known, len(where))
     return known
 
 
@@ -88,7 +88,9 @@ def _parse(where: str) -> YqlQuery:
     return YqlQuery(tree, (), (), indexes=fields, quoted=quoted)
 
 
-_KEPT: Final[TextMemory[str, YqlQuery]] = TextMemory(limits.QUERY_TREES_CHARACTERS, limits.QUERY_TEXT_KEPT_CHARACTERS)
+_KEPT: Final[Cache[str, YqlQuery]] = Cache(
+    size=limits.QUERY_TREES_CHARACTERS, largest=limits.QUERY_TEXT_KEPT_CHARACTERS
+)
 
 
 def parse_select_grouping(grouping: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
 from paperwasp.errors import IllegalQuery, LanguageError
@@ -22,7 +23,6 @@ from paperwasp.search.operators.near import NearItem
 from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import TOKEN, WordItem, is_number
-from paperwasp.text.parsing.text_memory import TextMemory
 from paperwasp.text.parsing.tokens import position_of
 
 # The simple query language: what people type into a search box.
@@ -208,8 +208,8 @@ _SYNTAXES: Final[Mapping[str, Callable[[Reader, str], Item | None]]] = MappingPr
 """Syntax → the reader of a text in it, which gets the composite. The syntax `yql` is not read here."""
 
 _Key = tuple[str, str | QueryType, str | None, Indexes]
-_KEPT: Final[TextMemory[_Key, tuple[Item | None]]] = TextMemory(
-    limits.QUERY_TREES_CHARACTERS, limits.QUERY_TEXT_KEPT_CHARACTERS
+_KEPT: Final[Cache[_Key, tuple[Item | None]]] = Cache(
+    size=limits.QUERY_TREES_CHARACTERS, largest=limits.QUERY_TEXT_KEPT_CHARACTERS
 )
 
 
@@ -231,7 +231,7 @@ def parse_simple(
     known = _KEPT.get(key)
     if known is None:
         known = (_tree(*key),)
-        _KEPT.add(key, known, len(text))
+        _KEPT.put(key, known, len(text))
     return known[0]
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
 from paperwasp.errors import LanguageError, Position
@@ -34,7 +35,6 @@ from paperwasp.search.query_language import (
     slot_of,
     string_value,
 )
-from paperwasp.text.parsing.text_memory import TextMemory
 from paperwasp.text.parsing.tokens import TokenStream, position_of
 
 DEFAULT_HITS: Final = 10
@@ -104,9 +104,9 @@ class _Memory:
 
     def __init__(self) -> None:
         room, longest = limits.QUERY_TREES_CHARACTERS, REMEMBERED_CHARACTERS
-        self._names: TextMemory[str, tuple[tuple[str, ...], tuple[str, ...]]] = TextMemory(room, longest)
-        self._templates: TextMemory[tuple[str, tuple[str | None, ...], tuple[bool, ...]], StatementTemplate]
-        self._templates = TextMemory(room, longest)
+        self._names: Cache[str, tuple[tuple[str, ...], tuple[str, ...]]] = Cache(size=room, largest=longest)
+        self._templates: Cache[tuple[str, tuple[str | None, ...], tuple[bool, ...]], StatementTemplate]
+        self._templates = Cache(size=room, largest=longest)
 
     def get(self, text: str, parameters: Mapping[str, str]) -> StatementTemplate | None:
         found = self._names.get(text)
@@ -119,9 +119,9 @@ class _Memory:
 
     def add(self, text: str, parameters: Mapping[str, str], template: StatementTemplate) -> None:
         values = tuple(map(parameters.get, template.fixed_names))
-        self._names.add(text, (template.fixed_names, template.names), len(text))
+        self._names.put(text, (template.fixed_names, template.names), len(text))
         key = text, values, (True,) * len(template.names)
-        self._templates.add(key, template, len(text) + sum(len(value or "") for value in values))
+        self._templates.put(key, template, len(text) + sum(len(value or "") for value in values))
 
 
 _MEMORY: Final = _Memory()

@@ -12,9 +12,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.base.cache import Cache
 from paperwasp.core.clock import check_time, work_ends_at
 from paperwasp.errors import LanguageError
 from paperwasp.ranking.onnx.file import message_fields
@@ -29,9 +28,8 @@ from paperwasp.ranking.onnx.memory import model_memory_bytes
 
 Shapes = Mapping[str, Sequence[int]]
 _CHILD: Final = Path(__file__).with_name("child.py")
-_FOUND: Final[OrderedDict[tuple[object, ...], Shapes]] = OrderedDict()
+_FOUND: Final[Cache[tuple[object, ...], Shapes]] = Cache(entries=limits.ONNX_PROBES_KEPT)
 """The shapes of the outputs of models that were tried, so that deploying a package again does not try them again."""
-_LOCK: Final = threading.Lock()
 
 
 class DoesNotRun(LanguageError):
@@ -44,16 +42,12 @@ def probe(path: str, content: bytes, shapes: Shapes) -> Shapes:
     Errors: LanguageError with the path; of these DoesNotRun.
     """
     key = (sha256(content).digest(), *((name, tuple(shape)) for name, shape in sorted(shapes.items())))
-    with _LOCK:
-        known = _FOUND.get(key)
+    known = _FOUND.get(key)
     if known is None:
         if (other := other_file(content)) is not None:
             raise LanguageError(f"{path} does not run: its weights are in another file, '{other}'")
         known = _run_probe(path, content, shapes)
-        with _LOCK:
-            _FOUND[key] = known
-            if len(_FOUND) > limits.ONNX_PROBES_KEPT:
-                _FOUND.popitem(last=False)
+        _FOUND.put(key, known)
     return known
 
 

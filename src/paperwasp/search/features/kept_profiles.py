@@ -5,11 +5,10 @@ schema, name of the profile, RankExpressions → what was made of them: a compil
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Collection
-from threading import Lock
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
+from paperwasp.base.cache import Cache
 from paperwasp.limits import expressions as limits
 from paperwasp.ranking import CompiledProfile, Unexecuted
 from paperwasp.ranking.query_expressions import RankExpressions
@@ -24,53 +23,33 @@ CHARACTER_BYTES: Final = 100
 """About what the tree of an expression takes for each character of its text."""
 
 
-class _Entry(NamedTuple, Generic[Kept]):
-    schema: Schema
-    """Kept, so that no other schema has its identity."""
-    kept: Kept
-    size_bytes: int
-
-
 class KeptProfiles(Generic[Kept]):
     """What was made of rank profiles with expressions of queries. Any thread."""
 
     def __init__(self, profiles: int = limits.KEPT_PROFILES, size_bytes: int = limits.KEPT_BYTES) -> None:
-        self._most, self._most_bytes = profiles, size_bytes
-        self._entries: OrderedDict[_Key, _Entry[Kept]] = OrderedDict()
-        self._lock = Lock()
-        self.size_bytes = 0
+        self._entries: Cache[_Key, tuple[Schema, Kept]] = Cache(entries=profiles, size=size_bytes)
+        """With the schema, so that no other has its identity."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def size_bytes(self) -> int:
+        """What is kept, in bytes."""
+        return self._entries.size
+
     def get(self, schema: Schema, name: str, expressions: RankExpressions) -> Kept | None:
         """What is kept for a profile of this schema with these expressions."""
-        key = id(schema), name, expressions
-        with self._lock:
-            found = self._entries.get(key)
-            if found is None:
-                return None
-            self._entries.move_to_end(key)
-            return found.kept
+        found = self._entries.get((id(schema), name, expressions))
+        return None if found is None else found[1]
 
     def add(self, schema: Schema, name: str, expressions: RankExpressions, made: Kept, size_bytes: int) -> Kept:
         """Keeps what was made, unless another thread came before. Returns what is kept."""
-        key = id(schema), name, expressions
-        with self._lock:
-            found = self._entries.get(key)
-            if found is not None:
-                return found.kept
-            self._entries[key] = _Entry(schema, made, size_bytes)
-            self.size_bytes += size_bytes
-            while len(self._entries) > self._most or (self.size_bytes > self._most_bytes and len(self._entries) > 1):
-                self.size_bytes -= self._entries.popitem(last=False)[1].size_bytes
-        return made
+        return self._entries.put_first((id(schema), name, expressions), (schema, made), size_bytes)[1]
 
     def keep_only(self, schemas: Collection[int]) -> None:
         """Forgets what is of other schemas than those of these identities."""
-        with self._lock:
-            for key in [key for key in self._entries if key[0] not in schemas]:
-                self.size_bytes -= self._entries.pop(key).size_bytes
+        self._entries.drop_where(lambda key, _: key[0] not in schemas)
 
 
 def compiled_bytes(expressions: RankExpressions, profile: CompiledProfile | Unexecuted | None = None) -> int:
