@@ -1,8 +1,6 @@
-"""The threads on which deployment work runs, so that syncing and parsing never hold up a request, and the time that a
-step has.
+"""How a deployment step runs: `Workers` has the threads, `Deadline` its time, and `ApplicationLocks` the applications.
 
-Reading has threads of its own and never waits for a deployment. How many deployments of a tenant may run or wait is
-limited.
+A step runs on a thread, so that syncing and parsing never hold up a request. One step at a time has an application.
 """
 
 from __future__ import annotations
@@ -24,7 +22,10 @@ from paperwasp.configserver.repository import ApplicationId
 from paperwasp.core.steps import WorkOutOfTime, bounded_work
 from paperwasp.errors import DeployTimeout, LockFailure, Overload
 
-# The time that a deployment step has, and which step may go on with an application.
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_READERS: Final = 2
 
 
 class Deadline:
@@ -113,14 +114,12 @@ class ApplicationLocks:
             self._condition.notify_all()
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
-_READERS: Final = 2
-
-
 class Workers:
-    """Runs blocking calls off the event loop."""
+    """Runs blocking calls off the event loop.
+
+    Reading has threads of its own and never waits for a deployment. How many deployments of a tenant may run or wait
+    is limited.
+    """
 
     def __init__(self) -> None:
         deployers = limits.TENANT_DEPLOYMENTS * limits.TENANTS

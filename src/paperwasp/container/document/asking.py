@@ -37,6 +37,10 @@ from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import PendingAnswer
 from paperwasp.http.request_batch import RequestBatch
 
+Found = Outcome | GetResponse | None
+"""None: nobody was asked, since no content cluster's selection has the document."""
+_IGNORED: Final = "no content cluster has such documents, as their selections say"
+
 
 class Asking(PendingAnswer):
     """The answer to a request that content clusters have been asked for."""
@@ -153,19 +157,14 @@ def _headers(call: Call) -> Mapping[str, str]:
     return {name: "true" for name, is_so in headers.items() if is_so}
 
 
-# The trace of a request about one document (`tracelevel`): the request, the clusters asked, and the outcome.
-#
-# Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#tracelevel
-# Differs: the levels from 1 to 9 show the same.
-
-
-Found = Outcome | GetResponse | None
-"""None: nobody was asked, since no content cluster's selection has the document."""
-_IGNORED: Final = "no content cluster has such documents, as their selections say"
-
-
 def trace_member(call: Call, answer: Found | PaperwaspError, since_ns: int) -> bytes:
-    """The member `trace`, with a comma before it; empty where no trace was requested."""
+    """The member `trace` (`tracelevel`), with a comma before it; empty where no trace was requested.
+
+    It shows the request, the clusters asked, and the outcome.
+
+    Vespa: https://docs.vespa.ai/en/reference/api/document-v1.html#tracelevel
+    Differs: the levels from 1 to 9 show the same.
+    """
     if call.options.trace_level == 0:
         return b""
     took_ms = (monotonic_ns() - since_ns) / 1e6

@@ -311,17 +311,16 @@ def _settle(future: asyncio.Future[Any], answer: object) -> None:
         future.set_result(answer)
 
 
-# The order of operations on one document, where reading some of them takes long and others overtake them.
-#
-# Each takes a turn when it comes, is read at any time, and is sent when those before it have been. Runs on one event
-# loop.
-
-
 class Turns:
-    """The last operation on each document that is not sent yet, by the document's id."""
+    """The order of operations on one document, where reading some of them takes long and others overtake them.
+
+    Each takes a turn when it comes, is read at any time, and is sent when those before it have been. Runs on one event
+    loop.
+    """
 
     def __init__(self) -> None:
         self._last: Final[dict[str, asyncio.Future[None]]] = {}
+        """The last operation on each document that is not sent yet, by the document's id."""
 
     def __contains__(self, key: str) -> bool:
         """Whether an operation on the document waits to be sent."""
