@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -289,6 +290,35 @@ def test_what_cannot_go_does_not_take_the_change_back(
         assert put(service.url, 1, "Blue Train").status_code == 200
         ignored = put(service.url, 1, "Emma", "book")
         assert (ignored.status_code, ignored.headers.get("X-Vespa-Ignored-Operation")) == (200, "true")
+
+
+def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three clusters the second cannot change; then the first cannot change back, and the others do."""
+    clusters = [content(name) for name in ("one", "two", "three")]
+    port = free_port()
+    configured: list[tuple[str, int]] = []
+    real = RunningCluster.configure
+
+    def failing(cluster: RunningCluster, generation: int, *arguments: Any) -> None:
+        name = cluster.directory.name
+        configured.append((name, generation))
+        if (name, generation) in (("two", 2), ("one", 1)):
+            raise OSError(f"the disk of {name} is broken")
+        real(cluster, generation, *arguments)
+
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(application(container(), *clusters)))
+        monkeypatch.setattr(RunningCluster, "configure", failing)
+        answer = service.deploy(application(container(), container("new", port=port), *clusters))
+        monkeypatch.undo()
+        assert (answer.json()["activated"], "the disk of two" in answer.text) == (False, True)
+        assert configured == [("one", 2), ("two", 2), ("one", 1), ("two", 1), ("three", 1)]
+        assert is_closed(port)
+        assert put(service.url, 1, "Blue Train").status_code == 200
+        active(service.deploy(application(container(), container("new", port=port), *clusters)))
+        assert titles(service.url, "one") == ["Blue Train"]
 
 
 def test_a_document_type_in_two_clusters(tmp_path: Path) -> None:

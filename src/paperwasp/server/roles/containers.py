@@ -189,12 +189,14 @@ class Containers:
 
     def abandon(self, change: ContainerChange) -> None:
         """Gives up what was prepared; all is as before."""
-        with self._lock:
-            self._reclaim(change.application)
-            if self._record:
-                self._record.put(change.application, change.recorded, self.front_port)
-        for listener in change.opened:
-            self._close(listener)
+        try:
+            with self._lock:
+                self._reclaim(change.application)
+                if self._record:
+                    self._record.put(change.application, change.recorded, self.front_port)
+        finally:
+            for listener in change.opened:
+                self._close(listener)
 
     def commit(self, change: ContainerChange, generation: int, name: str, model: ApplicationModel) -> None:
         """Serves the application by all its containers."""

@@ -67,13 +67,19 @@ class ContentClusters:
             raise
 
     def revert(self, application: str) -> None:
-        """All serve again what was settled last. Clusters that are new stop; nothing is deleted."""
+        """All serve again what was settled last. Clusters that are new stop; nothing is deleted.
+
+        A cluster that cannot do so now does with the next change or start: that keeps nothing else from going back.
+        """
         generation, settled = self._settled.get(application, (0, {}))
         for cluster_id in self._ids(application):
-            if cluster_id in settled:
-                self._get_open(application, cluster_id).configure(generation, settled[cluster_id])
-            else:
-                self._stop(application, cluster_id)
+            try:
+                if cluster_id in settled:
+                    self._get_open(application, cluster_id).configure(generation, settled[cluster_id])
+                else:
+                    self._stop(application, cluster_id)
+            except Exception:
+                _LOG.exception("Content cluster '%s' of %s still has what was given up", cluster_id, application)
 
     def settle(self, application: str, generation: int, clusters: Sequence[ContentCluster]) -> None:
         """The application has these clusters with these document types; all others go, with their documents.
