@@ -378,3 +378,9 @@ def test_no_attempt_follows_a_checkpoint_that_failed(tmp_path: Path, monkeypatch
                 node.apply(put("a", year=version))
             assert len(tried) == 1
         assert node.get("a") == {"year": 39}
+
+
+def test_stores_that_are_made_at_once_have_folders_of_their_own(tmp_path: Path) -> None:
+    with started(tmp_path) as node:
+        checkpoints = node.node._checkpoints._checkpoints
+        assert len({checkpoints._new_store_directory() for _ in range(3)}) == 3

@@ -444,3 +444,17 @@ def test_dead_rows_are_left_behind_at_a_start(tmp_path: Path, monkeypatch: pytes
         assert node.node.replayed_operations == 0
         assert node.apply(update(3, title="new"), put("y", "book", pages=1)) == [True, False]
         assert node.node.reader.view().limit == 53
+
+
+def test_a_defect_of_the_writer_costs_its_own_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a defect")
+
+    with started(tmp_path) as node, monkeypatch.context() as broken:
+        broken.setattr(node.node._producer, "encode", fail)
+        [answer] = node.apply(put("a"))
+        assert isinstance(answer, RuntimeError)
+        broken.undo()
+        broken.setattr(node.node._checkpoints, "start_if_due", fail)
+        assert node.apply(put("a"), put("b")) == [False, False]
+        assert node.apply(put("a")) == [True]

@@ -28,7 +28,7 @@ SERVICES = """<services version="1.0">
     <engine><proton><tuning><searchnode>{}</searchnode></tuning></proton></engine>
   </content>
 </services>"""
-SCHEMA = "schema thing { document thing { } }"
+SCHEMA = "schema thing { document thing { field size type int { indexing: attribute } } }"
 PATH = "engine/proton/tuning/searchnode/requestthreads/"
 
 

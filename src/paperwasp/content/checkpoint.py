@@ -19,6 +19,7 @@ import logging
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 from zlib import crc32
 
@@ -80,6 +81,9 @@ class Checkpoints:
         self._directory = data_directory / "checkpoints"
         self._store = data_directory / "store"
         self._data = data_directory
+        self._numbering = Lock()
+        self._last_store = 0
+        """The number of the folder of a store that was given out last."""
         REAL_DISK.make_directory(self._directory)
 
     def freeze(self, state: NodeState) -> FrozenState:
@@ -189,7 +193,10 @@ class Checkpoints:
         return state
 
     def _new_store_directory(self) -> Path:
-        return self._data / f"{_OTHER_STORE}{_last_number(self._data, _OTHER_STORE) + 1}"
+        """A folder that nobody else is given: the writer and a compaction that it has cancelled may ask at once."""
+        with self._numbering:
+            self._last_store = max(self._last_store, _last_number(self._data, _OTHER_STORE)) + 1
+            return self._data / f"{_OTHER_STORE}{self._last_store}"
 
     def _current(self) -> Path | None:
         path = self._directory / _CURRENT

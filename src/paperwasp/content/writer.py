@@ -8,11 +8,13 @@ taken, so two threads would only wait for each other.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from threading import Thread
+from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.yielding import switching_soon, yielding_if_large
@@ -21,7 +23,7 @@ from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.configuration import Configuration
 from paperwasp.content.consumer import Consumer, UnfitEntries
 from paperwasp.content.fault import Fault
-from paperwasp.content.gathering import Waiting
+from paperwasp.content.gathering import OperationReply, Waiting
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.producer import Producer
@@ -29,6 +31,8 @@ from paperwasp.content.records import Logged, LoggedBatch
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.operations import Outcome
 from paperwasp.operations.monitoring.numbers import Numbers
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class Writer:
@@ -100,12 +104,18 @@ class Writer:
         while True:
             batch, control = self._queue.take()
             if batch:
-                self._process(batch)
+                try:
+                    self._process(batch)
+                except Exception as error:  # a defect: without this thread, nobody would be answered any more
+                    self._fault.begin(error)
             if control is not None:
                 if control.action is None:
                     return
                 control.run()
-            self._checkpoints.start_if_due(self.take_over_later)
+            try:
+                self._checkpoints.start_if_due(self.take_over_later)
+            except Exception:
+                _LOGGER.exception("a checkpoint could not be started; that is tried again after the next batch")
 
     def _process(self, batch: Sequence[Waiting]) -> None:
         begun_ns = time.monotonic_ns()
@@ -114,9 +124,10 @@ class Writer:
         is_large = largest_bytes >= limits.STORE_BLOB_BYTES and is_worth(largest_bytes)
         is_small = not is_large and size_bytes < limits.LARGE_REQUEST_BYTES
         with switching_soon if is_small else _working_on_much(size_bytes, is_large):
-            entries, replies = self._producer.encode(batch)
             answers: Sequence[object] = ()
+            replies: Sequence[OperationReply] = [reply for _, reply, _ in batch]
             try:
+                entries, replies = self._producer.encode(batch)
                 self._fault.check()
                 if entries:
                     answers = self._log_and_apply(entries)

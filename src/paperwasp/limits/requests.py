@@ -67,7 +67,8 @@ STOP_SECONDS: Final = 10
 CONTAINER_PORTS_TRIED: Final = 1000
 """Ports after the command line's that a container without one of its own may get."""
 RESTART_WAITING_MESSAGES: Final = 4096
-"""Messages that wait while a content cluster is restarted; one more is answered with 429."""
+"""Messages that wait while a content cluster is restarted; one more is answered with 429, and so are operations of more
+than `OPERATION_QUEUE_BYTES` together."""
 REINDEXING_CALL_SECONDS: Final = 150
 """How long a chunk of reindexing may take before it is requested again."""
 HTTP_SMALL_GUNZIP_BYTES: Final = 64 * 1024

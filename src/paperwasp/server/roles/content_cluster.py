@@ -16,6 +16,7 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import ClusterNode
+from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.cluster.operation_log import OpenLog
 from paperwasp.cluster.worker_pool import WorkerPool
@@ -161,8 +162,8 @@ class RunningCluster:
             self._close()
             waiting.refuse(InternalError(f"The content cluster could not be opened again: {error}"))
             raise
+        waiting.release(self._service.handle)  # before others come to the service: operations keep their order
         self._messenger.replace(self._address, self._service.handle, self._service.handle_all)
-        waiting.release(self._service.handle)
 
     def open_files(self) -> list[SourceFile]:
         """The files of the cluster, open, as of one moment between two batches, with names below its folder.
@@ -213,6 +214,8 @@ class _Waiting:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._messages: list[tuple[Any, Reply]] = []
+        self._size_bytes = 0
+        """Of the bodies of the operations among them."""
         self._handler: Any = None
 
     def handle(self, message: Any, reply: Reply) -> None:
@@ -223,9 +226,12 @@ class _Waiting:
                 if type(message) in (TextQuery, RouteQuery):
                     reply(None)
                     return
-                if len(self._messages) >= limits.RESTART_WAITING_MESSAGES:
+                size_bytes = message.size_bytes if type(message) in (ApplyRequest, ApplyChanges) else 0
+                is_full = self._size_bytes > 0 and self._size_bytes + size_bytes > limits.OPERATION_QUEUE_BYTES
+                if is_full or len(self._messages) >= limits.RESTART_WAITING_MESSAGES:
                     raise Overload("the content cluster is being restarted, and too many requests wait for it already")
                 self._messages.append((message, reply))
+                self._size_bytes += size_bytes
                 return
         self._handler(message, reply)
 
