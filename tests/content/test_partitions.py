@@ -14,6 +14,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.cluster.operation_log import Mark
+from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.digest import digest
 from paperwasp.content.partition_export import PartitionExport
 from paperwasp.content.partition_format import (
@@ -29,6 +30,7 @@ from paperwasp.content.records import Mutate
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation
 from paperwasp.errors import Conflict, Corruption, InvalidInput, NoSpace, PaperwaspError
+from paperwasp.storage.documents.document_store import DocumentStore
 from tests.chance import SEED
 from tests.content.document_model import random_deed
 from tests.content.document_schemas import VARIANTS, variant_schema
@@ -359,6 +361,34 @@ def test_records_are_taken_in_chunks(pair: tuple[TestNode, TestNode], monkeypatc
     assert importer.take_records([]) == decode_record(frames[2]).mark
     importer.take_records(frames)
     assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
+
+
+def test_records_wait_for_the_end_of_a_fault(pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Operations of another partition are applied by half: nothing is applied on top of that, or shown."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer, name, other = second.node.partition_importer(3), names_of(3, 12)[11], names_of(4, 1)[0]
+    importer.take_picture(io.BytesIO(picture))
+    first.apply(put(name, title="on its way"))
+    frames = list(export.records())
+
+    def full(*_: object) -> None:
+        raise NoSpace("the disk is full")
+
+    monkeypatch.setattr(DocumentStore, "write", full)
+    monkeypatch.setattr(Checkpoints, "load_aside", full)
+    (answer,) = second.outcomes(put(other, title="applied by half"))
+    assert isinstance(answer, NoSpace) and second.fault() is not None
+    shown, logged = second.get(name), second.log.last()
+    with pytest.raises(NoSpace, match="the disk is full"):
+        importer.take_records(frames)
+    assert second.get(name) == shown and second.log.last() == logged
+    monkeypatch.undo()
+    second.node.operations.run(second.node._recover)
+    assert importer.take_records(frames) == decode_record(frames[-1]).mark
+    assert digest_of(second, 3) == digest_of(first, 3)
+    assert second.get(other) == {"title": "applied by half"}
     export.close()
 
 

@@ -51,6 +51,10 @@ class Consumer:
         self._fault = fault
         self._checkpoints = checkpoints
 
+    def check(self) -> None:
+        """Errors: NoSpace or InternalError: why nothing may be logged and applied for now."""
+        self._fault.check()
+
     def apply(self, batch: LoggedBatch) -> Sequence[Outcome]:
         """Applies and publishes what was logged just now; gives the outcome of each entry.
 

@@ -120,6 +120,7 @@ class PartitionImporter:
 
     def _log_and_apply(self, chunk: list[MovedRecord]) -> None:
         """On the writer's thread."""
+        self._consumer.check()
         state = self._current.state
         taken = state.imported.get(self._partition)
         if taken is None:
