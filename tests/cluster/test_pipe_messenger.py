@@ -13,13 +13,20 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.cluster.messages import documents
-from paperwasp.cluster.messages.documents import ApplyRequest, GetRequest, GetResponse, HealthRequest, StampRequest
+from paperwasp.cluster.messages.documents import (
+    ApplyChanges,
+    ApplyRequest,
+    GetRequest,
+    GetResponse,
+    HealthRequest,
+    StampRequest,
+)
 from paperwasp.cluster.messages.envelope import Codec
 from paperwasp.cluster.messages.operations import CONVERSIONS
 from paperwasp.cluster.messenger import Reply
 from paperwasp.cluster.pipe_messenger import PipeMessenger
 from paperwasp.document.ids import DocumentId
-from paperwasp.document.operations import Outcome, Remove
+from paperwasp.document.operations import Outcome, Put, Remove
 from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload, Timeout, Unavailable
 
 NAMES = [DocumentId.parse(f"id:n:music::{number}") for number in range(6)]
@@ -96,8 +103,11 @@ class Cluster:
 
     def serve_all(self, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         count = min(self.room, len(messages))
-        self.room -= count
-        self.taken += [message.operation.id.user_specified for message in messages[:count]]
+        if count:
+            self.room -= count  # never where there is none, which a test changes meanwhile
+        for message in messages[:count]:
+            operations = message.changes if isinstance(message, ApplyChanges) else [message.operation]
+            self.taken += [operation.id.user_specified for operation in operations]
         for reply in replies[:count]:
             self.replies.put(reply)
         if count < len(messages):
@@ -127,6 +137,46 @@ def test_what_there_is_no_room_for_waits_in_its_order(messenger: PipeMessenger) 
     messenger.serve("a", cluster.serve, cluster.serve_all)
     asyncio.run(run())
     assert cluster.taken == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_operations_of_all_kinds_wait_in_one_line(messenger: PipeMessenger) -> None:
+    cluster = Cluster()
+    cluster.room = 0
+
+    async def run() -> None:
+        answers: asyncio.Queue[object] = asyncio.Queue()
+        changes = ApplyChanges()
+        changes.add([Put(NAMES[0], {})], [1])
+        assert messenger.send_all("a", [changes, *removes(1, 2)], [answers.put_nowait] * 2) == 2
+        await asyncio.to_thread(cluster.is_refused.wait)
+        cluster.room = 6
+        assert messenger.send_all("a", removes(2, 3), [answers.put_nowait]) == 1
+        for _ in range(3):
+            (await asyncio.to_thread(cluster.replies.get))(Outcome(False))
+        assert [await answers.get() for _ in range(3)] == [Outcome(False)] * 3
+
+    messenger.serve("a", cluster.serve, cluster.serve_all)
+    asyncio.run(run())
+    assert cluster.taken == ["0", "1", "2"]
+
+
+def test_one_operation_waits_for_room_where_it_may(messenger: PipeMessenger) -> None:
+    cluster = Cluster()
+    cluster.room = 0
+
+    async def run() -> None:
+        answers: asyncio.Queue[object] = asyncio.Queue()
+        assert messenger.send_all("a", removes(0, 1), [answers.put_nowait]) == 1
+        await asyncio.to_thread(cluster.is_refused.wait)
+        with pytest.raises(Overload, match="full"):
+            await messenger.request("a", removes(1, 2)[0])
+        cluster.room = 1
+        (await asyncio.to_thread(cluster.replies.get))(Outcome(True))
+        assert await answers.get() == Outcome(True)
+
+    messenger.serve("a", cluster.serve, cluster.serve_all)
+    asyncio.run(run())
+    assert cluster.taken == ["0"]
 
 
 def test_no_more_is_sent_than_a_cluster_has_room_for(messenger: PipeMessenger, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,10 @@ messages: that is what this messenger shows. A handler is called on the thread t
 What is of one process alone (`search.text_query`) does not cross. It is answered with None, as where there is no
 compiled plan, and is asked the general way.
 
-Parcels that are sent together are one. Where a handler has no room for all of them, the rest waits here in its order,
-and is tried again after each parcel that comes, and a little later; how much that can be is bounded by the sender,
-which sends no more than a content cluster's queue has room for until it is answered.
+Messages that are sent together (`send_all`) are one parcel. Where a handler has no room for all of them, the rest waits
+here in its order, and is tried again after each parcel that comes, and a little later; how much that can be is bounded
+by the sender, which sends no more than a content cluster's queue has room for until it is answered. A message that is
+sent alone does not wait: that there is no room is its answer.
 
 Threads: one writes what any thread has left in a queue, one reads and calls handlers and replies. When the relay has
 ended, all that is asked is answered with an error.
@@ -37,7 +38,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges
+from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.cluster.messages.envelope import Codec
 from paperwasp.cluster.messenger import EmbeddedMessenger, Reply, ReplyToLoop, answer_all, settle
 from paperwasp.cluster.pipes import LENGTH, read_parcel, write_all
@@ -47,6 +48,8 @@ _LOG: Final = logging.getLogger("paperwasp.cluster")
 _TRY_AGAIN_SECONDS: Final = 0.05
 _NOBODY: Final = 0
 """The number of what is not answered."""
+_LineKey = tuple[str, type]
+"""Address and kind of message; plain changes are in the line of other operations."""
 
 
 class _Parcel(msgspec.Struct, frozen=True, array_like=True):
@@ -57,6 +60,8 @@ class _Parcel(msgspec.Struct, frozen=True, array_like=True):
     number: int
     """Of the first message, and those after it have the next ones; of what is answered."""
     envelopes: list[bytes]
+    are_in_line: bool = False
+    """Whether what there is no room for waits for it; otherwise that is the answer."""
 
 
 class _Sent(NamedTuple):
@@ -92,8 +97,8 @@ class PipeMessenger(EmbeddedMessenger):
         """Address → messages that were sent together and are not answered, and their bytes."""
         self._is_over = False
         self._outgoing: SimpleQueue[bytes | None] = SimpleQueue()
-        self._held: dict[tuple[str, type], deque[_Held]] = {}
-        """By address and kind of message. The reading thread's."""
+        self._held: dict[_LineKey, deque[_Held]] = {}
+        """The reading thread's."""
         command = [sys.executable, "-m", "paperwasp.cluster.pipe_relay"]
         self._relay: Final = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self._threads: Final = [
@@ -129,7 +134,7 @@ class PipeMessenger(EmbeddedMessenger):
 
     def send_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
         to_loop = self.replies_to(asyncio.get_running_loop())
-        return self._ask(address, messages, [ReplyToLoop(to_loop, each) for each in replies], are_bounded=True)
+        return self._ask(address, messages, [ReplyToLoop(to_loop, each) for each in replies], are_in_line=True)
 
     def call(self, address: str, message: object, timeout_seconds: float) -> Any:
         answer: Future[object] = Future()
@@ -146,9 +151,9 @@ class PipeMessenger(EmbeddedMessenger):
         self._send(_Parcel(address, _NOBODY, [self._codec.encode(message)]))
 
     def _ask(
-        self, address: str, messages: Sequence[Any], replies: Sequence[Reply], *, are_bounded: bool = False
+        self, address: str, messages: Sequence[Any], replies: Sequence[Reply], *, are_in_line: bool = False
     ) -> int:
-        """Sends messages; returns how many, all where they are not bounded. One that cannot cross is answered with the
+        """Sends messages; returns how many, all where they are not in line. One that cannot cross is answered with the
         error, and counts."""
         first, taken = 0, 0
         envelopes: list[bytes] = []
@@ -161,7 +166,7 @@ class PipeMessenger(EmbeddedMessenger):
                     failed.append((reply, error))
                 else:
                     sent = _Sent(message, reply, address)
-                    if are_bounded:
+                    if are_in_line:
                         sent = sent._replace(operations=_count_of(message), size_bytes=len(data))
                         if not self._has_room(sent):
                             break
@@ -172,7 +177,7 @@ class PipeMessenger(EmbeddedMessenger):
                 taken += 1
             is_over = self._is_over
             if envelopes and not is_over:
-                self._send(_Parcel(address, first, envelopes))
+                self._send(_Parcel(address, first, envelopes, are_in_line))
         for reply, problem in failed:
             reply(problem)
         if is_over:
@@ -257,8 +262,9 @@ class PipeMessenger(EmbeddedMessenger):
                 replies.append(reply)
             except PaperwaspError as error:
                 reply(error)
-        if len(messages) == 1 and (parcel.address, type(messages[0])) not in self._held:
-            super().hand(parcel.address, messages[0], replies[0])
+        if not parcel.are_in_line:
+            for message, reply in zip(messages, replies, strict=True):
+                super().hand(parcel.address, message, reply)
         elif messages:
             self._deliver(parcel.address, messages, replies)
 
@@ -282,11 +288,11 @@ class PipeMessenger(EmbeddedMessenger):
         self._send(_Parcel("", number, [data]))
 
     def _deliver(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> None:
-        """Gives messages of one kind to their handler, behind those that it has had no room for."""
-        line = self._held.get((address, type(messages[0])))
-        taken = 0 if line else self._hand_all(address, messages, replies)
+        """Gives messages of one line to their handler, behind those that it has had no room for."""
+        key = address, ApplyRequest if type(messages[0]) is ApplyChanges else type(messages[0])
+        taken = 0 if key in self._held else self._hand_all(address, messages, replies)
         if taken < len(messages):
-            line = self._held.setdefault((address, type(messages[0])), deque())
+            line = self._held.setdefault(key, deque())
             line.extend(map(_Held, messages[taken:], replies[taken:]))
 
     def _hand_all(self, address: str, messages: Sequence[Any], replies: Sequence[Reply]) -> int:
