@@ -364,6 +364,47 @@ def test_records_are_taken_in_chunks(pair: tuple[TestNode, TestNode], monkeypatc
     export.close()
 
 
+@pytest.mark.parametrize("wrong", ["damaged", "gap", "cut off"])
+def test_records_before_a_wrong_one_are_taken(pair: tuple[TestNode, TestNode], wrong: str) -> None:
+    """And the others are given again, by what the other node has."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer, names = second.node.partition_importer(3), names_of(3, 6)
+    importer.take_picture(io.BytesIO(picture))
+    for name in names:
+        first.apply(put(name, title="on its way"))
+    given: list[bytes] = []
+
+    def stream() -> Iterator[bytes]:
+        for number, frame in enumerate(export.records()):
+            if number == 3 and wrong == "cut off":
+                raise ConnectionError("the stream is cut off")
+            if number == 3 and wrong == "gap":
+                continue
+            given.append(frame)
+            yield frame[:-1] if number == 3 else frame
+
+    with pytest.raises((Corruption, ConnectionError)):
+        importer.take_records(stream())
+    taken = importer.take_records([])
+    assert taken == decode_record(given[2]).mark
+    assert importer.take_records(export.records(taken)).sequence == export.mark.sequence + len(names)
+    assert digest_of(second, 3) == digest_of(first, 3)
+    assert not list(export.records())
+    export.close()
+
+
+def test_a_frame_is_given_once_the_next_is_asked_for(pair: tuple[TestNode, TestNode]) -> None:
+    first, _ = pair
+    _, export = moved(first, 3)
+    for name in names_of(3, 3):
+        first.apply(put(name, title="on its way"))
+    frames = export.records()
+    first_frame, second_frame = next(frames), next(frames)
+    assert first_frame != second_frame == next(export.records())
+    export.close()
+
+
 def test_records_wait_for_the_end_of_a_fault(pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch) -> None:
     """Operations of another partition are applied by half: nothing is applied on top of that, or shown."""
     first, second = pair

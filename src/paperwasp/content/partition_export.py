@@ -7,6 +7,7 @@
 The picture is read from the checkpoint that was written last, beside the node, which goes on meanwhile; the log keeps
 what it has after it as long as the export is open. To move a partition, the caller sends the picture, then records
 again and again, stops feeding the partition to this node, sends the last records, and only then feeds the other node.
+Frames that were lost on the way are sent again after the mark that the other node gives: `export.records(mark)`.
 This node keeps its documents. Who decides that, and who routes, is not known here.
 
 Cost: columns of all partitions are loaded a second time, and the document store is scanned; a chunk of documents is in
@@ -79,15 +80,16 @@ class PartitionExport:
             yield encode_frame(FrameKind.DOCUMENTS, payload)
         yield encode_frame(FrameKind.END, orjson.dumps({"entries": count, "digest": digest.hexdigest()}))
 
-    def records(self) -> Iterator[bytes]:
-        """The frames of the records after the picture, or after the last that was given. Errors: Corruption."""
+    def records(self, after: Mark | None = None) -> Iterator[bytes]:
+        """The frames of the records after the picture, or after the last that was given; after `after`, where the
+        other node says that it has come to that record. A frame is given once the next one is asked for.
+        Errors: Corruption."""
         applied = list(self._log.last())
-        applied[self._partition] = self._given
+        applied[self._partition] = after or self._given
         for record in self._log.read(applied):
             if record.partition == self._partition:
-                moved = _moved(record.mark, record.kind, record.payload)
+                yield encode_record(_moved(record.mark, record.kind, record.payload))
                 self._given = record.mark
-                yield encode_record(moved)
 
     def close(self) -> None:
         """Lets go of what was read."""

@@ -102,17 +102,11 @@ class PartitionImporter:
         older. Gives the mark of the last one that it has.
 
         Errors: Corruption for records that are damaged or do not follow; Conflict where the schemas there have changed,
-        or no picture was taken before; those of logging and applying. What was whole before that is applied.
+        or no picture was taken before; those of `frames`, of logging and applying. Records before one that is damaged,
+        does not follow or cannot be read are taken.
         """
-        chunk: list[MovedRecord] = []
-        size_bytes = 0
-        for frame in frames:
-            chunk.append(decode_record(frame))
-            size_bytes += len(frame)
-            if size_bytes >= limits.PARTITION_CHUNK_BYTES:
-                self._take(chunk)
-                chunk, size_bytes = [], 0
-        self._take(chunk)
+        for chunk in _records_of(frames):
+            self._take(chunk)
         return self._current.state.imported[self._partition]
 
     def _take(self, chunk: list[MovedRecord]) -> None:
@@ -121,20 +115,22 @@ class PartitionImporter:
     def _log_and_apply(self, chunk: list[MovedRecord]) -> None:
         """On the writer's thread."""
         self._consumer.check()
-        state = self._current.state
-        taken = state.imported.get(self._partition)
+        taken = self._current.state.imported.get(self._partition)
         if taken is None:
             raise Conflict(f"partition {self._partition} has not been taken from another node: its picture comes first")
-        records: list[MovedRecord] = []
-        for record in chunk:
-            if self._is_next(record, taken):
-                taken = record.mark
-                records.append(record)
-        operations = [record for record in records if record.kind == RecordKind.OPERATIONS]
-        entries = [entry for record in operations for entry in self._entries_of(record)]
-        if operations:
-            self._consumer.apply(self._producer.append_imported(self._partition, operations, entries))
-        self._current.state.imported[self._partition] = taken
+        operations: list[MovedRecord] = []
+        entries: list[Entry] = []
+        try:
+            for record in chunk:
+                if self._is_next(record, taken):
+                    if record.kind == RecordKind.OPERATIONS:
+                        entries += list(self._entries_of(record))
+                        operations.append(record)
+                    taken = record.mark
+        finally:  # what comes before a wrong record counts
+            if operations:
+                self._consumer.apply(self._producer.append_imported(self._partition, operations, entries))
+            self._current.state.imported[self._partition] = taken
 
     def _is_next(self, record: MovedRecord, taken: Mark) -> bool:
         """Whether the record is to be taken. Errors: Corruption; Conflict where the schemas have changed."""
@@ -199,6 +195,23 @@ class PartitionImporter:
             raise Conflict(
                 f"the picture is of record {header.mark.sequence}, and record {taken.sequence} was taken already"
             )
+
+
+def _records_of(frames: Iterable[bytes]) -> Iterator[list[MovedRecord]]:
+    """The records in frames, a chunk at a time; those before a frame that cannot be read come before the error."""
+    chunk: list[MovedRecord] = []
+    size_bytes = 0
+    try:
+        for frame in frames:
+            chunk.append(decode_record(frame))
+            size_bytes += len(frame)
+            if size_bytes >= limits.PARTITION_CHUNK_BYTES:
+                yield chunk
+                chunk, size_bytes = [], 0
+    except Exception:
+        yield chunk
+        raise
+    yield chunk
 
 
 def _header_of(payload: bytes) -> _Header:
