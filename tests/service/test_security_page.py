@@ -12,15 +12,18 @@ import pytest
 from typer.testing import CliRunner
 
 from paperwasp.cli import app
+from tests.client.commands import run_command
+from tests.docs.examples import pattern_of, without_space
 from tests.http.certificates import Authority
 from tests.service.in_process import active, deployed_service
+from tests.service.music import SCHEMA
 from tests.service.test_access_live import SERVER, client, services
 from tests.service.test_applications import free_port
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "security.md").read_text()
 XML = re.findall(r"```xml\n(.*?)```", PAGE, re.DOTALL)
 PYTHON = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+*CONSOLES_OF_THE_EXAMPLE, CONSOLE_OF_KEYS = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 ANY_ID = re.compile(r"[a-z2-7]{16}")
 ANY_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
@@ -30,10 +33,44 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
+@pytest.mark.skipif(not (shutil.which("curl") and shutil.which("openssl")), reason="the page uses curl and openssl")
+def test_the_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    port, key, ran = str(free_port()), "", 0
+    (services_xml,) = (block for block in XML if block.startswith("<services "))
+    package = tmp_path / "music"
+    (package / "schemas").mkdir(parents=True)
+    (package / "schemas" / "music.sd").write_text(SCHEMA)
+    text = services_xml.replace("8443", port).replace("/etc/paperwasp", f"{tmp_path}/tls")
+    (package / "services.xml").write_text(text)
+    with deployed_service(tmp_path / "data") as service:
+        environment = {"PAPERWASP_CONFIG_URL": service.config_url}
+        for example in re.split(r"^\$ ", "".join(CONSOLES_OF_THE_EXAMPLE), flags=re.MULTILINE)[1:]:
+            command, _, shown = re.sub(r"\\\n\s*", "", example).replace("8443", port).partition("\n")
+            if command.startswith("sudo "):
+                continue
+            if made := re.fullmatch(r"KEY=\$\(paperwasp (.*)\)", command):
+                done = run_command(*made[1].split(), "--data-dir", tmp_path / "data")
+                key, printed = done.out.strip(), done.err
+            elif called := re.fullmatch(r"(PAPERWASP_TOKEN=\$KEY )?paperwasp (.*)", command):
+                token = {"PAPERWASP_TOKEN": key} if called[1] else {}
+                done = run_command(*called[2].split(), environment={**environment, **token})
+                printed = done.out + done.err
+            else:
+                arguments = ["sh", "-c", f"KEY={key}; {command}"]
+                shell = subprocess.run(arguments, capture_output=True, text=True, timeout=30, check=True)
+                printed = shell.stdout + shell.stderr
+            pattern = pattern_of(shown.rstrip("\n"))
+            assert re.fullmatch(pattern, without_space(printed)), f"{command} printed {printed}"
+            ran += 1
+    assert key and ran == 11
+
+
 def test_the_server_with_tls(authority: Authority, tmp_path: Path) -> None:
     owner, port = authority.sign("server", SERVER), free_port()
     files = {"key": owner.path, "certificate": owner.path, "clients-ca": authority.path}
-    element = XML[0].replace("8443", str(port))
+    (element,) = (block for block in XML if block.startswith("<http>\n  <server "))
+    element = element.replace("8443", str(port))
     for name, path in files.items():
         element = element.replace(f"/etc/paperwasp/{name}.pem", str(path))
     assert "/etc/" not in element
@@ -61,7 +98,7 @@ def test_the_container_with_clients(authority: Authority, tmp_path: Path) -> Non
 def run_commands(url: str, folder: Path) -> str:
     """Runs the commands of the page, in their order; gives the key that they have made."""
     key = ""
-    for command, said in re.findall(r"^\$ (.*)\n((?:(?!\$).*\n)*)", CONSOLE[0], re.MULTILINE):
+    for command, said in re.findall(r"^\$ (.*)\n((?:(?!\$).*\n)*)", CONSOLE_OF_KEYS, re.MULTILINE):
         if command.startswith("paperwasp key "):
             arguments = command.split()[1:]
             run = CliRunner().invoke(app, [*arguments, "--data-dir", str(folder / "data")])
