@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import threading
 from collections import defaultdict, deque
 from pathlib import Path
 
+import pytest
+
+from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
-from paperwasp.base.env import SYSTEM
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.config_store import Entry, FileConfigStore
 from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
-from paperwasp.configserver.convergence import Convergence
+from paperwasp.configserver.convergence import Convergence, Report
 from paperwasp.configserver.preparation import Models, Packages
-from paperwasp.configserver.repository import SessionRepository
-from paperwasp.errors import Conflict, PaperwaspError
+from paperwasp.configserver.repository import Active, SessionRepository
+from paperwasp.configserver.worker import Deadline
+from paperwasp.errors import Conflict, DeployTimeout, PaperwaspError
 from paperwasp.http.listening import PortTaken
 from paperwasp.server.roles.applications import Change
 from paperwasp.server.roles.containers import ContainerChange
@@ -214,3 +219,45 @@ def test_a_generation_that_is_active_and_cannot_be_changed_to_is_the_answer(tmp_
     restarted = config_server(store)
     restarted.restore()
     assert restarted.applications.current_generation(DEFAULT) == 1
+
+
+def clock_after(seconds: float) -> Environment:
+    """A clock that has moved on by so much when it is read again."""
+    times = itertools.chain((0,), itertools.repeat(int(seconds * 1e9)))
+    return Environment(time_ns=lambda: 0, monotonic_ns=lambda: next(times))
+
+
+def test_a_process_that_says_nothing_is_named_when_the_time_is_over(tmp_path: Path) -> None:
+    store = FileConfigStore(tmp_path, NO_SYNC)
+
+    def convergence() -> Convergence:
+        return Convergence(store, clock_after(limits.CONVERGENCE_SECONDS))
+
+    for process in ("one", "silent"):
+        convergence().join(process)
+    convergence().report("one", DEFAULT, Report(serves=1))
+    answer = "No answer from process silent within 1800 seconds"
+    with pytest.raises(DeployTimeout, match=f"^{answer}$"):
+        convergence().wait_until_served(DEFAULT, 1)
+    answer = "No answer from process one, silent within 1800 seconds"
+    with pytest.raises(DeployTimeout, match=f"^{answer}$"):
+        convergence().prepare(Active(2, 2, DEFAULT, 2, 1))
+    server = ConfigServer(store, build)
+    session = server.deployments.create(PACKAGES["music"], DEFAULT)
+    answer = "timeout of 60 seconds: No answer from process one, silent"
+    with pytest.raises(DeployTimeout, match=answer):
+        server.convergence.check(session, Deadline(60, clock_after(60)))
+
+
+def test_a_process_that_cannot_read_what_is_active_says_so(tmp_path: Path) -> None:
+    class Unreadable(SessionRepository):
+        def active(self, application: ApplicationId) -> tuple[Active | None, int]:
+            raise OSError("the disk is broken")
+
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    server, sessions = config_server(store), Unreadable(store)
+    models = Models(build, Packages(sessions), SYSTEM)
+    Follower("unreadable", sessions, models, Convergence(store), Service()).start()
+    with pytest.raises(PaperwaspError, match="the disk is broken"):
+        deploy(server, "music")
+    assert server.sessions.active(DEFAULT)[0] is None

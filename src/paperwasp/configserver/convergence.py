@@ -19,19 +19,20 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.json import Encoder, decode
 
 from paperwasp import limits
+from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.cluster.messages.failures import Refused, error_of
 from paperwasp.configserver.repository import Active, ApplicationId, Session
 from paperwasp.configserver.services import ServiceAddress
 from paperwasp.configserver.worker import Deadline
-from paperwasp.errors import LockFailure
+from paperwasp.errors import DeployTimeout, LockFailure
 
 _PROPOSALS: Final = "proposals/"
 _PROCESSES: Final = "processes/"
@@ -74,8 +75,9 @@ class Report(Struct, frozen=True):
 class Convergence:
     """Proposals, and how far the processes are. Any thread."""
 
-    def __init__(self, store: ConfigStore) -> None:
+    def __init__(self, store: ConfigStore, environment: Environment = SYSTEM) -> None:
         self._store = store
+        self._environment = environment
         self._changed = threading.Condition()
         for prefix in (_PROCESSES, _REPORTS):
             store.watch(prefix, lambda *_: self.look_again())
@@ -91,53 +93,59 @@ class Convergence:
 
     def prepare(self, chosen: Active) -> None:
         """Has all processes prepare what is about to be chosen, until that is withdrawn. Errors: what a process raises
-        that cannot."""
+        that cannot; DeployTimeout."""
         number, previous = _number(), chosen.previous_generation
         self._propose(Proposal(number, "prepare", chosen.application, chosen.generation, chosen.session_id, previous))
 
     def _propose(self, proposal: Proposal, deadline: Deadline | None = None) -> None:
         """Returns when all processes have checked or prepared it; then it stands until it is withdrawn.
 
-        Errors: that of the first process which cannot; DeployTimeout; LockFailure where another proposal has taken its
-        place.
+        Errors: that of the first process which cannot; DeployTimeout, with those that have not answered; LockFailure
+        where another proposal has taken its place.
         """
         key, value = _PROPOSALS + proposal.application.key, _JSON.encode(proposal)
         self._store.announce(key, value)
 
-        def answer() -> bool:
+        def unanswered() -> list[str]:
             if self._store.announced(key).get(key) != value:
                 raise LockFailure(f"Application {proposal.application} is being processed by another request")
-            if deadline is not None:
-                deadline.check()
-            reports = list(self._reports(proposal.application))
-            for report in reports:
+            reports = self._reports(proposal.application)
+            for report in reports.values():
                 if report.answers == proposal.number:
                     report.raise_error()
-            return all(report.answers == proposal.number for report in reports)
+            return [process for process, report in reports.items() if report.answers != proposal.number]
 
-        self._wait(answer, deadline)
+        self._wait(unanswered, deadline)
 
     def withdraw(self, application: ApplicationId) -> None:
         """Nothing is proposed for the application: what was prepared and not chosen is given up."""
         self._store.announce(_PROPOSALS + application.key, None)
 
     def wait_until_served(self, application: ApplicationId, generation: int) -> None:
-        """Returns when all processes serve that generation, or a later one. Errors: that of the first which cannot."""
+        """Returns when all processes serve that generation, or a later one. Errors: that of the first which cannot;
+        DeployTimeout, with those that do not serve it yet."""
 
-        def serve() -> bool:
-            reports = list(self._reports(application))
-            for report in reports:
+        def behind() -> list[str]:
+            reports = self._reports(application)
+            for report in reports.values():
                 if report.failed == generation:
                     report.raise_error()
-            return all(report.serves >= generation for report in reports)
+            return [process for process, report in reports.items() if report.serves < generation]
 
-        self._wait(serve)
+        self._wait(behind)
 
-    def _wait(self, is_reached: Callable[[], bool], deadline: Deadline | None = None) -> None:
+    def _wait(self, missing: Callable[[], list[str]], deadline: Deadline | None = None) -> None:
+        """Returns when no process is missing. Errors: DeployTimeout; those of `missing`."""
+        bound = Deadline(limits.CONVERGENCE_SECONDS, self._environment)
         with self._changed:
-            while not is_reached():
-                seconds = limits.CONFIG_RESYNC_SECONDS
-                self._changed.wait(seconds if deadline is None else min(seconds, deadline.remaining_seconds))
+            while processes := missing():
+                silent = f"No answer from process {', '.join(processes)}"
+                if deadline is not None:
+                    deadline.check(silent)
+                if bound.remaining_seconds == 0:
+                    raise DeployTimeout(f"{silent} within {limits.CONVERGENCE_SECONDS:g} seconds")
+                left = bound if deadline is None else deadline
+                self._changed.wait(min(limits.CONFIG_RESYNC_SECONDS, left.remaining_seconds))
 
     def look_again(self) -> None:
         """Has those that wait read the reports again."""
@@ -148,21 +156,23 @@ class Convergence:
 
     def generations(self, application: ApplicationId) -> list[int]:
         """The generation that each process serves; 0 for one that serves none of the application."""
-        return [report.serves for report in self._reports(application)]
+        return [report.serves for report in self._reports(application).values()]
 
     def services(self, application: ApplicationId) -> list[ServiceAddress]:
         """The services of the application in all processes."""
-        return [service for report in self._reports(application) for service in report.services]
+        return [service for report in self._reports(application).values() for service in report.services]
 
     def _processes(self) -> list[str]:
         return [key.removeprefix(_PROCESSES) for key in self._store.announced(_PROCESSES)]
 
-    def _reports(self, application: ApplicationId) -> Iterator[Report]:
-        """Those of the processes that serve; an empty one of a process that has said nothing yet."""
+    def _reports(self, application: ApplicationId) -> dict[str, Report]:
+        """Those of the processes that serve, by process; an empty one of a process that has said nothing yet."""
+        reports = {}
         for process in self._processes():
             key = _report_key(process, application)
             value = self._store.announced(key).get(key)
-            yield decode(value, type=Report) if value is not None else Report()
+            reports[process] = decode(value, type=Report) if value is not None else Report()
+        return reports
 
     # By a process that serves
 

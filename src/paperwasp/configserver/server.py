@@ -52,7 +52,7 @@ class ConfigServer:
         self._reindexer = Reindexer(repository, self.applications.models, reindex_chunk, environment)
         self.reindexing: Final = ReindexingControl(repository, self.applications, self._reindexer.wake, environment)
         self.models: Final = Models(build_model, self.packages, environment)
-        self.convergence: Final = Convergence(store)
+        self.convergence: Final = Convergence(store, environment)
         preparation = Preparation(
             self.sessions, self.packages, self.models, self.applications, self.convergence, environment
         )

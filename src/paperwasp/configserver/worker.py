@@ -48,10 +48,10 @@ class Deadline:
     def remaining_seconds(self) -> float:
         return max(0.0, (self._end_ns - self._environment.monotonic_ns()) / 1e9)
 
-    def check(self) -> None:
-        """Errors: DeployTimeout when the time is over."""
+    def check(self, detail: str = "") -> None:
+        """Errors: DeployTimeout when the time is over. `detail`: where it went."""
         if self._expired or (not self._committed and self.remaining_seconds == 0):
-            raise self.error()
+            raise self.error(detail)
 
     def commit(self) -> None:
         """From here on the step is carried through. Errors: DeployTimeout when the time is over."""

@@ -145,13 +145,25 @@ class Follower:
             try:
                 with yielding_to_requests():
                     self._look(application)
-            except Exception:
+            except Exception as error:
                 _LOG.exception("What the config store says of application %s could not be followed", application)
+                self._refuse(application, error)
             with self._lock:
                 is_told = application in self._told
                 self._told.discard(application)
                 if not is_told:
                     self._busy.discard(application)
+
+    def _refuse(self, application: ApplicationId, error: Exception) -> None:
+        """Answers what is proposed, if it is not answered yet, with the error that keeps this process from looking."""
+        try:
+            proposal = self._convergence.proposal(application)
+            followed = self._followed.setdefault(application, _Followed())
+            if proposal is not None and proposal.number != followed.report.answers:
+                report = replace(followed.report, answers=proposal.number, error=refused(error))
+                self._report(application, followed, report)
+        except Exception:
+            _LOG.exception("What is proposed for application %s could not be answered", application)
 
     # Changing what runs
 
