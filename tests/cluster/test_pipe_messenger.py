@@ -20,14 +20,25 @@ from paperwasp.cluster.messages.documents import (
     GetResponse,
     HealthRequest,
     StampRequest,
+    VisitRequest,
 )
 from paperwasp.cluster.messages.envelope import Codec
+from paperwasp.cluster.messages.message import Sent
 from paperwasp.cluster.messages.operations import CONVERSIONS
 from paperwasp.cluster.messenger import Reply
-from paperwasp.cluster.pipe_messenger import PipeMessenger
+from paperwasp.cluster.pipe_messenger import PipeMessenger, _Parcel
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Put, Remove
-from paperwasp.errors import Conflict, InvalidInput, NotFound, Overload, Timeout, Unavailable
+from paperwasp.errors import (
+    Conflict,
+    InternalError,
+    InvalidInput,
+    NotFound,
+    Overload,
+    Timeout,
+    Unavailable,
+    UnreadableMessage,
+)
 
 NAMES = [DocumentId.parse(f"id:n:music::{number}") for number in range(6)]
 
@@ -106,7 +117,7 @@ class Cluster:
         if count:
             self.room -= count  # never where there is none, which a test changes meanwhile
         for message in messages[:count]:
-            operations = message.changes if isinstance(message, ApplyChanges) else [message.operation]
+            operations: Sequence[Any] = message.changes if isinstance(message, ApplyChanges) else [message.operation]
             self.taken += [operation.id.user_specified for operation in operations]
         for reply in replies[:count]:
             self.replies.put(reply)
@@ -211,7 +222,59 @@ def test_a_defect_is_an_error(messenger: PipeMessenger) -> None:
         messenger.call("a", HealthRequest(), 30)
 
 
-def test_a_process_that_ends() -> None:
+def test_a_defect_costs_its_own_messages(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(*_: object) -> Any:
+        raise KeyError("defect")
+
+    wrong: dict[type, dict[str, Any]] = {
+        documents.StatusRequest: {"from_message": fail},
+        documents.HealthResponse: {"to_message": fail},
+        VisitRequest: {"to_message": fail},
+    }
+    messenger = PipeMessenger(Codec(each._replace(**wrong.get(each.value, {})) for each in CONVERSIONS))
+    messenger.serve("a", lambda message, reply: reply(documents.HealthResponse("")), fail)
+    messenger.serve("b", lambda message, reply: reply(7))
+
+    async def run() -> None:
+        answers: asyncio.Queue[object] = asyncio.Queue()
+        with pytest.raises(UnreadableMessage, match="no message: KeyError: 'defect'"):
+            await messenger.request("a", documents.StatusRequest())
+        with pytest.raises(InternalError, match="KeyError: 'defect'"):
+            await messenger.request("a", HealthRequest())
+        with pytest.raises(KeyError, match="defect"):
+            await messenger.request("a", VisitRequest(()))
+        assert messenger.send_all("a", removes(0, 2), [answers.put_nowait] * 2) == 2
+        assert [str(await answers.get()) for _ in range(2)] == ["KeyError: 'defect'"] * 2
+        messenger.hand("b", StampRequest(), fail)
+        messenger.notify("b", documents.StatusRequest())
+        messenger._send(_Parcel("", messenger._next_number, []))
+        assert await messenger.request("b", StampRequest()) == 7
+
+    asyncio.run(run())
+    messenger.close()
+    for said in (
+        "an answer was lost",
+        "messages to 'a' cannot be served",
+        "that nobody awaits the answer to has failed",
+    ):
+        assert said in caplog.text
+
+
+def test_nothing_is_encoded_while_answers_wait(messenger: PipeMessenger) -> None:
+    is_free: list[bool] = []
+
+    def to_message(message: Any) -> Sent:
+        is_free.append(not messenger._lock.locked())
+        return stamp.to_message(message)
+
+    stamp = messenger._codec._of_value[StampRequest]
+    messenger._codec._of_value[StampRequest] = stamp._replace(to_message=to_message)
+    messenger.serve("a", lambda message, reply: reply(7))
+    assert messenger.call("a", StampRequest(), 30) == 7
+    assert is_free == [True]
+
+
+def test_a_process_that_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     messenger = PipeMessenger(Codec(CONVERSIONS))
     is_asked = threading.Event()
     messenger.serve("a", lambda message, reply: is_asked.set())
@@ -224,6 +287,10 @@ def test_a_process_that_ends() -> None:
             await waiting
         with pytest.raises(Unavailable, match="has ended"):
             await messenger.request("a", documents.StatusRequest())
+        with monkeypatch.context() as patch:
+            patch.setattr(messenger, "_outgoing", SimpleQueue())
+            messenger.notify("a", documents.StatusRequest())
+            assert messenger._outgoing.empty()  # nobody would take it
 
     asyncio.run(run())
     messenger.close()

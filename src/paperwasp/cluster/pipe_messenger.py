@@ -29,7 +29,6 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 from io import RawIOBase
-from itertools import count
 from queue import SimpleQueue
 from select import select
 from threading import Lock, Thread
@@ -42,7 +41,7 @@ from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.cluster.messages.envelope import Codec
 from paperwasp.cluster.messenger import EmbeddedMessenger, Reply, ReplyToLoop, answer_all, settle
 from paperwasp.cluster.pipes import LENGTH, read_parcel, write_all
-from paperwasp.errors import InvalidInput, NotFound, PaperwaspError, Timeout, Unavailable
+from paperwasp.errors import NotFound, Timeout, Unavailable, UnreadableMessage
 
 _LOG: Final = logging.getLogger("paperwasp.cluster")
 _TRY_AGAIN_SECONDS: Final = 0.05
@@ -89,9 +88,9 @@ class PipeMessenger(EmbeddedMessenger):
         """Starts the other process."""
         super().__init__()
         self._codec: Final = codec
-        self._numbers: Final = count(1)
+        self._next_number = _NOBODY + 1
         self._lock: Final = Lock()
-        """Guards what was sent and is not answered."""
+        """Guards what was sent and is not answered. Answers need it, so nothing is encoded under it."""
         self._sent: dict[int, _Sent] = {}
         self._waiting: dict[str, tuple[int, int]] = {}
         """Address → messages that were sent together and are not answered, and their bytes."""
@@ -155,45 +154,44 @@ class PipeMessenger(EmbeddedMessenger):
     ) -> int:
         """Sends messages; returns how many, all where they are not in line. One that cannot cross is answered with the
         error, and counts."""
-        first, taken = 0, 0
+        operations, size_bytes = self._waiting.get(address, (0, 0))
         envelopes: list[bytes] = []
-        failed: list[tuple[Reply, InvalidInput]] = []
+        sent: list[_Sent] = []
+        failed: list[tuple[Reply, Exception]] = []
+        for message, reply in zip(messages, replies, strict=True):
+            try:
+                data = self._codec.encode(message)
+            except Exception as error:
+                failed.append((reply, error))
+                continue
+            new = _Sent(message, reply, address)
+            if are_in_line:
+                new = new._replace(operations=_count_of(message), size_bytes=len(data))
+                if not _has_room(operations, size_bytes, new):
+                    break
+                operations, size_bytes = operations + new.operations, size_bytes + new.size_bytes
+            envelopes.append(data)
+            sent.append(new)
         with self._lock:
-            for message, reply in zip(messages, replies, strict=True):
-                try:
-                    data = self._codec.encode(message)
-                except InvalidInput as error:
-                    failed.append((reply, error))
-                else:
-                    sent = _Sent(message, reply, address)
-                    if are_in_line:
-                        sent = sent._replace(operations=_count_of(message), size_bytes=len(data))
-                        if not self._has_room(sent):
-                            break
-                    number = next(self._numbers)
-                    first = first or number
-                    envelopes.append(data)
-                    self._note(number, sent)
-                taken += 1
             is_over = self._is_over
-            if envelopes and not is_over:
-                self._send(_Parcel(address, first, envelopes, are_in_line))
+            first = self._note(sent)
+        if sent:
+            self._send(_Parcel(address, first, envelopes, are_in_line))
         for reply, problem in failed:
             reply(problem)
         if is_over:
             self._fail_all()
-        return taken
+        return len(sent) + len(failed)
 
-    def _has_room(self, new: _Sent) -> bool:
-        operations, size_bytes = self._waiting.get(new.address, (0, 0))
-        if operations and operations + new.operations > limits.OPERATION_QUEUE_LENGTH:
-            return False
-        return not size_bytes or size_bytes + new.size_bytes <= limits.OPERATION_QUEUE_BYTES
-
-    def _note(self, number: int, new: _Sent) -> None:
-        self._sent[number] = new
-        operations, size_bytes = self._waiting.get(new.address, (0, 0))
-        self._waiting[new.address] = (operations + new.operations, size_bytes + new.size_bytes)
+    def _note(self, sent: Sequence[_Sent]) -> int:
+        """Keeps what is to be answered. Returns the number of the first message. Under the lock."""
+        first = self._next_number
+        self._next_number += len(sent)
+        for number, new in enumerate(sent, first):
+            self._sent[number] = new
+            operations, size_bytes = self._waiting.get(new.address, (0, 0))
+            self._waiting[new.address] = (operations + new.operations, size_bytes + new.size_bytes)
+        return first
 
     def _take(self, number: int) -> _Sent | None:
         """What a number was given to, which is answered now."""
@@ -205,6 +203,8 @@ class PipeMessenger(EmbeddedMessenger):
         return sent
 
     def _send(self, parcel: _Parcel) -> None:
+        if self._is_over:
+            return  # nobody would take it
         data = msgspec.msgpack.encode(parcel)
         self._outgoing.put(LENGTH.pack(len(data)) + data)
 
@@ -226,7 +226,7 @@ class PipeMessenger(EmbeddedMessenger):
             numbers = list(self._sent)
         for number in numbers:
             if (sent := self._take(number)) is not None:
-                sent.reply(error)
+                _give(sent.reply, error)
 
     # Receiving
 
@@ -241,7 +241,10 @@ class PipeMessenger(EmbeddedMessenger):
                 parcel = read_parcel(pipe)
                 if parcel is None:
                     break
-                self._receive(msgspec.msgpack.decode(parcel, type=_Parcel))
+                try:
+                    self._receive(msgspec.msgpack.decode(parcel, type=_Parcel))
+                except Exception:  # a defect costs its own parcel, and not those that come after it
+                    _LOG.exception("a parcel of messages was lost")
                 self._try_again()
         except Exception:
             _LOG.exception("messages can no longer be read")
@@ -256,11 +259,11 @@ class PipeMessenger(EmbeddedMessenger):
             return
         messages, replies = [], []
         for number, data in enumerate(parcel.envelopes, parcel.number):
-            reply = _ignore if parcel.number == _NOBODY else partial(self._answer, number)
+            reply = _log_error if parcel.number == _NOBODY else partial(self._answer, number)
             try:
                 messages.append(self._codec.decode(data))
                 replies.append(reply)
-            except PaperwaspError as error:
+            except UnreadableMessage as error:
                 reply(error)
         if not parcel.are_in_line:
             for message, reply in zip(messages, replies, strict=True):
@@ -274,15 +277,15 @@ class PipeMessenger(EmbeddedMessenger):
             return
         try:
             answer = self._codec.decode(data, sent.message)
-        except PaperwaspError as error:
+        except UnreadableMessage as error:
             answer = error
-        sent.reply(answer)
+        _give(sent.reply, answer)
 
     def _answer(self, number: int, answer: object) -> None:
         """The reply to a message; any thread."""
         try:
             data = self._codec.encode(answer)
-        except InvalidInput as error:
+        except Exception as error:
             _LOG.exception("an answer cannot go to another process")
             data = self._codec.encode(error)
         self._send(_Parcel("", number, [data]))
@@ -301,7 +304,12 @@ class PipeMessenger(EmbeddedMessenger):
         if handler is None:
             answer_all(replies, [NotFound(f"nobody serves '{address}'")] * len(messages))
             return len(messages)
-        return handler(messages, replies)
+        try:
+            return handler(messages, replies)
+        except Exception as error:  # those that it took before are answered with it, too
+            _LOG.exception("messages to '%s' cannot be served", address)
+            answer_all(replies, [error] * len(messages))
+            return len(messages)
 
     def _try_again(self) -> None:
         for key, line in list(self._held.items()):
@@ -312,9 +320,26 @@ class PipeMessenger(EmbeddedMessenger):
                 del self._held[key]
 
 
+def _has_room(operations: int, size_bytes: int, new: _Sent) -> bool:
+    """Whether one more may be sent where so many operations, of so many bytes, are not answered."""
+    if operations and operations + new.operations > limits.OPERATION_QUEUE_LENGTH:
+        return False
+    return not size_bytes or size_bytes + new.size_bytes <= limits.OPERATION_QUEUE_BYTES
+
+
 def _count_of(message: object) -> int:
     return len(message.changes) if isinstance(message, ApplyChanges) else 1
 
 
-def _ignore(_: object) -> None:
+def _give(reply: Reply, answer: object) -> None:
+    """Calls the reply. A defect of it costs its own answer."""
+    try:
+        reply(answer)
+    except Exception:
+        _LOG.exception("an answer was lost")
+
+
+def _log_error(answer: object) -> None:
     """The reply to a notification."""
+    if isinstance(answer, Exception):
+        _LOG.warning("a message that nobody awaits the answer to has failed: %s", answer)

@@ -84,6 +84,8 @@ class Codec:
             raise
         except (PaperwaspError, msgspec.MsgspecError, ValueError, TypeError, RecursionError, OverflowError) as error:
             raise UnreadableMessage(f"bytes that are no message: {error}") from None
+        except Exception as error:  # what nobody has foreseen that bytes may say
+            raise UnreadableMessage(f"bytes that are no message: {type(error).__name__}: {error}") from error
 
     def _check_version(self, data: bytes) -> None:
         version = self._version.decode(data).version
