@@ -29,7 +29,7 @@ from paperwasp.cluster.messages.envelope import Codec
 from paperwasp.cluster.messages.operations import CONVERSIONS as ABOUT_DOCUMENTS
 from paperwasp.cluster.messages.operations import UPDATES
 from paperwasp.cluster.messages.trees import Node
-from paperwasp.cluster.messages.values import read_extension
+from paperwasp.cluster.messages.values import INTEGER, read_extension
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Put, Refusal, Remove, Update
@@ -450,6 +450,18 @@ def test_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         CODEC.encode(GetRequest(DocumentId.parse("id:n:music::1")))
     with pytest.raises(UnreadableMessage):
         CODEC.decode(b"\x91" * 100_000)
+
+
+def test_integers_of_too_many_digits_do_not_cross() -> None:
+    def put(number: int) -> ApplyRequest:
+        return ApplyRequest(Put(DocumentId.parse("id:n:music::1"), {"a": number}))
+
+    for largest in (10**limits.INTEGER_DIGITS - 1, 1 - 10 ** (limits.INTEGER_DIGITS - 1)):
+        assert_same(put(largest), again(put(largest)))
+        with pytest.raises(InvalidInput, match="an integer of 1025 digits; at most 1024"):
+            CODEC.encode(put(largest * 10))
+    with pytest.raises(UnreadableMessage, match="an integer of 1025 digits; at most 1024"):
+        read_extension(INTEGER, memoryview(b"1" * 1025))
 
 
 def test_the_page_shows_a_message(monkeypatch: pytest.MonkeyPatch) -> None:

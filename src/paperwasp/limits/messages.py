@@ -10,3 +10,5 @@ TREE_NODES: Final = 1 << 20
 """Nodes of one tree."""
 TREE_DEPTH: Final = 300
 """Nodes of a tree within each other."""
+INTEGER_DIGITS: Final = 1024
+"""Digits of an integer beyond 64 bits, with its sign."""
