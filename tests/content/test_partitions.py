@@ -311,6 +311,27 @@ def test_a_change_of_schemas_on_the_way(pair: tuple[TestNode, TestNode]) -> None
     export.close()
 
 
+def test_a_change_of_schemas_that_came_is_known_after_a_crash(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer = second.node.partition_importer(3)
+    importer.take_picture(io.BytesIO(picture))
+    for node in pair:
+        node.node.configure(2, {"music": MUSIC})
+    taken = importer.take_records(export.records())
+    assert taken.sequence == export.mark.sequence + 1
+    second.crash()
+    second.__dict__.update(start(tmp_path / "second", {"music": MUSIC}).__dict__)
+    importer = second.node.partition_importer(3)
+    assert importer.take_records([]) == taken
+    name = names_of(3, 8)[7]
+    first.apply(put(name, title="after the crash"))
+    importer.take_records(export.records())
+    assert second.get(name) == {"title": "after the crash"}
+    assert digest_of(second, 3) == digest_of(first, 3)
+    export.close()
+
+
 def test_a_partition_that_came_moves_on(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
     first, second = pair
     picture, export = moved(first, 3)

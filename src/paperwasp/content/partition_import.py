@@ -40,7 +40,7 @@ from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.partition_export import DIGEST_BYTES, VERSION
 from paperwasp.content.partition_format import FrameKind, MovedRecord, decode_record, read_picture
 from paperwasp.content.producer import Producer
-from paperwasp.content.records import Entry, EntryKind, decode_entries
+from paperwasp.content.records import NO_OPERATIONS, Entry, EntryKind, decode_entries
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.errors import Conflict, Corruption, InvalidInput, OtherVersion
 from paperwasp.storage.documents.document_store import StoredForm, StoreWrites
@@ -118,18 +118,19 @@ class PartitionImporter:
         taken = self._current.state.imported.get(self._partition)
         if taken is None:
             raise Conflict(f"partition {self._partition} has not been taken from another node: its picture comes first")
-        operations: list[MovedRecord] = []
+        records: list[MovedRecord] = []
         entries: list[Entry] = []
         try:
             for record in chunk:
                 if self._is_next(record, taken):
-                    if record.kind == RecordKind.OPERATIONS:
-                        entries += list(self._entries_of(record))
-                        operations.append(record)
+                    if record.kind == RecordKind.CONFIGURATION:  # of which this log keeps that it came
+                        record = record._replace(kind=RecordKind.OPERATIONS, payload=NO_OPERATIONS)
+                    entries += list(self._entries_of(record))
+                    records.append(record)
                     taken = record.mark
         finally:  # what comes before a wrong record counts
-            if operations:
-                self._consumer.apply(self._producer.append_imported(self._partition, operations, entries))
+            if records:
+                self._consumer.apply(self._producer.append_imported(self._partition, records, entries))
             self._current.state.imported[self._partition] = taken
 
     def _is_next(self, record: MovedRecord, taken: Mark) -> bool:

@@ -32,6 +32,8 @@ _FORMS: Final = {2: StoredForm.BARE, 3: StoredForm.BARE, _VERSION: StoredForm.WH
 """By the version of a record: the form of the documents that its puts store, and that its reindexing was made of. Of
 version 2 are the same operations as of 3, where no tensor is in hex."""
 _START: Final = struct.Struct("<BI")
+NO_OPERATIONS: Final = _START.pack(_VERSION, 0)
+"""The payload of a record without any."""
 _ENTRY: Final = struct.Struct("<BBHIQ12s")
 _CONDITION: Final = struct.Struct("<I")
 _TIME_US: Final = struct.Struct("<Q")
