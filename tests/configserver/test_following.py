@@ -213,7 +213,8 @@ def test_a_generation_that_is_active_and_cannot_be_changed_to_is_the_answer(tmp_
     server = ConfigServer(store, build)
     broken = follow(server, Broken())
     _, error = server.deployments.prepare_and_activate(PACKAGES["music"])
-    assert isinstance(error, Conflict) and error.message == "the swap failed"
+    outlook = "Generation 1 is active but not served yet: the next restart or deployment serves it"
+    assert isinstance(error, Conflict) and error.message == f"{outlook}. the swap failed"
     assert (server.applications.current_generation(DEFAULT), server.applications.wanted_generation(DEFAULT)) == (0, 1)
     broken.close()
     restarted = config_server(store)

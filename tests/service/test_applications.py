@@ -12,6 +12,8 @@ import pytest
 from paperwasp.cli.serve import _addresses
 from paperwasp.client.deploy import status_lines
 from paperwasp.configserver import ApplicationId
+from paperwasp.container.app import ContainerApp
+from paperwasp.container.state import Running
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
@@ -319,6 +321,32 @@ def test_what_cannot_go_back_keeps_nothing_else_from_going_back(
         assert put(service.url, 1, "Blue Train").status_code == 200
         active(service.deploy(application(container(), container("new", port=port), *clusters)))
         assert titles(service.url, "one") == ["Blue Train"]
+
+
+def test_a_container_that_cannot_change_keeps_the_others_from_changing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = ContainerApp.configure
+
+    def failing(app: ContainerApp, running: Running | None) -> None:
+        real(app, running)
+        if running is not None and (running.generation, running.container.id) == (2, "second"):
+            raise OSError("the disk is broken")
+
+    clusters = [container("first"), container("second"), content()]
+    with deployed_service(tmp_path / "data") as service:
+        active(service.deploy(application(*clusters)))
+        monkeypatch.setattr(ContainerApp, "configure", failing)
+        answer = service.deploy(application(*clusters, content("other", "book"))).json()
+        monkeypatch.undo()
+        assert answer["activated"] is False
+        assert "Generation 2 is active but not served yet: the next restart or deployment serves it" in str(answer)
+        assert {generation for _, generation in service.service.containers.serving().values()} == {1}
+        assert put(service.url, 1, "Blue Train").status_code == 200
+    with deployed_service(tmp_path / "data") as service:
+        assert {generation for _, generation in service.service.containers.serving().values()} == {2}
+        assert put(service.url, 1, "Emma", "book").status_code == 200
+        assert titles(service.url) == ["Blue Train", "Emma"]
 
 
 def test_a_document_type_in_two_clusters(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ from collections.abc import Mapping
 from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
+from paperwasp.cluster.messages.failures import error_of, refused
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.preparation import Models, Preparation
 from paperwasp.configserver.reindexing import ReindexingControl, Target
 from paperwasp.configserver.repository import Active, ApplicationId, Event, Session, SessionRepository, check_fresh
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.worker import Deadline
-from paperwasp.errors import NotFound
+from paperwasp.errors import NotFound, PaperwaspError
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +112,8 @@ class Activations:
     def _switch(self, chosen: Active, revision: int, activation: Activation, causes: Mapping[Target, str]) -> None:
         """Has all processes prepare the generation, makes the choice durable, and returns when all serve it.
 
-        Errors: those of preparing it, and those of choosing: then nothing has changed, and nothing is chosen.
+        Errors: those of preparing it, and those of choosing: then nothing has changed, and nothing is chosen; those of
+        serving it, which say that it is chosen.
         """
         application = chosen.application
         try:
@@ -125,7 +127,10 @@ class Activations:
                     self._unschedule(application)
                 raise
             self._applications.want(application, chosen.generation)
-            self._convergence.wait_until_served(application, chosen.generation)
+            try:
+                self._convergence.wait_until_served(application, chosen.generation)
+            except PaperwaspError as error:
+                raise _chosen_nevertheless(error, chosen.generation) from error
         finally:
             self._convergence.withdraw(application)
         self._applications.set_running(activation)
@@ -142,3 +147,10 @@ class Activations:
         """Nothing is left of an application whose documents are gone."""
         self._reindexing.forget(application)
         self._sessions.clear_active(application)
+
+
+def _chosen_nevertheless(error: PaperwaspError, generation: int) -> PaperwaspError:
+    """The error of serving a generation, for whoever activated it."""
+    said = refused(error)
+    outlook = f"Generation {generation} is active but not served yet: the next restart or deployment serves it"
+    return error_of(replace(said, message=f"{outlook}. {said.message}"))

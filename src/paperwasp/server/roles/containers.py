@@ -199,13 +199,13 @@ class Containers:
                 self._close(listener)
 
     def commit(self, change: ContainerChange, generation: int, name: str, model: ApplicationModel) -> None:
-        """Serves the application by all its containers."""
+        """Serves the application by all its containers. When it raises, what was before still is."""
         with self._lock:
             apps = {container.id: self._app_of(change.application, container.id) for container in model.containers}
+            _configure({apps[each.id]: Running(generation, model, each, name) for each in model.containers})
             changed = [found for key, found in change.listeners.items() if found.secure(change.tls.get(key))]
             for container in model.containers:
                 app = apps[container.id]
-                app.configure(Running(generation, model, container, name))
                 if self._access_logs is not None:
                     app.metrics.access_log = self._access_logs.log_of(change.application, container)
                 for each in places_of(container):
@@ -317,6 +317,22 @@ class Containers:
             _wait(self._loop, listener.server.stop())
         except TimeoutError:
             _LOG.warning("Requests on port %d are still under way", listener.port)
+
+
+def _configure(wanted: Mapping[ContainerApp, Running]) -> None:
+    """Has all of them serve that, or, when it raises, what they did."""
+    before: list[tuple[ContainerApp, Running | None]] = []
+    try:
+        for app, running in wanted.items():
+            before.append((app, app.running))
+            app.configure(running)
+    except BaseException:
+        for app, running_before in before:
+            try:
+                app.configure(running_before)
+            except Exception:
+                _LOG.exception("A container does not serve what it did before a change that was given up")
+        raise
 
 
 def _wait(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
