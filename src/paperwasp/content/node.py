@@ -127,8 +127,7 @@ class ContentNode:
         }
 
     def log_sizes(self) -> tuple[int, int]:
-        """The bytes of the operation log, and the operations since the last
-        checkpoint, which a start would apply again."""
+        """The bytes of the operation log, and the operations since the last checkpoint, which a start applies again."""
         return self._log.size_bytes(), self._current.since_checkpoint.changes
 
     def checkpoint(self) -> None:

@@ -26,9 +26,11 @@ class ApplyRequest(Struct, frozen=True):
 
 
 class ApplyChanges:
-    """Plain changes that came together, in their order: as many `ApplyRequest`s. From another process they come as the
-    operations that they are. Answered once, with a list of what
-    each is answered with, or with one error for all."""
+    """Plain changes that came together, in their order: as many `ApplyRequest`s.
+
+    From another process they come as the operations that they are. Answered once: with a list of the answers to each,
+    or with one error for all.
+    """
 
     __slots__ = ("changes", "size_bytes", "sizes_bytes")
 

@@ -30,9 +30,10 @@ class Refused(Message, frozen=True):
     """The answer to a request that failed."""
 
     code: str
-    """The name of the error's class in the tree of `paperwasp.errors`; of one that is not there, of the next above it.
-    A class that is not made of a message alone, as no request to a content cluster fails with, crosses as that above
-    it."""
+    """The name of the error's class in the tree of `paperwasp.errors`.
+
+    In place of a class that is not there, or that takes more than a message, it names the nearest base class that does.
+    """
     message: str
     position: Place | None = None
     """Of a LanguageError; its message is without it."""
