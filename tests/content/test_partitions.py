@@ -311,6 +311,23 @@ def test_a_change_of_schemas_on_the_way(pair: tuple[TestNode, TestNode]) -> None
     export.close()
 
 
+@pytest.mark.parametrize("is_new", [False, True])
+def test_operations_under_other_schemas_are_not_taken(pair: tuple[TestNode, TestNode], is_new: bool) -> None:
+    """This node was given other ones too early: what has no place there would be lost without a word."""
+    first, second = pair
+    picture, export = moved(first, 3)
+    importer, name = second.node.partition_importer(3), names_of(3, 8)[7]
+    importer.take_picture(io.BytesIO(picture))
+    if is_new:
+        importer = second.node.partition_importer(3)
+    first.apply(put(name, title="before the change", year=5))
+    second.node.configure(2, {"book": BOOK})
+    with pytest.raises(Conflict, match="the schemas are not those of this node"):
+        importer.take_records(export.records())
+    assert importer.take_records([]) == export.mark
+    export.close()
+
+
 def test_a_change_of_schemas_that_came_is_known_after_a_crash(pair: tuple[TestNode, TestNode], tmp_path: Path) -> None:
     first, second = pair
     picture, export = moved(first, 3)

@@ -9,8 +9,10 @@ node is as it was. The documents are not written to the log here: they count onc
 before that leaves what was. Records are logged here, with their marks there, so that each is applied once, also after
 a crash: those up to the mark of the picture are in it, and are passed over.
 
-The caller gives both nodes the same schemas before, keeps operations of the partition away from this node until the
-last records are taken, and gives it no records any more afterwards. Where it has failed, it begins with a new picture.
+The caller gives both nodes the same schemas before. This node is given others once it has taken what was logged there
+under those; operations under other schemas than its own are refused. The caller keeps operations of the partition away
+from this node until the last records are taken, and gives it no records any more afterwards. Where it has failed, it
+begins with a new picture.
 
 Cost: every document is decoded twice, once to be checked. Operations of this node wait while a picture is applied.
 Threads: one at a time, any but the writer's; changes are made on the writer's.
@@ -73,6 +75,9 @@ class PartitionImporter:
         self._operations = operations
         self._producer = producer
         self._consumer = consumer
+        self._layout_there = current.state.layout
+        self._compared: Layout | None = self._layout_there
+        """The layout of the record that was taken last, and that of this node which it was compared with."""
 
     def take_picture(self, file: BinaryIO) -> Mark:
         """Replaces all documents of the partition by those of the picture, which is durable when it returns. Gives the
@@ -95,6 +100,7 @@ class PartitionImporter:
             self._producer.go_on_after(state.timestamp_us)
 
         self._operations.run(lambda: self._consumer.import_partition(change))
+        self._layout_there, self._compared = header.layout, None
         return header.mark
 
     def take_records(self, frames: Iterable[bytes]) -> Mark:
@@ -143,10 +149,19 @@ class PartitionImporter:
         if ahead != 1:
             return False
         if record.kind == RecordKind.CONFIGURATION:
-            _check_types(Layout.from_bytes(record.payload), self._current.state.layout)
-        elif record.kind != RecordKind.OPERATIONS:
+            self._check_layout(Layout.from_bytes(record.payload))
+        elif record.kind == RecordKind.OPERATIONS:
+            self._check_layout(self._layout_there)
+        else:
             raise Corruption(f"record {record.mark.sequence} of partition {self._partition} is of kind {record.kind}")
         return True
+
+    def _check_layout(self, there: Layout) -> None:
+        """Goes on with this layout of the other log. Errors: Conflict."""
+        here = self._current.state.layout
+        if there is not self._layout_there or here is not self._compared:
+            _check_types(there, here)
+            self._layout_there, self._compared = there, here
 
     def _entries_of(self, record: MovedRecord) -> Iterator[Entry]:
         for entry in decode_entries(record.payload, lambda: f"record {record.mark.sequence}"):
