@@ -2,11 +2,12 @@
 
     records of the log → apply → publish
 
-Whatever changes the documents comes in here, and from the log alone: records, or the entries of records that the same
-process has just logged. `content/producer.py` is the other side, which may be on another machine. Nothing that is
-logged is ever taken out again. What a record demands and its documents cannot give is refused by a rule
-(`content/apply.py`), so that every replica refuses the same. Where this machine fails, such as by a full disk, the
-state is made again from the last checkpoint and the log. One thread, the writer's.
+Whatever changes the documents comes in here. But for a partition taken from another node (`import_partition`), it
+comes from the log alone: records, or the entries of records that the same process has just logged.
+`content/producer.py` is the other side, which may be on another machine. Nothing that is logged is ever taken out
+again. What a record demands and its documents cannot give is refused by a rule (`content/apply.py`), so that every
+replica refuses the same. Where this machine fails, such as by a full disk, the state is made again from the last
+checkpoint and the log. One thread, the writer's.
 """
 
 from __future__ import annotations

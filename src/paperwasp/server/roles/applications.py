@@ -2,7 +2,9 @@
 
     bind new ports → content takes what is new beside the old → containers swap → content drops what goes
 
-So no request fails in between: whoever asks by the old configuration finds all of it, and by the new one too.
+Whoever asks by the old configuration finds its ports, clusters and document types until the swap, and by the new one
+too. A document type of both has the new schema from the second step on: a field or rank profile that it has no more is
+gone for the old containers as well.
 What fails before the swap is taken back whole.
 """
 
