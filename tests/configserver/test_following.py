@@ -13,15 +13,16 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
+from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.cluster.config_store import Entry, FileConfigStore
 from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
-from paperwasp.configserver.convergence import Convergence, Report
+from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models, Packages
 from paperwasp.configserver.repository import Active, SessionRepository
 from paperwasp.configserver.worker import Deadline
-from paperwasp.errors import Conflict, DeployTimeout, PaperwaspError
+from paperwasp.errors import Conflict, DeployTimeout, LockFailure, PaperwaspError
 from paperwasp.http.listening import PortTaken
 from paperwasp.server.roles.applications import Change
 from paperwasp.server.roles.containers import ContainerChange
@@ -242,7 +243,7 @@ def test_a_process_that_says_nothing_is_named_when_the_time_is_over(tmp_path: Pa
         convergence().wait_until_served(DEFAULT, 1)
     answer = "No answer from process one, silent within 1800 seconds"
     with pytest.raises(DeployTimeout, match=f"^{answer}$"):
-        convergence().prepare(Active(2, 2, DEFAULT, 2, 1))
+        convergence().prepare(Active(2, 2, DEFAULT, 2, 1)).__enter__()
     server = ConfigServer(store, build)
     session = server.deployments.create(PACKAGES["music"], DEFAULT)
     answer = "timeout of 60 seconds: No answer from process one, silent"
@@ -262,3 +263,52 @@ def test_a_process_that_cannot_read_what_is_active_says_so(tmp_path: Path) -> No
     with pytest.raises(PaperwaspError, match="the disk is broken"):
         deploy(server, "music")
     assert server.sessions.active(DEFAULT)[0] is None
+
+
+def test_who_loses_a_race_leaves_the_proposal_that_won(tmp_path: Path) -> None:
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    loser, winner, process = Convergence(store), Convergence(store), Convergence(store)
+    process.join("one")
+
+    def answer(application: ApplicationId, is_withdrawn: bool) -> None:
+        """To the first proposal another one comes, which is answered."""
+        proposal = process.proposal(application)
+        if proposal is not None and proposal.generation == 1:
+            threads.submit(propose_another)
+        elif proposal is not None:
+            process.report("one", application, Report(answers=proposal.number))
+
+    def propose_another() -> None:
+        with winner.prepare(Active(2, 2, DEFAULT, 2)):
+            is_prepared.set()
+            has_lost.wait()
+            standing.append(process.proposal(DEFAULT))
+
+    standing: list[Proposal | None] = []
+    is_prepared, has_lost = threading.Event(), threading.Event()
+    threads = DaemonThreads(1, "winner")
+    process.watch_proposals(answer)
+    try:
+        with pytest.raises(LockFailure), loser.prepare(Active(1, 1, DEFAULT, 1)):
+            pass
+        is_prepared.wait()
+    finally:
+        has_lost.set()
+        threads.shutdown()
+    assert [proposal and proposal.generation for proposal in standing] == [2]
+    assert process.proposal(DEFAULT) is None
+
+
+def test_an_answer_keeps_why_a_generation_failed(tmp_path: Path) -> None:
+    class Broken(Service):
+        def commit(self, change: Change) -> None:
+            raise Conflict("the swap failed")
+
+    store = FileConfigStore(tmp_path, NO_SYNC)
+    server = ConfigServer(store, build)
+    follow(server, Broken())
+    prepared, error = server.deployments.prepare_and_activate(PACKAGES["music"])
+    assert error is not None
+    server.convergence.check(prepared.session, Deadline(60))
+    with pytest.raises(Conflict, match="the swap failed"):
+        server.convergence.wait_until_served(DEFAULT, prepared.session.id)

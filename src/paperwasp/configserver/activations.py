@@ -116,8 +116,7 @@ class Activations:
         serving it, which say that it is chosen.
         """
         application = chosen.application
-        try:
-            self._convergence.prepare(chosen)
+        with self._convergence.prepare(chosen):
             if causes:
                 self._reindexing.schedule(application, causes, chosen.generation)
             try:
@@ -131,8 +130,6 @@ class Activations:
                 self._convergence.wait_until_served(application, chosen.generation)
             except PaperwaspError as error:
                 raise _chosen_nevertheless(error, chosen.generation) from error
-        finally:
-            self._convergence.withdraw(application)
         self._applications.set_running(activation)
 
     def _unschedule(self, application: ApplicationId) -> None:

@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -63,13 +64,10 @@ class Report(Struct, frozen=True):
     """The number of the last proposal that was checked, prepared or refused."""
     failed: int = 0
     """The generation that is active and could not be served; 0: none."""
-    error: Refused | None = None
-    """Why the proposal was refused, or that generation failed."""
-
-    def raise_error(self) -> None:
-        """Errors: the one that is reported."""
-        if self.error is not None:
-            raise error_of(self.error)
+    refusal: Refused | None = None
+    """Why that proposal was refused."""
+    failure: Refused | None = None
+    """Why that generation could not be served."""
 
 
 class Convergence:
@@ -86,40 +84,46 @@ class Convergence:
 
     def check(self, session: Session, deadline: Deadline) -> None:
         """Errors: what a process raises that could not serve the session now; DeployTimeout. Changes nothing."""
-        try:
-            self._propose(Proposal(_number(), "check", session.application, session.id, session.id), deadline)
-        finally:
-            self.withdraw(session.application)
+        with self._proposed(Proposal(_number(), "check", session.application, session.id, session.id), deadline):
+            pass
 
-    def prepare(self, chosen: Active) -> None:
-        """Has all processes prepare what is about to be chosen, until that is withdrawn. Errors: what a process raises
-        that cannot; DeployTimeout."""
-        number, previous = _number(), chosen.previous_generation
-        self._propose(Proposal(number, "prepare", chosen.application, chosen.generation, chosen.session_id, previous))
+    @contextmanager
+    def prepare(self, chosen: Active) -> Iterator[None]:
+        """While this lasts, all processes have prepared what is about to be chosen; what is not chosen by its end, they
+        give up. Errors: what a process raises that cannot; DeployTimeout; LockFailure."""
+        application, previous = chosen.application, chosen.previous_generation
+        proposal = Proposal(_number(), "prepare", application, chosen.generation, chosen.session_id, previous)
+        with self._proposed(proposal):
+            yield
 
-    def _propose(self, proposal: Proposal, deadline: Deadline | None = None) -> None:
-        """Returns when all processes have checked or prepared it; then it stands until it is withdrawn.
+    @contextmanager
+    def _proposed(self, proposal: Proposal, deadline: Deadline | None = None) -> Iterator[None]:
+        """While this lasts, the proposal stands, and all processes have checked or prepared it.
 
         Errors: that of the first process which cannot; DeployTimeout, with those that have not answered; LockFailure
         where another proposal has taken its place.
         """
         key, value = _PROPOSALS + proposal.application.key, _JSON.encode(proposal)
-        self._store.announce(key, value)
+
+        def stands() -> bool:
+            return self._store.announced(key).get(key) == value
 
         def unanswered() -> list[str]:
-            if self._store.announced(key).get(key) != value:
+            if not stands():
                 raise LockFailure(f"Application {proposal.application} is being processed by another request")
             reports = self._reports(proposal.application)
             for report in reports.values():
-                if report.answers == proposal.number:
-                    report.raise_error()
+                if report.answers == proposal.number and report.refusal is not None:
+                    raise error_of(report.refusal)
             return [process for process, report in reports.items() if report.answers != proposal.number]
 
-        self._wait(unanswered, deadline)
-
-    def withdraw(self, application: ApplicationId) -> None:
-        """Nothing is proposed for the application: what was prepared and not chosen is given up."""
-        self._store.announce(_PROPOSALS + application.key, None)
+        self._store.announce(key, value)
+        try:
+            self._wait(unanswered, deadline)
+            yield
+        finally:
+            if stands():
+                self._store.announce(key, None)
 
     def wait_until_served(self, application: ApplicationId, generation: int) -> None:
         """Returns when all processes serve that generation, or a later one. Errors: that of the first which cannot;
@@ -128,8 +132,8 @@ class Convergence:
         def behind() -> list[str]:
             reports = self._reports(application)
             for report in reports.values():
-                if report.failed == generation:
-                    report.raise_error()
+                if report.failed == generation and report.failure is not None:
+                    raise error_of(report.failure)
             return [process for process, report in reports.items() if report.serves < generation]
 
         self._wait(behind)

@@ -20,7 +20,7 @@ from paperwasp import limits
 from paperwasp.application.model import empty_model
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.yielding import yielding_to_requests
-from paperwasp.cluster.messages.failures import refused
+from paperwasp.cluster.messages.failures import Refused, refused
 from paperwasp.configserver import Activation, ApplicationId
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models
@@ -160,7 +160,7 @@ class Follower:
             proposal = self._convergence.proposal(application)
             followed = self._followed.setdefault(application, _Followed())
             if proposal is not None and proposal.number != followed.report.answers:
-                report = replace(followed.report, answers=proposal.number, error=refused(error))
+                report = replace(followed.report, answers=proposal.number, refusal=refused(error))
                 self._report(application, followed, report)
         except Exception:
             _LOG.exception("What is proposed for application %s could not be answered", application)
@@ -197,12 +197,12 @@ class Follower:
         self._applications.commit(change)
         followed.is_deleted = active.session_id is None
         services = tuple(self._applications.services(active.application))
-        report = replace(followed.report, serves=active.generation, services=services, failed=0, error=None)
+        report = replace(followed.report, serves=active.generation, services=services, failed=0, failure=None)
         self._report(active.application, followed, report)
 
     def _answer(self, proposal: Proposal, followed: _Followed) -> None:
         """Checks or prepares what is proposed, and reports how that went."""
-        error: PaperwaspError | None = None
+        refusal: Refused | None = None
         try:
             activation = self._activation(
                 proposal.application, proposal.generation, proposal.session_id, proposal.previous_generation
@@ -212,9 +212,9 @@ class Follower:
             elif proposal.generation > followed.report.serves:
                 followed.prepared = self._applications.prepare(activation)
         except Exception as found:
-            error = self._shown(found, proposal.generation, proposal.application)
-        answer = None if error is None else refused(error)
-        self._report(proposal.application, followed, replace(followed.report, answers=proposal.number, error=answer))
+            refusal = refused(self._shown(found, proposal.generation, proposal.application))
+        report = replace(followed.report, answers=proposal.number, refusal=refusal)
+        self._report(proposal.application, followed, report)
 
     def _abandon(self, followed: _Followed) -> None:
         change, followed.prepared = followed.prepared, None
@@ -231,7 +231,7 @@ class Follower:
         return Activation(generation, application, self._models.of_session(session, application), previous)
 
     def _fail(self, active: Active, followed: _Followed, error: PaperwaspError) -> None:
-        report = replace(followed.report, failed=active.generation, error=refused(error))
+        report = replace(followed.report, failed=active.generation, failure=refused(error))
         self._report(active.application, followed, report)
 
     def _report(self, application: ApplicationId, followed: _Followed, report: Report) -> None:
