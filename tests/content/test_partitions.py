@@ -6,6 +6,7 @@ import io
 import random
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.digest import digest
+from paperwasp.content.node_state import NodeState
 from paperwasp.content.partition_export import PartitionExport
 from paperwasp.content.partition_format import (
     MAGIC,
@@ -157,6 +159,32 @@ def pair(tmp_path: Path) -> Iterator[tuple[TestNode, TestNode]]:
         first.apply(*(remove(name) for name in names[:2]), update(names[3], year=8))
         second.apply(*(put(name, title="another") for name in names[5:]), remove(names[2]))
         yield first, second
+
+
+def test_operations_go_on_while_a_partition_is_opened(
+    pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = pair
+    begun, go_on, load = threading.Event(), threading.Event(), Checkpoints.load_beside
+
+    def held(checkpoints: Checkpoints) -> NodeState:
+        begun.set()
+        assert go_on.wait(60)
+        return load(checkpoints)
+
+    monkeypatch.setattr(Checkpoints, "load_beside", held)
+    with ThreadPoolExecutor(1) as pool:
+        opening = pool.submit(first.node.export_partition, 3)
+        try:
+            assert begun.wait(60)
+            first.apply(put(names_of(3, 1)[0], title="meanwhile"))
+        finally:
+            go_on.set()
+        with opening.result() as export:
+            importer = second.node.partition_importer(3)
+            importer.take_picture(picture_of(export))
+            assert importer.take_records(export.records()).sequence == export.mark.sequence + 1
+    assert digest_of(second, 3) == digest_of(first, 3)
 
 
 def test_a_picture_comes_in_chunks(pair: tuple[TestNode, TestNode], monkeypatch: pytest.MonkeyPatch) -> None:

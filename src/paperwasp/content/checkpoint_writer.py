@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from functools import partial
 from threading import Thread
 from typing import Final
@@ -97,13 +98,23 @@ class CheckpointWriter:
             raise
         return state
 
-    def open_last(self, partition: int) -> tuple[NodeState, Callable[[], object]]:
-        """The state of the checkpoint that counts, without an index, beside the one that there is. The log keeps the
-        records of the partition after it until what comes with it is called. Errors: Corruption."""
+    def open_last(self, partition: int) -> Future[tuple[NodeState, Callable[[], object]]]:
+        """Loads the state of the checkpoint that counts, without an index, beside the one that there is, on the thread
+        that writes checkpoints: none is begun meanwhile. The log keeps the records of the partition after it until what
+        comes with it is called. Errors, of the future: Corruption."""
         self._interrupt()
-        state, kept = self._checkpoints.load_beside(), object()
-        self._kept[kept] = (partition, state.applied[partition])
-        return state, partial(self._kept.pop, kept, None)
+        opened: Future[tuple[NodeState, Callable[[], object]]] = Future()
+        self._thread = Thread(target=self._load, args=(partition, opened), name="content-export", daemon=True)
+        self._thread.start()
+        return opened
+
+    def _load(self, partition: int, opened: Future[tuple[NodeState, Callable[[], object]]]) -> None:
+        try:
+            state, kept = self._checkpoints.load_beside(), object()
+            self._kept[kept] = (partition, state.applied[partition])
+            opened.set_result((state, partial(self._kept.pop, kept, None)))
+        except BaseException as error:
+            opened.set_exception(error)
 
     def _forgettable(self, applied: Sequence[Mark]) -> list[Mark]:
         least = list(applied)

@@ -10,7 +10,8 @@ loads the last checkpoint and applies the log after it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -152,13 +153,9 @@ class ContentNode:
         """Opens a partition to be read by another node, while this one goes on. Errors: those of a checkpoint."""
         check_partition(partition)
         self.checkpoint()
-        opened: list[PartitionExport] = []
-
-        def open_last() -> None:
-            opened.append(PartitionExport(partition, *self._checkpoints.open_last(partition), self._log))
-
-        self.operations.run(open_last)
-        return opened[0]
+        opened: list[Future[tuple[NodeState, Callable[[], object]]]] = []
+        self.operations.run(lambda: opened.append(self._checkpoints.open_last(partition)))
+        return PartitionExport(partition, *opened[0].result(), self._log)
 
     def partition_importer(self, partition: int) -> PartitionImporter:
         """What takes a partition from another node (`partition_import`)."""
