@@ -99,7 +99,7 @@ class Models:
             bounded = deadline.bounding_work() if deadline else nullcontext()
             with self._building, bounded:
                 model = self._build(package, application)
-            self._latest.drop(lambda other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
+            self._latest.drop_where(lambda _, other: total_bytes(other.files) > limits.PACKAGE_KEPT_BYTES)
             self._latest.put(key, model)
         return model
 
