@@ -8,7 +8,7 @@ many rows are dead, begins to compact what it has written. Methods are called on
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 from threading import Thread
@@ -73,30 +73,28 @@ class CheckpointWriter:
     def state_of_log(self, operations: int) -> tuple[NodeState, list[Outcome]]:
         """The state that a start would make, beside the one that there is, and the outcomes of the last `operations`.
         Errors: those of a start."""
+        return self._state_of_log(operations, {})
+
+    def state_before(self, batch: LoggedBatch) -> NodeState:
+        """The state that a start would make of the log without a batch, beside the one that there is. The caller
+        removes its store. Errors: those of a start."""
+        first: dict[int, int] = {}
+        for record, mark in zip(batch.records, batch.marks, strict=True):
+            first.setdefault(record.partition, mark.sequence)
+        state, _ = self._state_of_log(0, first)
+        return state
+
+    def _state_of_log(self, operations: int, before: Mapping[int, int]) -> tuple[NodeState, list[Outcome]]:
+        """As `state_of_log`, of records below the sequences in `before`, by partition."""
         self._interrupt()
         state = self._checkpoints.load_aside()
         try:
-            outcomes = replay(self._log, state, operations).outcomes
+            outcomes = replay(self._log, state, operations, before).outcomes
             state.store.flush()  # a store that cannot write says so only when its memory is full
         except BaseException:
             state.store.remove_when_unread()()
             raise
         return state, outcomes
-
-    def state_before(self, batch: LoggedBatch) -> NodeState:
-        """The state that a start would make of the log without a batch, beside the one that there is: `close` drops it.
-        Errors: those of a start."""
-        self._interrupt()
-        state = self._checkpoints.load_aside()
-        first: dict[int, int] = {}
-        for record, mark in zip(batch.records, batch.marks, strict=True):
-            first.setdefault(record.partition, mark.sequence)
-        try:
-            replay(self._log, state, before=first)
-        except BaseException:
-            state.store.remove_when_unread()()
-            raise
-        return state
 
     def open_last(self, partition: int) -> Future[tuple[NodeState, Callable[[], object]]]:
         """Loads the state of the checkpoint that counts, without an index, beside the one that there is, on the thread

@@ -76,9 +76,7 @@ class Writer:
 
     def recover(self) -> None:
         """Ends a fault, where there is one. On this thread, between two batches. Errors: why it cannot."""
-        if self._unfit is not None:
-            self._producer.refuse(*self._unfit)
-            self._unfit = None
+        self._refuse_unfit()
         self._consumer.recover()
 
     def _log_and_apply(self, entries: Sequence[Logged]) -> Sequence[Outcome]:
@@ -87,9 +85,14 @@ class Writer:
             return self._consumer.apply(batch)
         except UnfitEntries as error:
             self._unfit = (batch, error.places)
-        self._producer.refuse(*self._unfit)
-        self._unfit = None
+        self._refuse_unfit()
         return self._consumer.go_on(len(entries))
+
+    def _refuse_unfit(self) -> None:
+        """Has the log refuse what is to be refused there. Errors: NoSpace, InternalError: that is done by `recover`."""
+        if self._unfit is not None:
+            self._producer.refuse(*self._unfit)
+            self._unfit = None
 
     def take_over_later(self, compacted: NodeState) -> Future[None]:
         """Has the node go on with that state, between two batches. Any thread."""
