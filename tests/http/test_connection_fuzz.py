@@ -191,7 +191,9 @@ def test_nothing_is_left_of_any_connection(
     assert [record for record in caplog.records if record.exc_info] == [], chance.SEED
 
 
-def test_the_answers_of_requests_that_are_answered_together_are_the_same() -> None:
+def test_the_answers_of_requests_that_are_answered_together_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    # One second for all: after an upgrade the date is in Huffman's code, and cannot be taken out of what is compared.
+    monkeypatch.setattr("paperwasp.http.http1._date", lambda: b"date: Mon, 01 Jan 2001 00:00:00 GMT\r\n")
     choices = random.Random(chance.SEED)
 
     async def run() -> int:
