@@ -23,11 +23,11 @@ import orjson
 from bench.layers import NothingMeasured
 from paperwasp.application.build import build_model
 from paperwasp.application.package import load_package
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.features import check_profiles
 from paperwasp.server.process import open_file_log

@@ -17,7 +17,6 @@ from paperwasp.application.build import build_model
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.package import load_package
 from paperwasp.base.records import replace
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
@@ -25,6 +24,7 @@ from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.http.messages import Request
 from paperwasp.search.features import check_profiles
 from paperwasp.search.query import Deadline

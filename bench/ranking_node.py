@@ -12,8 +12,8 @@ from typing import Any
 
 from bench.report import Row
 from paperwasp.base.records import replace
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas

@@ -10,8 +10,8 @@ from tempfile import TemporaryDirectory
 from threading import Event
 
 from bench.report import Report, Row, Times
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.schema import parse_schemas

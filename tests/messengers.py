@@ -11,7 +11,7 @@ from unittest import mock
 
 import pytest
 
-from paperwasp.server.process import ServerProcess, piped_doors
+from paperwasp.server.process import ServerProcess, piped_backends
 
 ENABLED = os.environ.get("PAPERWASP_MESSENGER") == "pipe"
 PRELUDE = (
@@ -25,5 +25,5 @@ WITHIN_PROCESS = pytest.mark.skipif(ENABLED, reason="compiled plans and routes a
 @contextmanager
 def over_pipe() -> Iterator[None]:
     """All services that this process makes meanwhile send their messages as bytes through another process."""
-    with mock.patch.object(ServerProcess, "__init__", partialmethod(ServerProcess.__init__, open_doors=piped_doors)):
+    with mock.patch.object(ServerProcess, "__init__", partialmethod(ServerProcess.__init__, connect=piped_backends)):
         yield

@@ -30,8 +30,8 @@ def _read_floors() -> tuple[tuple[str, ...], ...]:
 
 FLOORS = _read_floors()
 FLOOR_OF = {package: floor for floor, packages in enumerate(FLOORS) for package in packages}
-DOORS = ("cluster",)
-DOOR_USERS = ("configserver", "container", "content", "server")
+BACKENDS = ("coordination",)
+BACKEND_USERS = ("configserver", "container", "content", "server")
 """Nothing else may know that there is a log, a config store or a messenger; what messages are, search knows, too."""
 
 LATE_IMPORTS = {
@@ -48,8 +48,8 @@ LATE_IMPORTS = {
     "paperwasp.embedded.feeding": "rich, for bars in terminals",
     "paperwasp.embedded.results": "rich, for explanations as text",
     "paperwasp.components.embedders.text_tokenizer": "tokenizers, for embedders",
-    "paperwasp.operations.monitoring.log_files": "zstandard, for files of the access log that are ended",
-    "paperwasp.operations.monitoring.api": "prometheus-client, for the first who collects metrics",
+    "paperwasp.admin.monitoring.log_files": "zstandard, for files of the access log that are ended",
+    "paperwasp.admin.monitoring.api": "prometheus-client, for the first who collects metrics",
     "paperwasp.text.linguistics.collation": "ICU, for profiles and queries that sort by a locale",
     "paperwasp.text.linguistics.significance": "zstandard, for models that are so compressed",
     "paperwasp.ranking.onnx.child": "in a process of its own, which limits its memory first",
@@ -123,13 +123,13 @@ def _may_import(module: str, target: str) -> bool:
     return FLOOR_OF[below] == FLOOR_OF[package] == 0
 
 
-def test_only_the_roles_use_the_doors() -> None:
-    others = (module for module in _modules() if _package(module) not in (*DOORS, *DOOR_USERS))
-    assert [module for module in others if any(map(_is_door, _imports(module)))] == []
+def test_only_the_roles_use_the_backends() -> None:
+    others = (module for module in _modules() if _package(module) not in (*BACKENDS, *BACKEND_USERS))
+    assert [module for module in others if any(map(_is_backend, _imports(module)))] == []
 
 
-def _is_door(module: str) -> bool:
-    return _package(module) in DOORS and not module.startswith("paperwasp.cluster.messages")
+def _is_backend(module: str) -> bool:
+    return _package(module) in BACKENDS and not module.startswith("paperwasp.coordination.messages")
 
 
 def test_no_relative_imports() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-FILE: Final = Path(__file__).parent.parent / "src" / "paperwasp" / "operations" / "monitoring" / "grafana.json"
+FILE: Final = Path(__file__).parent.parent / "src" / "paperwasp" / "admin" / "monitoring" / "grafana.json"
 _SOURCE: Final = {"type": "prometheus", "uid": "${datasource}"}
 _SELECTED: Final = 'job="$job",instance=~"$instance"'
 _COLUMNS: Final = 24

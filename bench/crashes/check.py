@@ -14,8 +14,8 @@ from urllib.parse import urlencode
 
 from bench.crashes import application
 from bench.crashes.state import State, distinct
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.operation_log import FileOperationLog
 from tests.content.document_checks import SEARCHES, build_graphs, check_columns, check_graphs, stored_of
 from tests.content.document_model import Fields, shown
 from tests.content.document_schemas import MADE, VARIANTS, parts_of

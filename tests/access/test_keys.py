@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.admin.access import Key, KeyFolder, KnownKeys, shown_id
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
 from paperwasp.errors import InvalidInput, NotFound
-from paperwasp.operations.access import Key, KeyFolder, KnownKeys, shown_id
 from tests.chance import SEED
 
 

@@ -6,11 +6,11 @@ import logging
 
 import pytest
 
+from paperwasp.admin.access import Refusals, bearer_token
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
 from paperwasp.http.messages import ClientCertificate, Request
 from paperwasp.limits.access import ACCESS_REFUSALS, ACCESS_REFUSALS_SECONDS
-from paperwasp.operations.access import Refusals, bearer_token
 
 SECRET = "pw_aaaaaaaaaaaaaaaa_" + "s" * 43
 REQUEST = Request(

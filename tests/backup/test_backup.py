@@ -16,9 +16,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paperwasp.errors import Conflict, Corruption, PaperwaspError
-from paperwasp.operations.backup.archive import backup_bytes, known_files, restore_backup, verify_backup, write_backup
-from paperwasp.operations.backup.files import (
+from paperwasp.admin.backup.archive import backup_bytes, known_files, restore_backup, verify_backup, write_backup
+from paperwasp.admin.backup.files import (
     DATA,
     NAME,
     BackedUp,
@@ -30,7 +29,8 @@ from paperwasp.operations.backup.files import (
     open_file,
     packed,
 )
-from paperwasp.operations.backup.placing import Steps, finish_restore, place
+from paperwasp.admin.backup.placing import Steps, finish_restore, place
+from paperwasp.errors import Conflict, Corruption, PaperwaspError
 
 FORMS = ("folder", "plain.tar", "small.tar.zst")
 SEGMENT = st.text(st.characters(codec="utf-8", exclude_characters="/\\\0."), min_size=1)

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from cryptography import x509
 
-from paperwasp.operations.access import KeyFolder
+from paperwasp.admin.access import KeyFolder
 from tests.client.commands import Ran, run_command
 from tests.http.certificates import Authority
 from tests.service.in_process import HOST, active, deployed_service

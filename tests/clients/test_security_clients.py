@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
+from paperwasp.admin.access import KeyFolder
 from paperwasp.http.tls_files import PemFile, TlsSettings
-from paperwasp.operations.access import KeyFolder
 from tests.clients.test_vespa_cli import binary
 from tests.http.certificates import Authority, Owner
 from tests.service.in_process import HOST, deployed_service

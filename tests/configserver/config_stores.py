@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paperwasp.cluster.config_store import ConfigStore, Entry, Watcher
+from paperwasp.admin.backup.files import SourceFile
+from paperwasp.coordination.config_store import ConfigStore, Entry, Watcher
 from paperwasp.errors import Conflict
-from paperwasp.operations.backup.files import SourceFile
 
 
 class Crash(BaseException):

@@ -14,7 +14,6 @@ from paperwasp.application.build import build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.env import Environment
-from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
 from paperwasp.configserver import (
     Activation,
     ApplicationId,
@@ -25,6 +24,7 @@ from paperwasp.configserver import (
     ServiceAddress,
     ServiceLog,
 )
+from paperwasp.coordination.config_store import ConfigStore, FileConfigStore
 from paperwasp.http.messages import Request, Response
 from paperwasp.server.roles.applications import Applications, Change
 from paperwasp.server.roles.containers import ContainerChange

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer
 from paperwasp.configserver.reindexing import ReindexingRepository
 from paperwasp.configserver.repository import State
+from paperwasp.coordination.config_store import ConfigStore
 from tests.configserver.config_stores import Crash, CrashingStore, MemoryStore
 from tests.configserver.deploy_fixtures import Service, config_server, deploy
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.coordination.config_store import FileConfigStore
 from tests.chance import SEED
 from tests.children import start_child
 from tests.configserver.config_killed_worker import KILLED

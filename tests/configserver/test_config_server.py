@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.application.model import empty_model
-from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer, PrepareOptions
 from paperwasp.configserver.repository import TRANSITIONS, Event, State
+from paperwasp.coordination.config_store import FileConfigStore
+from paperwasp.coordination.disk import Disk
 from paperwasp.errors import (
     Conflict,
     Corruption,

@@ -16,10 +16,10 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage, read_package
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
-from paperwasp.cluster.config_store import FileConfigStore
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, Deadline, ServiceAddress, preparation
 from paperwasp.configserver.convergence import Report
 from paperwasp.configserver.repository import SessionRepository
+from paperwasp.coordination.config_store import FileConfigStore
 from paperwasp.errors import DeployTimeout, LockFailure
 from paperwasp.http.messages import Request, Response
 from tests.configserver.config_stores import MemoryStore

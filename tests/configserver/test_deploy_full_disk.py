@@ -10,10 +10,10 @@ import orjson
 import pytest
 
 from paperwasp.base.records import replace
-from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.cluster.disk import REAL_DISK
 from paperwasp.configserver import ConfigServerApp
 from paperwasp.configserver.repository import State, _decode_session
+from paperwasp.coordination.config_store import FileConfigStore
+from paperwasp.coordination.disk import REAL_DISK
 from paperwasp.errors import NoSpace
 from paperwasp.http.messages import Request
 from tests.configserver.deploy_fixtures import PACKAGES, Service, ask, config_app, config_server

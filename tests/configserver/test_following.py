@@ -15,13 +15,13 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.config_store import Entry, FileConfigStore
-from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import Activation, ApplicationId, ConfigServer
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models, Packages
 from paperwasp.configserver.repository import Active, SessionRepository
 from paperwasp.configserver.worker import Deadline
+from paperwasp.coordination.config_store import Entry, FileConfigStore
+from paperwasp.coordination.disk import Disk
 from paperwasp.errors import Conflict, DeployTimeout, LockFailure, PaperwaspError
 from paperwasp.http.listening import PortTaken
 from paperwasp.server.roles.applications import Change

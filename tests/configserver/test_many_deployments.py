@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from paperwasp import limits
-from paperwasp.cluster.config_store import FileConfigStore
-from paperwasp.cluster.disk import Disk
 from paperwasp.configserver import ApplicationId, PrepareOptions
+from paperwasp.coordination.config_store import FileConfigStore
+from paperwasp.coordination.disk import Disk
 from tests.configserver.deploy_fixtures import Service, config_server, package
 
 DEPLOYMENTS = int(os.environ.get("PAPERWASP_DEPLOYMENTS", "400"))

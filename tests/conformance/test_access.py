@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
+from paperwasp.admin.access import KeyFolder
 from paperwasp.client import FeedClient
 from paperwasp.errors import FeedError
-from paperwasp.operations.access import KeyFolder
 from tests import web
 from tests.conformance.application import FILES
 from tests.conformance.conftest import Served

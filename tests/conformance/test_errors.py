@@ -9,11 +9,11 @@ import httpx
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.configserver import deploy_api
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.model_evaluation import EvaluationHandler
 from paperwasp.container.search.handler import SearchHandler
+from paperwasp.coordination.worker_pool import WorkerPool
 from tests import web
 from tests.conformance.conftest import Served
 from tests.conformance.deploying import SMALL, application_url, deploy, ok, refused, tenant_url

@@ -14,11 +14,11 @@ from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
-from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.messenger import EmbeddedMessenger
+from paperwasp.coordination.operation_log import FileOperationLog
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import FLOAT, INT, LONG, STRING, DocumentType, array_of, tensor_field
 from paperwasp.http.messages import Answer, Request, Response

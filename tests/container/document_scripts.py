@@ -22,8 +22,8 @@ import orjson
 from paperwasp.application.build import build_model
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import load_package
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.features.compile import check_profiles
 from paperwasp.server.process import open_file_log

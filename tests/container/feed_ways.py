@@ -13,14 +13,14 @@ from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
-from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.document import routes
 from paperwasp.container.document.v1 import ROOT as DOCUMENT_ROOT
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.messenger import EmbeddedMessenger
+from paperwasp.coordination.operation_log import FileOperationLog
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.types import DocumentType
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import Begun, settled

@@ -13,11 +13,11 @@ from urllib.parse import urlencode
 
 import orjson
 
-from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
+from paperwasp.coordination.messenger import EmbeddedMessenger
+from paperwasp.coordination.operation_log import FileOperationLog
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.updates import Assign, FieldUpdate

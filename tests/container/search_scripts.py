@@ -22,16 +22,16 @@ from msgspec import Struct
 from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, QueryProfiles, parse_query_profiles
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import StampRequest
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.kept_queries import KeptQueries
+from paperwasp.coordination.messages.documents import StampRequest
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import BOOL, INT, POSITION, STRING, DocumentType, array_of, struct_of, tensor_field
 from paperwasp.errors import InvalidInput, PaperwaspError
 from paperwasp.http.messages import Request, Response
-from paperwasp.query.rules import NO_RULES, RuleBases, load_rules
+from paperwasp.query_languages.rules import NO_RULES, RuleBases, load_rules
 from paperwasp.schema.model import (
     AttributeSettings,
     DocumentSummary,

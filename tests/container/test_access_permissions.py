@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paperwasp.admin.access import KeyFolder, KnownKeys, Refusals
 from paperwasp.application.client_rules import ClientRules
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.gate.filters import RequestFilters
 from paperwasp.container.gate.gate import AccessRules, Accounts, Gate, needed_permission
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import ClientCertificate, Request, Response
 from paperwasp.http.request_batch import RequestBatch
-from paperwasp.operations.access import KeyFolder, KnownKeys, Refusals
 from tests.http.batched import Client, KeptAnswers
 
 OPEN = (

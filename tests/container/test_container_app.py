@@ -14,9 +14,9 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.base.records import replace
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.state import Running
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import InvalidInput, TooLarge
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pretty_json import pretty_json

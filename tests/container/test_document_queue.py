@@ -21,11 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest, GetRequest, GetResponse
-from paperwasp.cluster.messenger import BatchHandler, Handler, Reply, answered_together
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest, GetRequest, GetResponse
+from paperwasp.coordination.messenger import BatchHandler, Handler, Reply, answered_together
+from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal, Remove
 from paperwasp.errors import NoSpace, Overload, Timeout

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.document.v1 import DocumentApi
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.http.messages import Request, Response
 from tests.container.document_scripts import SCRIPTS, model_of, run
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
-from paperwasp.cluster.messenger import Reply
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.visit import media_ranges
 from paperwasp.container.document.visit_parameters import Continuation, fingerprint
+from paperwasp.coordination.messages.documents import ApplyRequest, VisitedDocument, VisitRequest, VisitResponse
+from paperwasp.coordination.messenger import Reply
 from paperwasp.document.operations import Outcome, Refusal
 from paperwasp.errors import Corruption, InvalidInput, NoSpace, Overload, PaperwaspError
 from paperwasp.http.messages import Request, Response, StreamedResponse

@@ -14,18 +14,18 @@ import orjson
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from paperwasp.admin.monitoring.numbers import gauge
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION
-from paperwasp.cluster.messages.documents import StatusResponse
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp, error_response
 from paperwasp.container.content_metrics import ContentMetrics
 from paperwasp.container.state import Running
+from paperwasp.coordination.messages.documents import StatusResponse
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import Request, Response
-from paperwasp.operations.monitoring.numbers import gauge
 from tests.exchanges import answered
 from tests.responses import whole
 

@@ -9,10 +9,10 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyRequest
 from paperwasp.container.document.operation import Call, PlainCall, PlainChanges, read_call
 from paperwasp.container.document.request import read_options, read_path
 from paperwasp.container.document.routes import Routes
+from paperwasp.coordination.messages.documents import ApplyRequest
 from paperwasp.document.plain_fields import operation_of
 from paperwasp.http.messages import Request
 from tests.container.clusters import cluster, model

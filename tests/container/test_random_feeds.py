@@ -18,8 +18,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster import operation_log
 from paperwasp.container.document.operation import PlainChanges
+from paperwasp.coordination import operation_log
 from paperwasp.http.messages import Request
 from paperwasp.http.request_batch import RequestBatch
 from tests.chance import SEED

@@ -10,7 +10,7 @@ from paperwasp.container.search.config import ClusterConfig, Target
 from paperwasp.container.search.grouping import PreparedGrouping, prepare_grouping, time_zone_offset_seconds
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.errors import InvalidQuery
-from paperwasp.query.yql import parse_yql
+from paperwasp.query_languages.yql import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.grouping.request import Expression, PagePosition, encode
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from paperwasp.container.search.rewrites import with_literals
-from paperwasp.query.yql.indexes import Indexes, Reading
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.indexes import Indexes, Reading
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.search.operators.item import Item
 
 INDEXES = Indexes(("a", "b"), {"a": Reading(literal="a_literal"), "b": Reading()})

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlencode
 
-from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.cluster.operation_log import FileOperationLog
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
+from paperwasp.coordination.messenger import EmbeddedMessenger
+from paperwasp.coordination.operation_log import FileOperationLog
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.http.messages import Request, Response
 from paperwasp.schema import parse_schemas
 from paperwasp.search.served import ServedSchemas

@@ -6,9 +6,9 @@ import random
 from collections.abc import Iterator, Sequence
 
 from paperwasp import limits
-from paperwasp.cluster.log_format import encode_records
-from paperwasp.cluster.operation_log import START, LogRecord, Mark, NewRecord, RecordKind
-from paperwasp.operations.backup.files import SourceFile
+from paperwasp.admin.backup.files import SourceFile
+from paperwasp.coordination.log_format import encode_records
+from paperwasp.coordination.operation_log import START, LogRecord, Mark, NewRecord, RecordKind
 
 
 class MemoryLog:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ReindexRequest
+from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.document.operations import Operation
 from paperwasp.document.types import LONG, STRING, array_of
 from paperwasp.schema.model import Field

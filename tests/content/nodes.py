@@ -13,11 +13,11 @@ from typing import Any
 
 import orjson
 
-from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.node import ContentNode
 from paperwasp.content.records import Mutate
 from paperwasp.content.reindexing import reindex
+from paperwasp.coordination.messages.documents import ReindexRequest, ReindexResponse
+from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, FLOAT, INT, LONG, STRING, DocumentType, array_of

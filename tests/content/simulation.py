@@ -19,8 +19,6 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import ReindexRequest
-from paperwasp.cluster.operation_log import RecordKind
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, Since
 from paperwasp.content.configuration import Configuration
@@ -32,6 +30,8 @@ from paperwasp.content.producer import Producer
 from paperwasp.content.records import AnyOperation, Mutate, decode_entries
 from paperwasp.content.reindexing import reindex
 from paperwasp.content.replay import replay
+from paperwasp.coordination.messages.documents import ReindexRequest
+from paperwasp.coordination.operation_log import RecordKind
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Outcome, Remove
 from paperwasp.document.types import DOUBLE, INT, STRING, DataType, DocumentType, array_of

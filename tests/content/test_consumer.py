@@ -13,7 +13,6 @@ import pytest
 
 import paperwasp.content
 from paperwasp import limits
-from paperwasp.cluster.operation_log import FileOperationLog, NewRecord
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.configuration import Configuration
 from paperwasp.content.digest import digest
@@ -22,6 +21,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.producer import Producer
 from paperwasp.content.records import Entry, EntryKind, LoggedBatch, Reindex, markers_of
 from paperwasp.content.replay import Replay, marks_after, replay
+from paperwasp.coordination.operation_log import FileOperationLog, NewRecord
 from paperwasp.document.operations import Operation, Outcome, Refusal
 from paperwasp.errors import Corruption, NoSpace
 from paperwasp.schema.model import Field

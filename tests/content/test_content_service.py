@@ -11,16 +11,16 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import (
+from paperwasp.content.addresses import address_of
+from paperwasp.coordination.messages.documents import (
     ApplyRequest,
     GetRequest,
     ReindexRequest,
     ReindexResponse,
     StatusRequest,
 )
-from paperwasp.cluster.messenger import EmbeddedMessenger
-from paperwasp.cluster.worker_pool import WorkerPool
-from paperwasp.content.addresses import address_of
+from paperwasp.coordination.messenger import EmbeddedMessenger
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError, InvalidInput
 from paperwasp.schema.model import RankProfile

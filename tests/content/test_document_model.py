@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ReindexRequest
+from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome
 from tests.content.document_checks import build_graphs, check_columns, check_graphs, check_stored, shown_of, stored_of

@@ -14,7 +14,6 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.env import Environment
-from paperwasp.cluster.disk import Disk
 from paperwasp.content import checkpoint as checkpoint_module
 from paperwasp.content import consumer
 from paperwasp.content import replay as replay_module
@@ -22,6 +21,7 @@ from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
+from paperwasp.coordination.disk import Disk
 from paperwasp.document.operations import Outcome, Update
 from paperwasp.document.updates import Calculate, FieldUpdate
 from paperwasp.errors import InternalError, NoSpace

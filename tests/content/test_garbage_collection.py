@@ -16,11 +16,11 @@ from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import VisitRequest, VisitResponse
 from paperwasp.content import garbage_collection
 from paperwasp.content.garbage_collection import Collection, GarbageCollector
 from paperwasp.content.view import View
 from paperwasp.content.visiting import visit
+from paperwasp.coordination.messages.documents import VisitRequest, VisitResponse
 from paperwasp.document.types import INT
 from paperwasp.errors import InternalError
 from paperwasp.schema.model import Field, ImportedField

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.content import compaction
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.view import View
+from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.document.converters import TextOfNumber, converter_of
 from paperwasp.document.shown import render_of
 from paperwasp.document.types import (

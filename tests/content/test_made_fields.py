@@ -13,10 +13,10 @@ from msgspec import structs
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.content.operation_queue import Adder
 from paperwasp.content.records import Reindex
 from paperwasp.content.reindexing import _Answers, next_chunk
+from paperwasp.coordination.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Refusal, Update
 from paperwasp.document.types import INT, LONG, STRING

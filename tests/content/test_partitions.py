@@ -13,8 +13,6 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ReindexRequest
-from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.checkpoint import Checkpoints
 from paperwasp.content.digest import digest
 from paperwasp.content.node_state import NodeState
@@ -29,6 +27,8 @@ from paperwasp.content.partition_format import (
     read_picture,
 )
 from paperwasp.content.records import Mutate
+from paperwasp.coordination.messages.documents import ReindexRequest
+from paperwasp.coordination.operation_log import Mark
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.document.operations import Operation
 from paperwasp.errors import Conflict, Corruption, InvalidInput, NoSpace, PaperwaspError

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.content.records import AnyOperation
+from paperwasp.coordination.messages.documents import ApplyChanges
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import partition_of

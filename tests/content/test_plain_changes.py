@@ -17,12 +17,12 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
-from paperwasp.cluster.messenger import Reply, answered_together
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.content.records import Entry, EntryKind, Logged, entry_of_change, records_of
 from paperwasp.content.resources import FeedGate, ResourceLimits
+from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
+from paperwasp.coordination.messenger import Reply, answered_together
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId, partition_of

@@ -11,11 +11,11 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ReindexRequest
-from paperwasp.cluster.operation_log import FileOperationLog
 from paperwasp.content.addresses import address_of
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.coordination.messages.documents import ReindexRequest
+from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType

@@ -14,9 +14,9 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.content.node import ContentNode
 from paperwasp.content.row_filling import RowFilling
+from paperwasp.coordination.messages.documents import ApplyChanges
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Outcome
 from paperwasp.document.plain_fields import PlainFields

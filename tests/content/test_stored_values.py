@@ -21,9 +21,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paperwasp.cluster.messages.documents import ReindexRequest
 from paperwasp.content.selected import matcher
 from paperwasp.content.view import View
+from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Put, Update

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.content import apply
 from paperwasp.content.digest import digest
 from paperwasp.content.records import Entry, EntryKind, LoggedBatch, read_refusal, refusals_of
+from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Outcome, Refusal
 from paperwasp.errors import Corruption, InternalError, NoSpace

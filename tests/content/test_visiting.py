@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.content.visiting import span, visit
+from paperwasp.coordination.messages.documents import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove
 from paperwasp.errors import InvalidInput

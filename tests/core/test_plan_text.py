@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.core import _core
-from paperwasp.query.yql.simple import parse_simple
+from paperwasp.query_languages.yql.simple import parse_simple
 from paperwasp.search.operators.boolean import OrItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.phrase import PhraseItem

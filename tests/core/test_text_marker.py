@@ -1,4 +1,4 @@
-"""The kernel that marks words in texts: its doors. What it marks is compared in tests/search/test_marking.py."""
+"""The kernel that marks words in texts: how it is called. What it marks is compared in tests/search/test_marking.py."""
 
 from __future__ import annotations
 

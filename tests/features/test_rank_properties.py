@@ -22,7 +22,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.errors import PaperwaspError
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema.pending import pending
 from paperwasp.search import bind as bind_module
 from paperwasp.search.features.catalog import Catalog, default_rank_features

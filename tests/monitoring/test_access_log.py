@@ -15,12 +15,12 @@ import orjson
 import pytest
 
 from paperwasp import limits
+from paperwasp.admin.monitoring import access_log
+from paperwasp.admin.monitoring.access_log import AccessLog
+from paperwasp.admin.monitoring.log_files import LogFiles
 from paperwasp.container.search.rendering import Coverage
 from paperwasp.http.exchange import Exchange
 from paperwasp.http.messages import ClientCertificate, Request, Response
-from paperwasp.operations.monitoring import access_log
-from paperwasp.operations.monitoring.access_log import AccessLog
-from paperwasp.operations.monitoring.log_files import LogFiles
 from tests.monitoring.test_log_files import files_in, read
 
 NAME = "JsonAccessLog.default"
@@ -41,7 +41,7 @@ def logged(tmp_path: Path, *answered: tuple[Exchange, Request, Response]) -> lis
 
 
 def test_the_fields_of_every_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.operations.monitoring.access_log.time.time", lambda: 1_477_828_938.623)
+    monkeypatch.setattr("paperwasp.admin.monitoring.access_log.time.time", lambda: 1_477_828_938.623)
     headers = {"user-agent": 'Mozilla "4"', "authorization": "Bearer very-secret"}
     request = Request("GET", "/status.html", "a=b", headers, host="example.com:8080", scheme="https")
     (line,) = logged(tmp_path, (exchange(), request, Response(404)))

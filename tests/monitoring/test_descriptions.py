@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from paperwasp.admin.monitoring.exposition import described, sanitized
 from paperwasp.container.metrics import ERROR_METRICS
-from paperwasp.operations.monitoring.exposition import described, sanitized
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "metrics.md").read_text()
 LISTED = [

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from paperwasp.operations.monitoring import log_files
-from paperwasp.operations.monitoring.log_files import Compression, LogFiles
+from paperwasp.admin.monitoring import log_files
+from paperwasp.admin.monitoring.log_files import Compression, LogFiles
 
 NAME = "JsonAccessLog.default"
 NOON = 1_795_435_200.0

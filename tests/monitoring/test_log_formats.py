@@ -8,7 +8,7 @@ import sys
 import orjson
 import pytest
 
-from paperwasp.operations.monitoring.log_files import LOG_FORMATS, LogFormat, formatter
+from paperwasp.admin.monitoring.log_files import LOG_FORMATS, LogFormat, formatter
 
 
 def _record(message: str, *, fails: bool = False, name: str = "paperwasp.content.node") -> logging.LogRecord:

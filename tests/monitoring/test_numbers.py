@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import pytest
 
+from paperwasp.admin.monitoring.exposition import BOUNDS_MS as SHOWN_BOUNDS_MS
+from paperwasp.admin.monitoring.numbers import BOUNDS_MS, Latencies, Numbers, Windows
 from paperwasp.base.env import Environment
 from paperwasp.limits.monitoring import RECENT_SECONDS
-from paperwasp.operations.monitoring.exposition import BOUNDS_MS as SHOWN_BOUNDS_MS
-from paperwasp.operations.monitoring.numbers import BOUNDS_MS, Latencies, Numbers, Windows
 
 SEED = 7
 

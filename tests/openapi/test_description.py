@@ -13,13 +13,13 @@ import orjson
 import pytest
 from openapi_spec_validator import validate
 
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.configserver import ConfigServerApp
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.document.v1 import DocumentApi
 from paperwasp.container.document.visit_parameters import Parameters
 from paperwasp.container.search.parameters import PARAMETERS, read_parameters, set_parameter
 from paperwasp.container.search.settings import SearchParameters
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.description import FOLDER, PATH
 from paperwasp.http.messages import Request, Response

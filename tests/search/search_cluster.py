@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from paperwasp.cluster.messenger import EmbeddedMessenger, Reply
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
+from paperwasp.coordination.messenger import EmbeddedMessenger, Reply
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.operations import Put
 from paperwasp.http.messages import Request, Response

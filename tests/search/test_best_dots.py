@@ -18,7 +18,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
 from paperwasp.document.tensor import products
 from paperwasp.document.tensor.literal import parse_tensor
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.phases import scored_blocks
 from paperwasp.search.query import Query

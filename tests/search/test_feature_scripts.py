@@ -35,7 +35,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.value import Tensor
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema
 from paperwasp.search.query import Streaming

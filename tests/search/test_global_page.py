@@ -12,7 +12,7 @@ from paperwasp.container.search.global_ranking import GlobalRanking
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema import parse_schemas
 from paperwasp.search.features.compile import served_profile

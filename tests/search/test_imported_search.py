@@ -16,7 +16,7 @@ import pytest
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, TrueItem
 from paperwasp.search.operators.item import Item

@@ -20,7 +20,7 @@ from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
 from paperwasp.document.tensor.literal import parse_tensor
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.ranking import CompiledProfile
 from paperwasp.schema import parse_schemas
 from paperwasp.search.features.compile import served_profile

@@ -24,7 +24,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.bind import space_of
 from paperwasp.search.operators import Operator

@@ -16,9 +16,9 @@ from paperwasp.container.search.rewrites import check_items
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
-from paperwasp.query.rules.tree import described, root_of
-from paperwasp.query.yql import parse_select, parse_yql
-from paperwasp.query.yql.statement import parse_template, slot_values
+from paperwasp.query_languages.rules.tree import described, root_of
+from paperwasp.query_languages.yql import parse_select, parse_yql
+from paperwasp.query_languages.yql.statement import parse_template, slot_values
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.bind import space_of

@@ -17,7 +17,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.search.query import Hit, Streaming
 from paperwasp.search.search import search

@@ -20,7 +20,7 @@ from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.updates import Assign, FieldUpdate
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas

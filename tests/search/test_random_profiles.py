@@ -21,7 +21,7 @@ from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema.model import Schema
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item, TermItem

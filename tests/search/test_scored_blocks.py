@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from paperwasp.base.records import replace
-from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import end_work_at, work_ends_at
 from paperwasp.document.ids import DocumentId
@@ -24,7 +24,7 @@ from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidQuery
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.phases import scored_blocks, scoring

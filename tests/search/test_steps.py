@@ -12,7 +12,7 @@ import pytest
 from paperwasp import limits
 from paperwasp.base.records import replace
 from paperwasp.client.query import steps_of
-from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put
 from paperwasp.ranking.query_expressions import RankExpressions

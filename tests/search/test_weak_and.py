@@ -14,7 +14,7 @@ import pytest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_fields
 from paperwasp.document.operations import Put, Remove
-from paperwasp.query.yql.statement import parse_yql
+from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.query import Hit, SearchResponse, SortKey
 from paperwasp.search.search import search

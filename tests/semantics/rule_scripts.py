@@ -16,11 +16,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from paperwasp.errors import PaperwaspError
-from paperwasp.query.rules import RuleBases, load_rules, rewrite
-from paperwasp.query.rules.tree import described, root_of
-from paperwasp.query.yql.indexes import Indexes
-from paperwasp.query.yql.query_type import type_of
-from paperwasp.query.yql.simple import parse_simple
+from paperwasp.query_languages.rules import RuleBases, load_rules, rewrite
+from paperwasp.query_languages.rules.tree import described, root_of
+from paperwasp.query_languages.yql.indexes import Indexes
+from paperwasp.query_languages.yql.query_type import type_of
+from paperwasp.query_languages.yql.simple import parse_simple
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

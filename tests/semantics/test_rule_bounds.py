@@ -12,8 +12,8 @@ from paperwasp import limits
 from paperwasp.base.records import replace
 from paperwasp.core.clock import OutOfTime, end_work_at
 from paperwasp.errors import InvalidQuery, PaperwaspError
-from paperwasp.query.rules import Rewriting, RuleBases, load_rules, rewrite
-from paperwasp.query.rules.tree import described, item_of, leaves_of, root_of
+from paperwasp.query_languages.rules import Rewriting, RuleBases, load_rules, rewrite
+from paperwasp.query_languages.rules.tree import described, item_of, leaves_of, root_of
 from paperwasp.search.operators.boolean import AndItem, NotItem, OrItem, RankItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.phrase import PhraseItem

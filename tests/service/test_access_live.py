@@ -18,9 +18,9 @@ import pytest
 from cryptography import x509
 from typer.testing import CliRunner
 
+from paperwasp.admin.access import KeyFolder
 from paperwasp.cli import app
 from paperwasp.http.tls_files import PemFile, TlsSettings
-from paperwasp.operations.access import KeyFolder
 from tests import web
 from tests.http.certificates import Authority, Owner
 from tests.http.http_servers import BOTH

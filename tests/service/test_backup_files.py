@@ -10,9 +10,9 @@ from typing import cast
 
 import pytest
 
-from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.admin.backup.files import SourceFile, close_all, held
+from paperwasp.coordination.config_store import FileConfigStore
 from paperwasp.errors import Conflict
-from paperwasp.operations.backup.files import SourceFile, close_all, held
 from paperwasp.server.roles import backup_files
 from paperwasp.server.roles.backup_files import open_served
 from paperwasp.server.roles.content_clusters import ContentClusters

@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 import orjson
 import pytest
 
+from paperwasp.admin.backup.files import DamagedBackup
 from paperwasp.client import backup as command
 from paperwasp.client.backup import Backup, back_up_service
 from paperwasp.client.connection import Access
 from paperwasp.errors import Conflict, InvalidInput
-from paperwasp.operations.backup.files import DamagedBackup
 from tests.chance import SEED
 from tests.service.music import FILES, SERVICES, package, write_package
 from tests.service.running import RunningService, running_service
@@ -254,7 +254,7 @@ def test_a_kill_of_a_restore_leaves_the_old_data(large: RunningService, tmp_path
     assert "in use by process" in refused
     large.stop()
     dying = (
-        "import os; from paperwasp.operations.backup import archive as r; written = []; write = r.write_file\n"
+        "import os; from paperwasp.admin.backup import archive as r; written = []; write = r.write_file\n"
         "def f(path, pieces):\n"
         "    written.append(path)\n"
         "    write(path, pieces) if len(written) < 3 else os.kill(os.getpid(), 9)\n"

@@ -13,9 +13,9 @@ import pytest
 
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.services_model import Container
-from paperwasp.cluster.messenger import EmbeddedMessenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.server.roles.listener import Listener
 
 HOST = "127.0.0.1"

@@ -20,8 +20,8 @@ import cbor2
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.configserver.deployments import Deployments
+from paperwasp.coordination.worker_pool import WorkerPool
 from tests import web
 from tests.service.in_process import deployed_service
 from tests.service.large_requests import ANSWERED, DOCUMENT, FILES, ROWS, WHERE, ZIP, Row, zipped

@@ -10,7 +10,7 @@ import pytest
 
 from tests.children import ROOT
 
-PACKAGES = "document indexing query ranking schema search storage text.linguistics"
+PACKAGES = "document indexing query_languages ranking schema search storage text.linguistics"
 """The packages of paperwasp that no process needs before there is an application."""
 LIBRARIES = "Stemmer defusedxml icu lz4 numpy onnxruntime pydantic re2 regex rich rocksdict zstandard"
 """The libraries that no process needs before there is an application. (`rich` is for the command line's answers.)"""

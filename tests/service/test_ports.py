@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from paperwasp import limits
 from paperwasp.application.services_model import Container, HttpServer
-from paperwasp.cluster.config_store import FileConfigStore
+from paperwasp.coordination.config_store import FileConfigStore
 from paperwasp.errors import Conflict
 from paperwasp.server.roles.ports import VESPA_PORT, PortRecord, Taken, assign
 

@@ -15,7 +15,7 @@ from paperwasp.application.build import build_model
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base import env
-from paperwasp.cluster.messenger import EmbeddedMessenger
+from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.server.process import open_file_log
 from paperwasp.server.roles.content_cluster import RunningCluster
 from paperwasp.server.roles.query_threads import query_threads

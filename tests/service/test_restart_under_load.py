@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messenger import Reply
+from paperwasp.coordination.messenger import Reply
 from paperwasp.errors import InternalError, Overload
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query import Match, Query

@@ -16,10 +16,10 @@ import pytest
 from bench import http_kinds
 from bench.calls import InProcess, opened, put
 from bench.service import APPLICATION
+from paperwasp.admin.monitoring.access_log import AccessLog
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.routed_requests import SentAnswer
-from paperwasp.operations.monitoring.access_log import AccessLog
 from paperwasp.server.roles.listener import Listener
 
 HOST: Final = "127.0.0.1"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyRequest
-from paperwasp.cluster.messenger import BatchHandler, EmbeddedMessenger, Handler
+from paperwasp.coordination.messages.documents import ApplyRequest
+from paperwasp.coordination.messenger import BatchHandler, EmbeddedMessenger, Handler
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import Overload
 from paperwasp.server.process import open_file_log

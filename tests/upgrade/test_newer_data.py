@@ -13,9 +13,9 @@ from zlib import crc32
 import orjson
 import pytest
 
-from paperwasp.cluster import log_format
-from paperwasp.cluster.log_end import NAME as END
-from paperwasp.cluster.log_end import LogEnd
+from paperwasp.coordination import log_format
+from paperwasp.coordination.log_end import NAME as END
+from paperwasp.coordination.log_end import LogEnd
 from paperwasp.errors import OtherVersion
 from paperwasp.server.roles.data_version import DATA_VERSION, check_version
 from tests.doctor.test_data import put

@@ -22,9 +22,9 @@ import orjson
 import pytest
 import zstandard
 
+from paperwasp.admin.backup.archive import restore_backup
 from paperwasp.client.backup import Backup, back_up_service
 from paperwasp.errors import OtherVersion
-from paperwasp.operations.backup.archive import restore_backup
 from paperwasp.server.doctor.data import check_data
 from paperwasp.server.doctor.findings import worst
 from paperwasp.server.process import ServerProcess, Settings

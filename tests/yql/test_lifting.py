@@ -10,8 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError
-from paperwasp.query.yql.lifting import outline_of, value_of
-from paperwasp.query.yql.statement import StatementTemplate, _StatementParser, parse_template, parse_yql, slot_values
+from paperwasp.query_languages.yql.lifting import outline_of, value_of
+from paperwasp.query_languages.yql.statement import (
+    StatementTemplate,
+    _StatementParser,
+    parse_template,
+    parse_yql,
+    slot_values,
+)
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.word import WordItem
 from paperwasp.search.query_language import Slot

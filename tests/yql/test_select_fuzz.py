@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import LanguageError, PaperwaspError
-from paperwasp.query.yql import (
+from paperwasp.query_languages.yql import (
     UserText,
     complete,
     parse_filter,
@@ -20,8 +20,8 @@ from paperwasp.query.yql import (
     parse_select_grouping,
     parse_yql,
 )
-from paperwasp.query.yql.indexes import Indexes
-from paperwasp.query.yql.select_json import _OPERATORS
+from paperwasp.query_languages.yql.indexes import Indexes
+from paperwasp.query_languages.yql.select_json import _OPERATORS
 from paperwasp.search.operators.notation import CONDITIONS, LEAVES
 
 NAMES = st.sampled_from(

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp.errors import IllegalQuery, LanguageError, PaperwaspError
-from paperwasp.query.yql import UserText, complete, parse_simple, parse_yql
-from paperwasp.query.yql.indexes import Indexes, Reading
-from paperwasp.query.yql.query_type import QUERY_TYPES
-from paperwasp.query.yql.statement import parse_template
+from paperwasp.query_languages.yql import UserText, complete, parse_simple, parse_yql
+from paperwasp.query_languages.yql.indexes import Indexes, Reading
+from paperwasp.query_languages.yql.query_type import QUERY_TYPES
+from paperwasp.query_languages.yql.statement import parse_template
 from paperwasp.search.operators.boolean import AndItem, FalseItem, NotItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.equiv import EquivItem, WordAlternativesItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem

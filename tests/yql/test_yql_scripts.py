@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp.errors import PaperwaspError
-from paperwasp.query.yql import (
+from paperwasp.query_languages.yql import (
     OrderBy,
     UserText,
     complete,
@@ -18,7 +18,7 @@ from paperwasp.query.yql import (
     parse_simple,
     parse_yql,
 )
-from paperwasp.query.yql.indexes import Indexes, Reading
+from paperwasp.query_languages.yql.indexes import Indexes, Reading
 from tests.yql.yql_scripts import SCRIPTS, dump, run
 
 PARAMETERS = {

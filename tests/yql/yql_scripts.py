@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import NODEFAULT
 
-from paperwasp.query.yql.user_items import UserQueryItem, UserTextItem
+from paperwasp.query_languages.yql.user_items import UserQueryItem, UserTextItem
 from paperwasp.search.operators.equiv import EquivItem
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.search.operators.labeled import LabeledItem

@@ -39,7 +39,7 @@ from paperwasp.document.tensor.json_format import read_constant
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.types import ReferenceType
 from paperwasp.errors import Finding, InvalidInput, InvalidPackage, LanguageError, PaperwaspError, Position
-from paperwasp.query.rules import NO_RULES, RuleBases, load_rules
+from paperwasp.query_languages.rules import NO_RULES, RuleBases, load_rules
 from paperwasp.ranking import ProfileError
 from paperwasp.schema import InvalidSchemas, parse_schemas
 from paperwasp.schema.field_checks import STREAMED_ONLY, STREAMING_ONLY

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paperwasp.application.query_profiles import QueryProfiles
     from paperwasp.application.services_model import Container, Content
     from paperwasp.errors import Finding
-    from paperwasp.query.rules import RuleBases
+    from paperwasp.query_languages.rules import RuleBases
     from paperwasp.schema.model import Schema
 
 _NO_FILES: Final[Mapping[str, bytes]] = MappingProxyType({})
@@ -32,7 +32,7 @@ def _no_query_profiles() -> QueryProfiles:
 
 
 def _no_rules() -> RuleBases:
-    from paperwasp.query.rules import NO_RULES
+    from paperwasp.query_languages.rules import NO_RULES
 
     return NO_RULES
 

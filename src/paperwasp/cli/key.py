@@ -39,7 +39,7 @@ def create(
     data_dir: DataDirectoryPath = DEFAULT_DATA,
 ) -> None:
     """Make a key and print it: once, as nothing but its hash is kept."""
-    from paperwasp.operations.access import KeyFolder
+    from paperwasp.admin.access import KeyFolder
     from paperwasp.server.roles.data_directory import keys_of
 
     wanted = [scope.strip() for scope in scopes.split(",")]
@@ -53,7 +53,7 @@ def create(
 @key.command("list", cls=Command)
 def show(data_dir: DataDirectoryPath = DEFAULT_DATA) -> None:
     """List all keys, without their secrets."""
-    from paperwasp.operations.access import KeyFolder
+    from paperwasp.admin.access import KeyFolder
     from paperwasp.server.roles.data_directory import keys_of
 
     found = KeyFolder(keys_of(data_dir)).keys()
@@ -72,7 +72,7 @@ def revoke(
     data_dir: DataDirectoryPath = DEFAULT_DATA,
 ) -> None:
     """Revoke a key: the next request with it is refused, also on a connection that is open."""
-    from paperwasp.operations.access import KeyFolder
+    from paperwasp.admin.access import KeyFolder
     from paperwasp.server.roles.data_directory import keys_of
 
     for each in KeyFolder(keys_of(data_dir)).revoke(name_or_id):

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from paperwasp import limits
+from paperwasp.admin.monitoring.log_files import formatter
 from paperwasp.base.daemon_threads import is_any_busy
 from paperwasp.base.env import limit_arenas, process_seconds
 from paperwasp.base.records import replace
@@ -34,7 +35,6 @@ from paperwasp.cli.options import (
     shown_places,
 )
 from paperwasp.http.tls_files import PemFile, TlsSettings
-from paperwasp.operations.monitoring.log_files import formatter
 
 if TYPE_CHECKING:
     from paperwasp.server.roles.containers import Containers

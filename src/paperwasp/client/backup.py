@@ -14,11 +14,7 @@ import orjson
 from msgspec import Struct
 from rich.console import Console
 
-from paperwasp.client.connection import ANYBODY, Access, Unreachable
-from paperwasp.client.terminal import byte_bar
-from paperwasp.errors import InvalidInput
-from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
-from paperwasp.operations.backup.archive import (
+from paperwasp.admin.backup.archive import (
     backup_bytes,
     check_destination,
     is_archive,
@@ -27,7 +23,11 @@ from paperwasp.operations.backup.archive import (
     verify_backup,
     write_backup,
 )
-from paperwasp.operations.backup.files import Manifest, Note, SourceFile, packed
+from paperwasp.admin.backup.files import Manifest, Note, SourceFile, packed
+from paperwasp.client.connection import ANYBODY, Access, Unreachable
+from paperwasp.client.terminal import byte_bar
+from paperwasp.errors import InvalidInput
+from paperwasp.limits.backup import BACKUP_TIMEOUT_SECONDS
 
 _SNAPSHOT: Final = "/backup/v1/snapshot"
 

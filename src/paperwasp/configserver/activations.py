@@ -14,13 +14,13 @@ from collections.abc import Mapping
 from paperwasp.application.model import empty_model
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.failures import error_of, refused
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.preparation import Models, Preparation
 from paperwasp.configserver.reindexing import ReindexingControl, Target
 from paperwasp.configserver.repository import Active, ApplicationId, Event, Session, SessionRepository, check_fresh
 from paperwasp.configserver.running import Activation, RunningApplications
 from paperwasp.configserver.worker import Deadline
+from paperwasp.coordination.messages.failures import error_of, refused
 from paperwasp.errors import NotFound, PaperwaspError
 
 _log = logging.getLogger(__name__)

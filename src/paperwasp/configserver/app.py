@@ -6,6 +6,9 @@ import logging
 import traceback
 from typing import Final
 
+from paperwasp.admin.access import DEPLOY, KnownKeys, Refusals, bearer_token, is_open, refusal_headers, shown_id
+from paperwasp.admin.monitoring.api import MetricsApi
+from paperwasp.admin.monitoring.requests import RequestMetrics, is_monitoring
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
 from paperwasp.configserver.application_api import ApplicationApi, ConvergenceApi, TenantApi
@@ -26,9 +29,6 @@ from paperwasp.http.messages import Answer, Request, Response, decode_form, json
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.routing import Router
 from paperwasp.http.traffic import Traffic
-from paperwasp.operations.access import DEPLOY, KnownKeys, Refusals, bearer_token, is_open, refusal_headers, shown_id
-from paperwasp.operations.monitoring.api import MetricsApi
-from paperwasp.operations.monitoring.requests import RequestMetrics, is_monitoring
 
 _log = logging.getLogger(__name__)
 _MONITORING: Final = "monitoring"

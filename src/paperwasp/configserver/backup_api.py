@@ -13,12 +13,12 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.admin.backup.files import SourceFile, close_all, packed
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.errors import InvalidInput, Overload
 from paperwasp.http.messages import Answer, Request, StreamedResponse
 from paperwasp.http.routing import Router
 from paperwasp.limits.backup import BACKUP_KNOWN_FILES
-from paperwasp.operations.backup.files import SourceFile, close_all, packed
 
 SNAPSHOT: Final = "/backup/v1/snapshot"
 OpenFiles = Callable[[], list[SourceFile]]

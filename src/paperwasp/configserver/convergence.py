@@ -28,11 +28,11 @@ from msgspec.json import Encoder, decode
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.config_store import ConfigStore
-from paperwasp.cluster.messages.failures import Refused, error_of
 from paperwasp.configserver.repository import Active, ApplicationId, Session
 from paperwasp.configserver.services import ServiceAddress
 from paperwasp.configserver.worker import Deadline
+from paperwasp.coordination.config_store import ConfigStore
+from paperwasp.coordination.messages.failures import Refused, error_of
 from paperwasp.errors import DeployTimeout, LockFailure
 
 _PROPOSALS: Final = "proposals/"

@@ -45,7 +45,7 @@ _Work = tuple[ApplicationId, Target]
 def no_chunks(
     application: ApplicationId, cluster: str, document_type: str, token: bytes, documents: int
 ) -> ReindexedChunk:
-    """The door of a config server that has no content clusters."""
+    """What a config server without content clusters reindexes by: there is nothing to reindex."""
     raise InternalError(f"There is nobody to reindex '{document_type}' in '{cluster}' of {application}")
 
 

@@ -24,9 +24,9 @@ from msgspec.structs import asdict
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.repository import ApplicationId
 from paperwasp.configserver.running import RunningApplications
+from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict
 
 RunState = Literal["pending", "running", "successful", "failed"]

@@ -27,7 +27,7 @@ from msgspec import Struct, to_builtins
 
 from paperwasp import limits
 from paperwasp.base.records import PartlyCompared, replace
-from paperwasp.cluster.config_store import ConfigStore, Entry
+from paperwasp.coordination.config_store import ConfigStore, Entry
 from paperwasp.errors import Conflict, Corruption, InvalidInput, LockFailure, NotFound
 
 # The names of applications, and what a name may be.

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Final
 
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.config_store import ConfigStore
 from paperwasp.configserver.activations import Activations
 from paperwasp.configserver.convergence import Convergence
 from paperwasp.configserver.deployments import Deployments
@@ -25,6 +24,7 @@ from paperwasp.configserver.reindexer import ReindexChunk, Reindexer, no_chunks
 from paperwasp.configserver.reindexing import ReindexingControl, ReindexingRepository
 from paperwasp.configserver.repository import SessionRepository
 from paperwasp.configserver.running import RunningApplications
+from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict, InvalidInput
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from paperwasp.admin.monitoring.api import histograms_response, plain_exposition
+from paperwasp.admin.monitoring.numbers import Latencies, Metric, counted, gauge, metric, process_metrics
+from paperwasp.admin.monitoring.requests import RequestMetrics
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VESPA_VERSION
 from paperwasp.configserver.reindexing import ApplicationReindexing
@@ -17,9 +20,6 @@ from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
-from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
-from paperwasp.operations.monitoring.numbers import Latencies, Metric, counted, gauge, metric, process_metrics
-from paperwasp.operations.monitoring.requests import RequestMetrics
 
 _RESOURCES: Final = ("metrics", "config", "health", "version")
 

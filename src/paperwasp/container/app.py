@@ -13,13 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from paperwasp import limits
+from paperwasp.admin.monitoring.api import MetricsApi
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.gate.gate import Accounts, Gate, gate_of
 from paperwasp.container.metrics import ContainerMetrics
 from paperwasp.container.paths import DOCUMENT_ROOT, is_evaluation, is_search, no_application
 from paperwasp.container.state import Running, StateApi
 from paperwasp.content.addresses import address_of
+from paperwasp.coordination.messenger import Messenger
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import as_accepted, as_json_request, error_as_accepted, mentions_cbor
@@ -28,7 +29,6 @@ from paperwasp.http.messages import Answer, Request, Response, json_response
 from paperwasp.http.pending import Begun, PendingAnswer, settled
 from paperwasp.http.request_batch import RequestBatch
 from paperwasp.http.routing import Router
-from paperwasp.operations.monitoring.api import MetricsApi
 
 if TYPE_CHECKING:
     from paperwasp.container.document.decoded import DecodedPuts

@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 
-from paperwasp.cluster.messages.documents import HealthRequest, HealthResponse, StatusRequest, StatusResponse
-from paperwasp.cluster.messenger import Messenger
+from paperwasp.admin.monitoring.numbers import Metric
+from paperwasp.coordination.messages.documents import HealthRequest, HealthResponse, StatusRequest, StatusResponse
+from paperwasp.coordination.messenger import Messenger
 from paperwasp.errors import PaperwaspError
 from paperwasp.limits.monitoring import CONTENT_METRICS_SECONDS
-from paperwasp.operations.monitoring.numbers import Metric
 
 
 class ContentMetrics:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from paperwasp.admin.monitoring.numbers import Metric, gauge
 from paperwasp.application.model_evaluation.models import NO_MODELS, evaluated_models
 from paperwasp.application.significance import significance_models
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.messenger import Messenger
 from paperwasp.components.embedders.registry import load_models
 from paperwasp.components.registry import components_in, files_of
 from paperwasp.container.content_metrics import ContentMetrics
@@ -25,10 +25,10 @@ from paperwasp.container.search.config import QueryLimits
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, accepted_format, respond
 from paperwasp.container.state import Running
+from paperwasp.coordination.messenger import Messenger
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.messages import Request, Response
-from paperwasp.operations.monitoring.numbers import Metric, gauge
 
 
 class Interfaces:

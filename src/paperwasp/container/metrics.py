@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
+from paperwasp.admin.monitoring.numbers import Latencies, Metric, Numbers, counted, gauge, metric
+from paperwasp.admin.monitoring.requests import RequestMetrics, SearchFacts, is_monitoring
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.http.messages import Answer, Request
 from paperwasp.http.observing import Exchanged
 from paperwasp.http.request_batch import RequestBatch
 from paperwasp.http.routed_requests import SentAnswer
-from paperwasp.operations.monitoring.numbers import Latencies, Metric, Numbers, counted, gauge, metric
-from paperwasp.operations.monitoring.requests import RequestMetrics, SearchFacts, is_monitoring
 
 if TYPE_CHECKING:
-    from paperwasp.operations.monitoring.access_log import AccessLog
+    from paperwasp.admin.monitoring.access_log import AccessLog
 
 QUERY: Final = "query"
 EVALUATION: Final = "evaluation"

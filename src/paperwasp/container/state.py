@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from paperwasp.admin.monitoring.api import histograms_response, plain_exposition
+from paperwasp.admin.monitoring.numbers import EMBEDDING, Latencies, Metric, gauge, process_metrics
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import Environment
 from paperwasp.base.version import VERSION, VESPA_VERSION
@@ -21,8 +23,6 @@ from paperwasp.errors import InvalidInput, NotFound
 from paperwasp.http.messages import HTML, Request, Response, json_response, text_response
 from paperwasp.http.pretty_json import pretty_response
 from paperwasp.http.routing import Router
-from paperwasp.operations.monitoring.api import histograms_response, plain_exposition
-from paperwasp.operations.monitoring.numbers import EMBEDDING, Latencies, Metric, gauge, process_metrics
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container

@@ -30,12 +30,12 @@ from msgspec import Struct
 from paperwasp import limits
 from paperwasp.base.env import sync_directory
 from paperwasp.base.patterns import compile_later
-from paperwasp.cluster.disk import REAL_DISK
-from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.bitmaps import GrowingBitmap, lids_of
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.relayout import change_layout
+from paperwasp.coordination.disk import REAL_DISK
+from paperwasp.coordination.operation_log import Mark
 from paperwasp.errors import Corruption, InternalError, OtherVersion
 from paperwasp.storage.attributes.column import Arrays, Frozen
 from paperwasp.storage.attributes.growable import GrowableArray, read_arrays, write_arrays

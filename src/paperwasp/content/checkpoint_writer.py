@@ -15,7 +15,6 @@ from threading import Thread
 from typing import Final
 
 from paperwasp.base.env import Environment, release_memory
-from paperwasp.cluster.operation_log import Mark, OperationLog
 from paperwasp.content.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.compaction import Compactor, HandOver
 from paperwasp.content.current_state import CurrentState
@@ -23,6 +22,7 @@ from paperwasp.content.fault import Fault
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import LoggedBatch
 from paperwasp.content.replay import replay
+from paperwasp.coordination.operation_log import Mark, OperationLog
 from paperwasp.core.object_memory import outside_arenas
 from paperwasp.document.operations import Outcome
 

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment, release_memory
-from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.checkpoint import Checkpoints
@@ -36,6 +35,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import Entry, EntryKind
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import replay
+from paperwasp.coordination.operation_log import OperationLog
 from paperwasp.core.object_memory import outside_arenas
 from paperwasp.errors import InternalError
 from paperwasp.storage.attributes.tensor import TensorColumn

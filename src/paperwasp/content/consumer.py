@@ -18,7 +18,6 @@ from contextlib import suppress
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content.apply import UNFIT_ERRORS, apply_entries
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.configuration import Configuration
@@ -28,6 +27,7 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.records import LoggedBatch, LoggedLayout, decode_entries
 from paperwasp.content.relayout import change_layout
 from paperwasp.content.replay import marks_after, replay
+from paperwasp.coordination.operation_log import OperationLog
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError
 

@@ -16,10 +16,10 @@ from typing import Any, Final, NamedTuple
 import orjson
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import Mark
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
+from paperwasp.coordination.operation_log import Mark
 from paperwasp.document.ids import partition_of
 from paperwasp.errors import Corruption
 from paperwasp.storage.documents.document_store import StoredDocument

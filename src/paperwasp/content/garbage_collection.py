@@ -21,10 +21,10 @@ from msgspec.structs import replace
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.visiting import visit
+from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Remove
 from paperwasp.errors import InternalError

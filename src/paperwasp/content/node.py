@@ -16,9 +16,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
+from paperwasp.admin.monitoring.numbers import Numbers, Windows
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.disk import REAL_DISK
-from paperwasp.cluster.operation_log import OperationLog
 from paperwasp.content import compaction
 from paperwasp.content.checkpoint import Checkpoints, IndexFactory, Since
 from paperwasp.content.checkpoint_writer import CheckpointWriter
@@ -36,7 +35,8 @@ from paperwasp.content.partition_import import PartitionImporter
 from paperwasp.content.producer import Producer
 from paperwasp.content.replay import replay
 from paperwasp.content.writer import Writer
-from paperwasp.operations.monitoring.numbers import Numbers, Windows
+from paperwasp.coordination.disk import REAL_DISK
+from paperwasp.coordination.operation_log import OperationLog
 from paperwasp.schema.model import Schema
 from paperwasp.storage.index.text_index import TextIndex
 

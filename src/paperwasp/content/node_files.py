@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.cluster.log_end import NAME as END_NAME
+from paperwasp.admin.backup.files import SourceFile, below, close_all, held, open_file, open_folder
+from paperwasp.coordination.log_end import NAME as END_NAME
 from paperwasp.errors import Corruption
-from paperwasp.operations.backup.files import SourceFile, below, close_all, held, open_file, open_folder
 
 _TRIES: Final = 3
 """While the files are opened one checkpoint may be replaced by the next, and no second one is begun."""

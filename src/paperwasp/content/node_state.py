@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import START, Mark
 from paperwasp.content.bitmaps import GrowingBitmap
 from paperwasp.content.documents import DocumentCodec, changed_fields, type_of_id
 from paperwasp.content.layout import EMPTY, Layout
 from paperwasp.content.references import References
+from paperwasp.coordination.operation_log import START, Mark
 from paperwasp.storage.attributes import Column
 from paperwasp.storage.attributes.growable import GrowableArray
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument

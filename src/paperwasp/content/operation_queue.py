@@ -12,11 +12,11 @@ from queue import Empty, SimpleQueue
 from threading import Lock
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges
 from paperwasp.content.fault import Fault
 from paperwasp.content.gathering import Control, Gatherer, Items, OperationReply, Waiting
 from paperwasp.content.producer import Producer, type_of, unknown_type
 from paperwasp.content.records import AnyOperation
+from paperwasp.coordination.messages.documents import ApplyChanges
 from paperwasp.errors import InternalError, Overload
 
 

@@ -23,7 +23,6 @@ from typing import Any, Final
 import orjson
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import Mark, OperationLog, RecordKind
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.partition_format import (
@@ -35,6 +34,7 @@ from paperwasp.content.partition_format import (
     read_imported,
 )
 from paperwasp.content.records import Entry, EntryKind, records_of
+from paperwasp.coordination.operation_log import Mark, OperationLog, RecordKind
 from paperwasp.document.ids import partition_of
 from paperwasp.storage.documents.document_store import StoredDocument
 

@@ -17,7 +17,7 @@ from typing import BinaryIO, Final, NamedTuple
 from zlib import crc32
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import Mark, RecordKind
+from paperwasp.coordination.operation_log import Mark, RecordKind
 from paperwasp.errors import Corruption, InvalidInput
 
 MAGIC: Final = b"pwpart1\n"

@@ -31,7 +31,6 @@ from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.cluster.operation_log import Mark, RecordKind
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.consumer import Consumer
 from paperwasp.content.current_state import CurrentState
@@ -43,6 +42,7 @@ from paperwasp.content.partition_export import DIGEST_BYTES, VERSION
 from paperwasp.content.partition_format import FrameKind, MovedRecord, decode_record, read_picture
 from paperwasp.content.producer import Producer
 from paperwasp.content.records import NO_OPERATIONS, Entry, EntryKind, decode_entries
+from paperwasp.coordination.operation_log import Mark, RecordKind
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.errors import Conflict, Corruption, InvalidInput, OtherVersion
 from paperwasp.storage.documents.document_store import StoredForm, StoreWrites

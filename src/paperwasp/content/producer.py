@@ -16,7 +16,6 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.cluster.operation_log import NewRecord, OperationLog, RecordKind
 from paperwasp.content.configuration import Configuration
 from paperwasp.content.documents import Codecs
 from paperwasp.content.gathering import OperationReply, Waiting
@@ -33,6 +32,7 @@ from paperwasp.content.records import (
     records_of,
     refusals_of,
 )
+from paperwasp.coordination.operation_log import NewRecord, OperationLog, RecordKind
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import partition_of

@@ -14,10 +14,10 @@ import orjson
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.content.documents import DocumentCodec
 from paperwasp.content.layout import Layout, TypeLayout
 from paperwasp.content.selected import matcher
+from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId

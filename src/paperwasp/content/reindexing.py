@@ -27,13 +27,13 @@ from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.daemon_threads import DaemonThreads
-from paperwasp.cluster.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.components.registry import components_of
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.reader import Reader
 from paperwasp.content.records import Reindex
 from paperwasp.content.view import View
+from paperwasp.coordination.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Refusal, Value
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, failure

@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.cluster.operation_log import LogRecord, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.content.apply import apply_entries
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_state import NodeState
 from paperwasp.content.partition_format import read_imported
 from paperwasp.content.records import Entry, decode_entries, read_refusal
 from paperwasp.content.relayout import change_layout
+from paperwasp.coordination.operation_log import LogRecord, Mark, NewRecord, OperationLog, RecordKind
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import Corruption, OtherVersion
 

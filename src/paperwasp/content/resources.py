@@ -26,7 +26,7 @@ from typing import Final
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges
+from paperwasp.coordination.messages.documents import ApplyChanges
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.plain_fields import operation_of

@@ -18,10 +18,10 @@ from itertools import chain
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.selected import matcher, oldest_tombstone_us
 from paperwasp.content.view import View
+from paperwasp.coordination.messages.documents import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.document.selection import is_everything, location_of, parse_selection
 from paperwasp.errors import InvalidInput
 from paperwasp.storage.documents.document_store import GID_BYTES, DocumentStore, StoredDocument

@@ -17,8 +17,8 @@ from threading import Thread
 from typing import Final
 
 from paperwasp import limits
+from paperwasp.admin.monitoring.numbers import Numbers
 from paperwasp.base.yielding import switching_soon, yielding_if_large
-from paperwasp.cluster.messenger import answer_all
 from paperwasp.content.checkpoint_writer import CheckpointWriter
 from paperwasp.content.configuration import Configuration
 from paperwasp.content.consumer import Consumer, UnfitEntries
@@ -28,9 +28,9 @@ from paperwasp.content.node_state import NodeState
 from paperwasp.content.operation_queue import OperationQueue
 from paperwasp.content.producer import Producer
 from paperwasp.content.records import Logged, LoggedBatch
+from paperwasp.coordination.messenger import answer_all
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.operations import Outcome
-from paperwasp.operations.monitoring.numbers import Numbers
 
 _LOGGER: Final = logging.getLogger(__name__)
 

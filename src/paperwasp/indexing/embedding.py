@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from paperwasp.admin.monitoring.numbers import EMBEDDING
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import STRING, ArrayType, DataType, TensorFieldType, array_of
@@ -14,7 +15,6 @@ from paperwasp.errors import LanguageError
 from paperwasp.indexing.components import Context
 from paperwasp.indexing.scope import Compiled, Run, Scope, Value, compiles, is_blank, is_text
 from paperwasp.indexing.sources import unescape
-from paperwasp.operations.monitoring.numbers import EMBEDDING
 from paperwasp.schema.indexing_tree import Expression
 
 _T = TypeVar("_T")

@@ -1,4 +1,4 @@
-"""Every limit of messages between processes (`cluster/messages/`)."""
+"""Every limit of messages between processes (`coordination/messages/`)."""
 
 from __future__ import annotations
 

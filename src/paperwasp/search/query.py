@@ -8,15 +8,15 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.cluster.messages.queries import DiversityOverride as DiversityOverride
-from paperwasp.cluster.messages.queries import GlobalPage as GlobalPage
-from paperwasp.cluster.messages.queries import MatchPhaseOverride as MatchPhaseOverride
-from paperwasp.cluster.messages.queries import Observe as Observe
-from paperwasp.cluster.messages.queries import Profiling as Profiling
-from paperwasp.cluster.messages.queries import RankingOverride as RankingOverride
-from paperwasp.cluster.messages.queries import SortKey as SortKey
-from paperwasp.cluster.messages.queries import Streaming as Streaming
 from paperwasp.content.records import Mutate
+from paperwasp.coordination.messages.queries import DiversityOverride as DiversityOverride
+from paperwasp.coordination.messages.queries import GlobalPage as GlobalPage
+from paperwasp.coordination.messages.queries import MatchPhaseOverride as MatchPhaseOverride
+from paperwasp.coordination.messages.queries import Observe as Observe
+from paperwasp.coordination.messages.queries import Profiling as Profiling
+from paperwasp.coordination.messages.queries import RankingOverride as RankingOverride
+from paperwasp.coordination.messages.queries import SortKey as SortKey
+from paperwasp.coordination.messages.queries import Streaming as Streaming
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.explanation import NodeValue
 from paperwasp.ranking.query_expressions import RankExpressions

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.message import Conversion, Sent
-from paperwasp.cluster.messages.queries import (
+from paperwasp.coordination.messages.message import Conversion, Sent
+from paperwasp.coordination.messages.queries import (
     AfterPart,
     Explained,
     Found,
@@ -26,8 +26,8 @@ from paperwasp.cluster.messages.queries import (
     Search,
     ShowPart,
 )
-from paperwasp.cluster.messages.trees import Tree, Trees, declared_in, subclasses
-from paperwasp.cluster.messages.values import plain
+from paperwasp.coordination.messages.trees import Tree, Trees, declared_in, subclasses
+from paperwasp.coordination.messages.values import plain
 from paperwasp.errors import UnreadableMessage
 from paperwasp.ranking.explanation import NodeValue, PartValue
 from paperwasp.ranking.query_expressions import RankExpressions

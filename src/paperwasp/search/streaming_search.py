@@ -20,11 +20,11 @@ from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
 from paperwasp.content.parts import is_one_of_each, set_part_reader, streamed_part_reader
 from paperwasp.content.view import View
 from paperwasp.content.visiting import filter_of, span
+from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import IllegalQuery
 from paperwasp.ranking import CompiledProfile

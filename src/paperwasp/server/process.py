@@ -26,23 +26,23 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from paperwasp import limits
+from paperwasp.admin.access import KnownKeys, Refusals
+from paperwasp.admin.monitoring.api import MetricsSource
 from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.base.env import SYSTEM
-from paperwasp.cluster.config_store import ConfigStore, FileConfigStore
-from paperwasp.cluster.messenger import EmbeddedMessenger, Messenger
 from paperwasp.configserver import ApplicationId, ConfigServer, ConfigServerApp, ReindexedChunk, ServiceLog
 from paperwasp.configserver.app import DeployGuard
 from paperwasp.container.gate.gate import Accounts
 from paperwasp.container.metrics import kind_of
 from paperwasp.content.addresses import address_of
+from paperwasp.coordination.config_store import ConfigStore, FileConfigStore
+from paperwasp.coordination.messenger import EmbeddedMessenger, Messenger
 from paperwasp.http.log_limit import SameSeldom
 from paperwasp.http.messages import Request
 from paperwasp.http.server import HttpServer
 from paperwasp.http.tls_files import ReloadedTls, TlsSettings
 from paperwasp.limits.monitoring import TELEMETRY_EXPORT_SECONDS
-from paperwasp.operations.access import KnownKeys, Refusals
-from paperwasp.operations.monitoring.api import MetricsSource
 from paperwasp.server.roles.access_logs import AccessLogs, Logged
 from paperwasp.server.roles.applications import Applications
 from paperwasp.server.roles.backup_files import open_served
@@ -54,8 +54,8 @@ from paperwasp.server.roles.listener import NoServer, Server
 from paperwasp.server.roles.ports import PortRecord
 
 if TYPE_CHECKING:
-    from paperwasp.cluster.operation_log import OpenLog, OperationLog
-    from paperwasp.operations.monitoring.telemetry import Telemetry
+    from paperwasp.admin.monitoring.telemetry import Telemetry
+    from paperwasp.coordination.operation_log import OpenLog, OperationLog
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
@@ -92,7 +92,7 @@ class Settings(Struct, frozen=True):
     """Where a collector of OpenTelemetry takes traces and metrics; None: nothing is sent."""
 
 
-class Doors(Struct, frozen=True):
+class Backends(Struct, frozen=True):
     """The config store, messenger and operation logs of a process. Nothing else knows which these are."""
 
     store: ConfigStore
@@ -101,25 +101,25 @@ class Doors(Struct, frozen=True):
     close: Callable[[], None] = lambda: None
 
 
-def embedded_doors(data: DataDirectory) -> Doors:
+def embedded_backends(data: DataDirectory) -> Backends:
     """Files in the data directory, and calls within the process. Errors: Corruption."""
-    return Doors(FileConfigStore(data.config), EmbeddedMessenger(), open_file_log)
+    return Backends(FileConfigStore(data.config), EmbeddedMessenger(), open_file_log)
 
 
-def piped_doors(data: DataDirectory) -> Doors:
-    """As `embedded_doors`, but every message goes as bytes through another process. Errors: Corruption."""
-    from paperwasp.cluster.messages.envelope import Codec
-    from paperwasp.cluster.messages.operations import CONVERSIONS as ABOUT_DOCUMENTS
-    from paperwasp.cluster.pipe_messenger import PipeMessenger
+def piped_backends(data: DataDirectory) -> Backends:
+    """As `embedded_backends`, but every message goes as bytes through another process. Errors: Corruption."""
+    from paperwasp.coordination.messages.envelope import Codec
+    from paperwasp.coordination.messages.operations import CONVERSIONS as ABOUT_DOCUMENTS
+    from paperwasp.coordination.pipe_messenger import PipeMessenger
     from paperwasp.search.query_messages import CONVERSIONS as ABOUT_QUERIES
 
     messenger = PipeMessenger(Codec((*ABOUT_DOCUMENTS, *ABOUT_QUERIES)))
-    return Doors(FileConfigStore(data.config), messenger, open_file_log, messenger.close)
+    return Backends(FileConfigStore(data.config), messenger, open_file_log, messenger.close)
 
 
 def open_file_log(directory: Path, repair: bool) -> OperationLog:
     """The operation log in that folder. Errors: Corruption."""
-    from paperwasp.cluster.operation_log import FileOperationLog
+    from paperwasp.coordination.operation_log import FileOperationLog
 
     return FileOperationLog(directory, repair=repair)
 
@@ -127,8 +127,8 @@ def open_file_log(directory: Path, repair: bool) -> OperationLog:
 class ServerProcess:
     """Everything in one process. Make it, `start` it in an event loop, `stop` it."""
 
-    def __init__(self, settings: Settings, open_doors: Callable[[DataDirectory], Doors] = embedded_doors) -> None:
-        """Locks, binds, recovers; may take a while. `open_doors` chooses what its data and messages go through.
+    def __init__(self, settings: Settings, connect: Callable[[DataDirectory], Backends] = embedded_backends) -> None:
+        """Locks, binds, recovers; may take a while. `connect` chooses what its data and messages go through.
 
         Errors: DataLocked, PortTaken, Corruption, …
         """
@@ -137,15 +137,15 @@ class ServerProcess:
         with ExitStack() as closing:
             data = DataDirectory(settings.data_directory)
             closing.callback(data.close)
-            doors = open_doors(data)
-            closing.callback(doors.close)
-            store, messenger = doors.store, doors.messenger
+            backends = connect(data)
+            closing.callback(backends.close)
+            store, messenger = backends.store, backends.messenger
             accounts = Accounts(KnownKeys(data.keys), Refusals(), SYSTEM, settings.authenticates)
             access_logs = AccessLogs(data.logs / "access", settings.access_log)
             closing.callback(access_logs.close_all)
             self.containers = Containers(messenger, settings.host, settings.port, accounts, access_logs)
             closing.callback(self.containers.close)
-            content = ContentClusters(data.content, messenger, doors.open_log, settings.repair)
+            content = ContentClusters(data.content, messenger, backends.open_log, settings.repair)
             closing.callback(content.stop)
             self.applications = Applications(content, self.containers, _shown(settings.host))
             self.config = ConfigServer(
@@ -210,7 +210,7 @@ class ServerProcess:
 
     def _start_telemetry(self, endpoint: str) -> None:
         """Sends traces and metrics from now on. In the event loop."""
-        from paperwasp.operations.monitoring.telemetry import Reading, Telemetry
+        from paperwasp.admin.monitoring.telemetry import Reading, Telemetry
 
         async def read() -> list[Reading]:
             sources: list[tuple[dict[str, str], MetricsSource]] = [({}, self._config_app.state)]
@@ -292,7 +292,7 @@ def _reindex(
     messenger: Messenger, application: ApplicationId, cluster_id: str, document_type: str, token: bytes, documents: int
 ) -> ReindexedChunk:
     """Indexes the next documents of a type again. Errors: those of the content cluster; Timeout."""
-    from paperwasp.cluster.messages.documents import ReindexRequest
+    from paperwasp.coordination.messages.documents import ReindexRequest
 
     request = ReindexRequest(document_type, token, documents)
     address = address_of(str(application), cluster_id)

@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import orjson
 
-from paperwasp.cluster.messages.documents import ApplyRequest, GetResponse
 from paperwasp.container.document.answer import (
     IGNORED_FIELDS,
     IGNORED_OPERATION,
@@ -29,6 +28,7 @@ from paperwasp.container.document.answer import (
     error_response,
 )
 from paperwasp.container.document.operation import Call, ChangesTogether, PlainCall
+from paperwasp.coordination.messages.documents import ApplyRequest, GetResponse
 from paperwasp.core._core import PlainChange, document_answers
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Operation, Outcome, Put, Update

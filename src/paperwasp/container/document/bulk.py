@@ -28,13 +28,13 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import ApplyRequest, VisitedDocument
-from paperwasp.cluster.messenger import Messenger, Reply
 from paperwasp.container.document.answer import IGNORED_FIELDS, JSON, NO_HEADERS
 from paperwasp.container.document.routes import Routes
 from paperwasp.container.document.visit import VisitEnd, Visitor, answer_visit, end_members
 from paperwasp.container.document.visit_parameters import Parameters, Place, Visit, VisitClusters, read_bulk, read_visit
 from paperwasp.container.threads import EmbeddingThreads, read_in_turn
+from paperwasp.coordination.messages.documents import ApplyRequest, VisitedDocument
+from paperwasp.coordination.messenger import Messenger, Reply
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import read_body
 from paperwasp.document.operations import Operation, Outcome, Put, Refusal, Remove, Update

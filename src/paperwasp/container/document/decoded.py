@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyRequest
 from paperwasp.container.document.answer import error_of
 from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.routes import Routes
+from paperwasp.coordination.messages.documents import ApplyRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Put
 

@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyRequest, GetRequest
 from paperwasp.container.document.request import DOCID, Options, plain_names, read_field_set, read_options
 from paperwasp.container.document.routes import Route, Routes, Target
+from paperwasp.coordination.messages.documents import ApplyRequest, GetRequest
 from paperwasp.core._core import PlainChange
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import Body, read_body

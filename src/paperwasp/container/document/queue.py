@@ -29,9 +29,9 @@ from time import monotonic
 from typing import Any, Final
 
 from paperwasp import limits
-from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
-from paperwasp.cluster.messages.documents import Request as Message
-from paperwasp.cluster.messenger import Messenger, Reply
+from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
+from paperwasp.coordination.messages.documents import Request as Message
+from paperwasp.coordination.messenger import Messenger, Reply
 from paperwasp.core._core import PlainChange
 from paperwasp.errors import Overload, Timeout
 

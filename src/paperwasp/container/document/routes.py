@@ -245,7 +245,7 @@ def _named_routes(clusters: Iterable[str]) -> dict[str, str | None]:
     return {**dict.fromkeys(_ROUTES_TO_ALL), **{name: to_one[name] for name in to_one if name not in _ROUTES_TO_ALL}}
 
 
-# Test-and-set conditions at the door: whether a selection can be asked of the documents of an application.
+# Test-and-set conditions, before the log: whether a selection can be asked of the documents of an application.
 #
 # Vespa: https://docs.vespa.ai/en/writing/document-v1-api-guide.html#conditional-writes
 # Differs: a condition that cannot be read is a 400 that says where; Vespa's content cluster fails with 500.

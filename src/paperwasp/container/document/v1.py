@@ -24,8 +24,6 @@ from paperwasp.application.services_model import Container
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
 from paperwasp.base.yielding import yielding_if_large
-from paperwasp.cluster.messages.documents import ApplyRequest, GetResponse
-from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document.answer import (
     JSON,
     document_response,
@@ -42,6 +40,8 @@ from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
 from paperwasp.container.paths import no_application
 from paperwasp.container.threads import EmbeddingThreads, is_large, read_in_turn
+from paperwasp.coordination.messages.documents import ApplyRequest, GetResponse
+from paperwasp.coordination.messenger import Messenger
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response

@@ -25,9 +25,9 @@ from paperwasp import limits
 from paperwasp.base.env import Environment
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import VisitedDocument, VisitResponse
-from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.document.visit_parameters import Visit
+from paperwasp.coordination.messages.documents import VisitedDocument, VisitResponse
+from paperwasp.coordination.messenger import Messenger
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse
 

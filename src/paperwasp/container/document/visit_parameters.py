@@ -17,9 +17,9 @@ from paperwasp import limits
 from paperwasp.application.model import ApplicationModel, ContentCluster
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
-from paperwasp.cluster.messages.documents import VisitRequest
 from paperwasp.container.document.request import ROOT, read_field_set, read_trace_level
 from paperwasp.container.search.values import timeout_ms
+from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.selection import Purpose, check_selection, parse_selection
 from paperwasp.document.tensor.json_output import FORMS

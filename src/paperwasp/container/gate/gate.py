@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from paperwasp.application.client_rules import client_rules
-from paperwasp.base.env import Environment
-from paperwasp.base.records import replace
-from paperwasp.container.paths import is_evaluation, is_search
-from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
-from paperwasp.http.messages import Request, Response
-from paperwasp.http.request_batch import RequestBatch
-from paperwasp.operations.access import (
+from paperwasp.admin.access import (
     READ,
     WRITE,
     Key,
@@ -29,6 +22,13 @@ from paperwasp.operations.access import (
     refusal_headers,
     shown_id,
 )
+from paperwasp.application.client_rules import client_rules
+from paperwasp.base.env import Environment
+from paperwasp.base.records import replace
+from paperwasp.container.paths import is_evaluation, is_search
+from paperwasp.errors import Forbidden, PaperwaspError, Unauthenticated
+from paperwasp.http.messages import Request, Response
+from paperwasp.http.request_batch import RequestBatch
 
 if TYPE_CHECKING:
     from paperwasp.application.client_rules import ClientRules

@@ -14,7 +14,7 @@ from paperwasp.container.search.settings import PositionParameters, PredicatePar
 from paperwasp.core.clock import check_time
 from paperwasp.document.types import POSITION, ArrayType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.query.yql.indexes import Indexes
+from paperwasp.query_languages.yql.indexes import Indexes
 from paperwasp.schema.model import Schema
 from paperwasp.search.operators.boolean import AndItem, OrItem, RankItem
 from paperwasp.search.operators.geo import GeoBoundingBoxItem, GeoLocationItem

@@ -20,8 +20,8 @@ from paperwasp.base.records import replace
 from paperwasp.document.types import STRING, TAG, ArrayType, DataType, WeightedSetType
 from paperwasp.errors import InvalidQuery, LanguageError
 from paperwasp.indexing.components import Embedder
-from paperwasp.query.rules import NO_RULES, RuleBases
-from paperwasp.query.yql.indexes import TEXT, Indexes, Reading
+from paperwasp.query_languages.rules import NO_RULES, RuleBases
+from paperwasp.query_languages.yql.indexes import TEXT, Indexes, Reading
 from paperwasp.ranking import ProfileError, Unexecuted
 from paperwasp.ranking.global_phase import GlobalPhase
 from paperwasp.ranking.query_expressions import RankExpressions

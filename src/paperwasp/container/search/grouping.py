@@ -22,8 +22,8 @@ from paperwasp.container.search.config import Target
 from paperwasp.container.search.settings import GroupingParameters, SearchParameters
 from paperwasp.document.types import POSITION, PREDICATE, ReferenceType, TensorFieldType
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.query.yql import parse_select_grouping
-from paperwasp.query.yql.statement import YqlQuery
+from paperwasp.query_languages.yql import parse_select_grouping
+from paperwasp.query_languages.yql.statement import YqlQuery
 from paperwasp.schema.model import Field
 from paperwasp.search.grouping.language import Operation, parse_grouping
 from paperwasp.search.grouping.request import Expression, Filter, GroupingRequest, Layout, PagePosition, decode

@@ -23,8 +23,6 @@ from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.yielding import yielding_to_requests
-from paperwasp.cluster.messages.documents import StampRequest
-from paperwasp.cluster.messenger import Answered
 from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of, sets_aside
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
@@ -60,6 +58,8 @@ from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
 from paperwasp.container.threads import EmbeddingThreads
+from paperwasp.coordination.messages.documents import StampRequest
+from paperwasp.coordination.messenger import Answered
 from paperwasp.core import _core
 from paperwasp.core.budget import budget
 from paperwasp.core.clock import OutOfTime, end_work_at

@@ -17,6 +17,7 @@ import orjson
 from msgspec import Struct, field
 
 from paperwasp import limits
+from paperwasp.admin.monitoring.numbers import EMBEDDING
 from paperwasp.base.patterns import compile_later
 from paperwasp.container.search.values import SentArray
 from paperwasp.document.tensor.json_format import flat_tensor, tensor_of
@@ -34,7 +35,6 @@ from paperwasp.errors import (
     Unavailable,
 )
 from paperwasp.indexing.components import Context, Embedder
-from paperwasp.operations.monitoring.numbers import EMBEDDING
 from paperwasp.schema.model import Input, Schema
 from paperwasp.text.large_json import load_json
 

@@ -33,7 +33,7 @@ from paperwasp.container.search.settings import (
 )
 from paperwasp.container.search.values import check_format
 from paperwasp.errors import IllegalQuery, InvalidQuery, LanguageError
-from paperwasp.query.yql import query_type
+from paperwasp.query_languages.yql import query_type
 from paperwasp.ranking.query_expressions import PARAMETERS as EXPRESSION_PARAMETERS
 from paperwasp.ranking.query_expressions import check_text
 from paperwasp.search import matching_settings as matching

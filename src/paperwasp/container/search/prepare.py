@@ -32,9 +32,9 @@ from paperwasp.container.search.sorting import check_features, completed, in_any
 from paperwasp.container.search.tree import read_statement, said_language, tree_template
 from paperwasp.container.search.values import LIST_FEATURES_TIMEOUT_MS
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
-from paperwasp.query.yql import YqlQuery
-from paperwasp.query.yql.indexes import Indexes
-from paperwasp.query.yql.statement import StatementTemplate
+from paperwasp.query_languages.yql import YqlQuery
+from paperwasp.query_languages.yql.indexes import Indexes
+from paperwasp.query_languages.yql.statement import StatementTemplate
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.schema.model import Schema
 from paperwasp.schema.teaser_settings import Tags

@@ -28,7 +28,7 @@ from paperwasp.container.search.tree import TreeTemplate, language_of
 from paperwasp.container.search.values import Now
 from paperwasp.errors import IllegalQuery, PaperwaspError
 from paperwasp.limits import LONGEST_QUERY_TIMEOUT_MS
-from paperwasp.query.yql.statement import StatementTemplate
+from paperwasp.query_languages.yql.statement import StatementTemplate
 from paperwasp.search.grouping.request import GroupingRequest, Layout
 from paperwasp.search.operators.item import Item
 from paperwasp.search.query import (

@@ -14,6 +14,7 @@ from typing import Any, Final
 import orjson
 from msgspec import Struct, field
 
+from paperwasp.admin.monitoring.requests import SearchFacts
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
 from paperwasp.container.search.groups_json import hits_in, root_json
@@ -23,7 +24,6 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.cbor import CBOR, prefers_cbor, to_cbor
 from paperwasp.http.messages import Request, Response
-from paperwasp.operations.monitoring.requests import SearchFacts
 from paperwasp.search.grouping.shown_groups import ShownRoot
 from paperwasp.search.query import Hit, HitExplanation
 

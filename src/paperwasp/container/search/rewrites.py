@@ -23,8 +23,8 @@ from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.settings import RequestValues, SearchParameters
 from paperwasp.document.types import STRING, NumericType
 from paperwasp.errors import IllegalQuery, InvalidQuery, PaperwaspError
-from paperwasp.query.yql import parse_recall
-from paperwasp.query.yql.indexes import Indexes
+from paperwasp.query_languages.yql import parse_recall
+from paperwasp.query_languages.yql.indexes import Indexes
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.operators.boolean import AndItem, OrItem, RankItem, TrueItem
 from paperwasp.search.operators.item import Annotated, Item, TermItem

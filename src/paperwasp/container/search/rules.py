@@ -17,8 +17,8 @@ from paperwasp.container.search.config import SearchConfig
 from paperwasp.container.search.parameters import PARAMETERS, check_window, full_name, set_parameter
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.query.rules import Rewriting, RuleBase, rewrite
-from paperwasp.query.yql.query_type import type_of
+from paperwasp.query_languages.rules import Rewriting, RuleBase, rewrite
+from paperwasp.query_languages.yql.query_type import type_of
 from paperwasp.search.operators.item import Item, TermItem
 
 _ALIASES: Final[Mapping[str, tuple[str, ...]]] = {names[0]: names for names, *_ in PARAMETERS if len(names) > 1}

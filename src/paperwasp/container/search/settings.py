@@ -18,7 +18,7 @@ from paperwasp.base.records import replace
 from paperwasp.container.search import values
 from paperwasp.container.search.values import PRESENT, XML_FORMATS, Now
 from paperwasp.document.tensor.types import TensorType
-from paperwasp.query.yql.lifting import Values
+from paperwasp.query_languages.yql.lifting import Values
 from paperwasp.ranking.query_expressions import RankExpressions
 from paperwasp.search.query import (
     NO_PROFILING,

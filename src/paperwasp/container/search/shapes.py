@@ -19,7 +19,7 @@ from paperwasp.application.query_profiles import NO_QUERY_PROFILES, REFERENCE, Q
 from paperwasp.base.cache import Cache
 from paperwasp.container.search.parameters import full_name, value_setter
 from paperwasp.container.search.settings import RequestValues, Setter
-from paperwasp.query.yql.lifting import Outline, Values, outline_of, value_of
+from paperwasp.query_languages.yql.lifting import Outline, Values, outline_of, value_of
 
 Pairs = Sequence[tuple[str, str]]
 _YQL: Final = "yql"

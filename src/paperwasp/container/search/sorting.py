@@ -22,7 +22,7 @@ from paperwasp.base.patterns import compile_later
 from paperwasp.container.search.config import Target
 from paperwasp.document.types import STRING, URI, ArrayType, DataType, NumericType, WeightedSetType
 from paperwasp.errors import IllegalQuery, InvalidQuery
-from paperwasp.query.yql import OrderBy
+from paperwasp.query_languages.yql import OrderBy
 from paperwasp.schema.model import Field, Schema
 from paperwasp.search.query import SortKey
 from paperwasp.text.linguistics.collation import LOCALE, Collation

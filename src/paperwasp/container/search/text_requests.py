@@ -19,6 +19,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from paperwasp import limits
+from paperwasp.admin.monitoring.requests import SearchFacts
 from paperwasp.base.records import replace
 from paperwasp.container.search.config import NO_QUERY_LIMITS
 from paperwasp.container.search.groups_json import list_head, root_head, turn_json
@@ -31,13 +32,12 @@ from paperwasp.container.search.tree import terms_say_language
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import PaperwaspError
 from paperwasp.http.messages import Response
-from paperwasp.operations.monitoring.requests import SearchFacts
-from paperwasp.query.yql.indexes import TEXT
-from paperwasp.query.yql.lifting import template_of, value_of
-from paperwasp.query.yql.query_type import type_of
-from paperwasp.query.yql.simple_terms import DEFAULT_INDEX
-from paperwasp.query.yql.user_items import NOT_PARSED, UserQueryItem, UserTextItem
-from paperwasp.query.yql.user_text import UserText, type_of_text
+from paperwasp.query_languages.yql.indexes import TEXT
+from paperwasp.query_languages.yql.lifting import template_of, value_of
+from paperwasp.query_languages.yql.query_type import type_of
+from paperwasp.query_languages.yql.simple_terms import DEFAULT_INDEX
+from paperwasp.query_languages.yql.user_items import NOT_PARSED, UserQueryItem, UserTextItem
+from paperwasp.query_languages.yql.user_text import UserText, type_of_text
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.merging import most_groups
 from paperwasp.search.grouping.request import Layout, Level

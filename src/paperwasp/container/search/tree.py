@@ -12,14 +12,14 @@ from msgspec import Struct
 
 from paperwasp.container.search.settings import RequestValues, SearchParameters, TextParameters
 from paperwasp.errors import InvalidQuery, LanguageError
-from paperwasp.query.yql import QueryType, UserText, YqlQuery
-from paperwasp.query.yql.indexes import Indexes
-from paperwasp.query.yql.lifting import Fill, template_of
-from paperwasp.query.yql.query_type import type_of
-from paperwasp.query.yql.select_json import parse_select
-from paperwasp.query.yql.statement import StatementTemplate, parse_template, slot_values
-from paperwasp.query.yql.user_items import NonEmptyItem
-from paperwasp.query.yql.user_text import UserQueryItem, UserTextItem, complete
+from paperwasp.query_languages.yql import QueryType, UserText, YqlQuery
+from paperwasp.query_languages.yql.indexes import Indexes
+from paperwasp.query_languages.yql.lifting import Fill, template_of
+from paperwasp.query_languages.yql.query_type import type_of
+from paperwasp.query_languages.yql.select_json import parse_select
+from paperwasp.query_languages.yql.statement import StatementTemplate, parse_template, slot_values
+from paperwasp.query_languages.yql.user_items import NonEmptyItem
+from paperwasp.query_languages.yql.user_text import UserQueryItem, UserTextItem, complete
 from paperwasp.search.operators.item import Item, TermItem
 from paperwasp.text.linguistics import ENGLISH, detect
 from paperwasp.text.parsing.tokens import did_you_mean_sentence

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import orjson
 
+from paperwasp.admin.monitoring.requests import SearchFacts
 from paperwasp.base.patterns import compile_later
 from paperwasp.container.search.groups_json import turns_of, values_json
 from paperwasp.container.search.rendering import (
@@ -43,7 +44,6 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import LanguageError
 from paperwasp.http.messages import Response
-from paperwasp.operations.monitoring.requests import SearchFacts
 from paperwasp.schema.model import Schema
 from paperwasp.schema.summaries import DEFAULT
 from paperwasp.schema.teaser_settings import HI_TAGS, Tags

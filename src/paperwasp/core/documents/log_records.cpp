@@ -1,4 +1,4 @@
-// The bytes of records that the operation log appends together: docs/internals/formats/operation-log.md. cluster/log_format.py reads them,
+// The bytes of records that the operation log appends together: docs/internals/formats/operation-log.md. coordination/log_format.py reads them,
 // and says what each number of a header is.
 //
 //     magic 4 bytes · CRC-32 u32 · payload size u32 · partition u16 · kind u16 · sequence u64 · time u64 · distance from the first u32 ·

@@ -19,19 +19,19 @@ import orjson
 from msgspec import Struct, field
 
 from paperwasp import limits
+from paperwasp.admin.backup.placing import RESTORING, UNFINISHED
 from paperwasp.base.patterns import compile_later
-from paperwasp.cluster import log_format
-from paperwasp.cluster.config_store import read_key_file
-from paperwasp.cluster.log_end import LogEnd, read_log_end
-from paperwasp.cluster.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.checkpoint import read_manifest
 from paperwasp.content.documents import type_of_id
 from paperwasp.content.layout import Layout
 from paperwasp.content.node_files import files_of
 from paperwasp.content.records import EntryKind, decode_entries
+from paperwasp.coordination import log_format
+from paperwasp.coordination.config_store import read_key_file
+from paperwasp.coordination.log_end import LogEnd, read_log_end
+from paperwasp.coordination.log_format import START, FileHeader, Mark, RawRecord, RecordKind
 from paperwasp.errors import Corruption, LogDamage, OtherVersion, PaperwaspError
-from paperwasp.operations.backup.placing import RESTORING, UNFINISHED
 from paperwasp.server.doctor.findings import Area, Finding
 from paperwasp.server.roles.data_version import check_version
 from paperwasp.storage.attributes.growable import read_arrays

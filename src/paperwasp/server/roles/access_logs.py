@@ -7,9 +7,9 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from paperwasp.admin.monitoring.access_log import AccessLog
+from paperwasp.admin.monitoring.log_files import Compression, LogFiles
 from paperwasp.base.patterns import compile_later
-from paperwasp.operations.monitoring.access_log import AccessLog
-from paperwasp.operations.monitoring.log_files import Compression, LogFiles
 
 if TYPE_CHECKING:
     from paperwasp.application.services_model import Container

@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from paperwasp.cluster.config_store import ConfigStore
+from paperwasp.admin.backup.files import SourceFile, below, close_all, open_file, open_folder
+from paperwasp.admin.backup.placing import KEPT
 from paperwasp.content.node_files import open_stopped_cluster
+from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict
 from paperwasp.limits.backup import BACKUP_CAPTURE_SECONDS, BACKUP_CAPTURES
-from paperwasp.operations.backup.files import SourceFile, below, close_all, open_file, open_folder
-from paperwasp.operations.backup.placing import KEPT
 from paperwasp.server.roles.content_clusters import ContentClusters
 from paperwasp.server.roles.data_directory import DataDirectory
 

@@ -23,11 +23,11 @@ from msgspec import Struct
 from paperwasp import limits
 from paperwasp.application.client_rules import client_rules, tls_settings
 from paperwasp.application.model import ApplicationModel
-from paperwasp.cluster.messenger import Messenger
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.gate.gate import Accounts
 from paperwasp.container.paths import no_application
 from paperwasp.container.state import Running
+from paperwasp.coordination.messenger import Messenger
 from paperwasp.errors import Conflict
 from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.server.roles.access_logs import AccessLogs
@@ -35,7 +35,7 @@ from paperwasp.server.roles.listener import Listener
 from paperwasp.server.roles.ports import PortRecord, Taken, assign, container_of, places_of
 
 if TYPE_CHECKING:
-    from paperwasp.operations.monitoring.telemetry import Telemetry
+    from paperwasp.admin.monitoring.telemetry import Telemetry
 
 _LOG: Final = logging.getLogger("paperwasp.service")
 Role = tuple[str, str]

@@ -14,12 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from paperwasp import limits
+from paperwasp.admin.backup.files import SourceFile, below, close_all
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import ClusterNode
-from paperwasp.cluster.messages.documents import ApplyChanges, ApplyRequest
-from paperwasp.cluster.messenger import Messenger, Reply
-from paperwasp.cluster.operation_log import OpenLog
-from paperwasp.cluster.worker_pool import WorkerPool
 from paperwasp.content.addresses import address_of
 from paperwasp.content.checkpoint import check_readable
 from paperwasp.content.garbage_collection import Collection, GarbageCollector
@@ -28,9 +25,12 @@ from paperwasp.content.node import ContentNode
 from paperwasp.content.node_files import open_node_files, open_stopped_cluster
 from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
 from paperwasp.content.row_filling import RowFilling
+from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
+from paperwasp.coordination.messenger import Messenger, Reply
+from paperwasp.coordination.operation_log import OpenLog
+from paperwasp.coordination.worker_pool import WorkerPool
 from paperwasp.document.selection import fields_of, negate, parse_selection
 from paperwasp.errors import InternalError, LogDamage, Overload, PaperwaspError
-from paperwasp.operations.backup.files import SourceFile, below, close_all
 from paperwasp.search.resources import Helpers
 from paperwasp.search.served import ServedSchemas
 from paperwasp.search.text_query import RouteQuery, TextQuery

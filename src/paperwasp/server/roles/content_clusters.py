@@ -19,14 +19,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from paperwasp.admin.backup.files import SourceFile, below, close_all
 from paperwasp.application.model import ContentCluster
 from paperwasp.base.records import replace
-from paperwasp.cluster.messenger import Messenger
-from paperwasp.operations.backup.files import SourceFile, below, close_all
+from paperwasp.coordination.messenger import Messenger
 
 if TYPE_CHECKING:
-    from paperwasp.cluster.operation_log import OpenLog
     from paperwasp.content.resources import Probe
+    from paperwasp.coordination.operation_log import OpenLog
     from paperwasp.server.roles.content_cluster import RunningCluster
 
 _LOG: Final = logging.getLogger("paperwasp.service")

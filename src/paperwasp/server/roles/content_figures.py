@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from paperwasp.cluster.worker_pool import WorkerPool
+from paperwasp.admin.monitoring.numbers import Metric, counted, gauge, metric
 from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.node import ContentNode
 from paperwasp.content.resources import FeedGate
 from paperwasp.content.view import View
-from paperwasp.operations.monitoring.numbers import Metric, counted, gauge, metric
+from paperwasp.coordination.worker_pool import WorkerPool
 
 _PROTON: Final = "content.proton"
 _DOCUMENTDB: Final = "content.proton.documentdb"

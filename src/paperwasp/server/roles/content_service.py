@@ -18,7 +18,12 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.base.records import replace
 from paperwasp.base.yielding import switching_soon
-from paperwasp.cluster.messages.documents import (
+from paperwasp.content.addresses import address_of
+from paperwasp.content.node import ContentNode
+from paperwasp.content.reindexing import reindex
+from paperwasp.content.resources import FeedGate
+from paperwasp.content.visiting import visit
+from paperwasp.coordination.messages.documents import (
     ApplyChanges,
     ApplyRequest,
     GetRequest,
@@ -34,13 +39,8 @@ from paperwasp.cluster.messages.documents import (
     VisitRequest,
     VisitResponse,
 )
-from paperwasp.cluster.messenger import Messenger, Reply, answered_together, in_turn
-from paperwasp.cluster.worker_pool import PoolShare, WorkerPool
-from paperwasp.content.addresses import address_of
-from paperwasp.content.node import ContentNode
-from paperwasp.content.reindexing import reindex
-from paperwasp.content.resources import FeedGate
-from paperwasp.content.visiting import visit
+from paperwasp.coordination.messenger import Messenger, Reply, answered_together, in_turn
+from paperwasp.coordination.worker_pool import PoolShare, WorkerPool
 from paperwasp.errors import InternalError, Overload, PaperwaspError
 from paperwasp.search.mutations import mutate
 from paperwasp.search.plan.runs import Plans

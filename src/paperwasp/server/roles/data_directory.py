@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from paperwasp.cluster.disk import REAL_DISK
+from paperwasp.admin.backup.placing import finish_restore
+from paperwasp.coordination.disk import REAL_DISK
 from paperwasp.errors import Conflict, NotFound
-from paperwasp.operations.backup.placing import finish_restore
 from paperwasp.server.roles.data_version import check_version, write_version
 
 _LOG: Final = logging.getLogger("paperwasp.service")

@@ -18,7 +18,7 @@ from typing import Any, Final
 import orjson
 
 from paperwasp.base.version import VERSION
-from paperwasp.cluster.disk import REAL_DISK
+from paperwasp.coordination.disk import REAL_DISK
 from paperwasp.errors import Corruption, OtherVersion
 
 DATA_VERSION: Final = 4

@@ -20,11 +20,11 @@ from paperwasp import limits
 from paperwasp.application.model import empty_model
 from paperwasp.base.daemon_threads import DaemonThreads
 from paperwasp.base.yielding import yielding_to_requests
-from paperwasp.cluster.messages.failures import Refused, refused
 from paperwasp.configserver import Activation, ApplicationId
 from paperwasp.configserver.convergence import Convergence, Proposal, Report
 from paperwasp.configserver.preparation import Models
 from paperwasp.configserver.repository import Active, SessionRepository
+from paperwasp.coordination.messages.failures import Refused, refused
 from paperwasp.errors import Conflict, InvalidInput, NoSpace, PaperwaspError, failure
 from paperwasp.server.roles.applications import Applications, Change
 

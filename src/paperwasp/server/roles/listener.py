@@ -18,7 +18,7 @@ from paperwasp.http.tls_files import ReloadedTls
 from paperwasp.http.traffic import Traffic
 
 if TYPE_CHECKING:
-    from paperwasp.operations.monitoring.telemetry import Telemetry
+    from paperwasp.admin.monitoring.telemetry import Telemetry
 
 
 class Server(Protocol):

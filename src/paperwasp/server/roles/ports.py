@@ -20,7 +20,7 @@ import orjson
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.cluster.config_store import ConfigStore
+from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict
 
 if TYPE_CHECKING:

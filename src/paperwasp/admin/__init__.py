@@ -1,0 +1,1 @@
+"""Administration: who may use a service, what it measures and logs, and backups of its data."""

@@ -1,7 +1,0 @@
-"""Semantic rules: the rule bases of an application, and what they make of a query."""
-
-from paperwasp.query.rules.evaluation import Rewriting, rewrite
-from paperwasp.query.rules.loading import load_rules
-from paperwasp.query.rules.rules import NO_RULES, RuleBase, RuleBases
-
-__all__ = ["NO_RULES", "Rewriting", "RuleBase", "RuleBases", "load_rules", "rewrite"]
