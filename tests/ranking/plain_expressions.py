@@ -12,17 +12,17 @@ from functools import reduce
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking.tree import (
     Call,
+    ExpressionNode,
     Generate,
     If,
     Lambda,
     Membership,
-    Node,
     Number,
     Operation,
-    Place,
     Prefix,
     Reference,
     Slice,
+    SlicePlace,
     Switch,
     TensorCall,
     TensorLiteral,
@@ -58,7 +58,7 @@ def plain_of(tensor: Tensor) -> PlainTensor:
     return PlainTensor(sizes, cells, tensor.type.cell_type)
 
 
-def value(node: Node, names: Names) -> PlainTensor:  # noqa: C901 (a case for each node)
+def value(node: ExpressionNode, names: Names) -> PlainTensor:  # noqa: C901 (a case for each node)
     """The value of an expression for one hit."""
     match node:
         case Number():
@@ -107,11 +107,11 @@ def value(node: Node, names: Names) -> PlainTensor:  # noqa: C901 (a case for ea
     raise AssertionError(node)
 
 
-def _truth(node: Node, names: Names) -> bool:
+def _truth(node: ExpressionNode, names: Names) -> bool:
     return sum(value(node, names).cells.values()) != 0
 
 
-def _cell(body: Node, names: Names, at: Mapping[str, str | int]) -> float:
+def _cell(body: ExpressionNode, names: Names, at: Mapping[str, str | int]) -> float:
     return value(body, {**names, **{name: plain.number(float(place)) for name, place in at.items()}}).number
 
 
@@ -120,7 +120,7 @@ def _address(node: TensorLiteral, address: tuple[str, ...]) -> plain.Address:
     return frozenset((d.name, label if d.is_mapped else int(label)) for d, label in parts)
 
 
-def _place(place: Place, tensor: PlainTensor, names: Names) -> tuple[str, str | int]:
+def _place(place: SlicePlace, tensor: PlainTensor, names: Names) -> tuple[str, str | int]:
     is_mapped = tensor.sizes[place.dimension] is None
     if place.label is not None:
         return place.dimension, place.label if is_mapped else int(place.label)

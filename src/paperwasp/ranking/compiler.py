@@ -29,11 +29,11 @@ from paperwasp.ranking.tensor_run import TensorNode
 from paperwasp.ranking.text_hash import text_hash
 from paperwasp.ranking.tree import (
     Call,
+    ExpressionNode,
     Generate,
     If,
     Membership,
     Named,
-    Node,
     Number,
     OfType,
     Operation,
@@ -129,7 +129,7 @@ class ExpressionCompiler:
         """Whether what is compiled now is computed for cells, not for hits."""
         return self._tensors.is_within_lambda
 
-    def value(self, node: Node, scope: Scope) -> Value:
+    def value(self, node: ExpressionNode, scope: Scope) -> Value:
         """The value of `node`: its number in the builder, or a tensor."""
         self._visits += 1
         self._depth += 1
@@ -139,7 +139,7 @@ class ExpressionCompiler:
         self._depth -= 1
         return value
 
-    def number(self, node: Node, scope: Scope) -> int:
+    def number(self, node: ExpressionNode, scope: Scope) -> int:
         """A value where Vespa takes numbers: of a tensor the sum of its cells."""
         value = self.value(node, scope)
         return value if isinstance(value, int) else self._sum(value)
@@ -180,7 +180,7 @@ class ExpressionCompiler:
         others = [self.value(argument, scope) for argument in node.arguments[1:]]
         return self._apply(_CALLS.get(node.function, node.function), first, *others)
 
-    def _is_dimension(self, node: Node, type_: TensorType, scope: Scope) -> bool:
+    def _is_dimension(self, node: ExpressionNode, type_: TensorType, scope: Scope) -> bool:
         """Whether `node` is nothing but the name of a dimension of the type."""
         if not isinstance(node, Reference) or node.arguments or node.output or scope.binding(node):
             return False
@@ -244,7 +244,7 @@ class ExpressionCompiler:
             return self._normalizer(node, scope)
         return self._feature(node, scope)
 
-    def _function(self, node: Reference, name: str, arguments: tuple[Node, ...], scope: Scope) -> Value:
+    def _function(self, node: Reference, name: str, arguments: tuple[ExpressionNode, ...], scope: Scope) -> Value:
         if not arguments and name in self._whole_functions:
             return self._whole_functions[name]
         if name in scope.calls:
@@ -312,10 +312,10 @@ class ExpressionCompiler:
             return self._reciprocal_rank(node, first, k, scope)
         return self.builder.feature(Normalizer.linear(*self._normalized(node, first, scope)))
 
-    def _reciprocal_rank(self, node: Node, argument: Node, k: float, scope: Scope) -> int:
+    def _reciprocal_rank(self, node: ExpressionNode, argument: ExpressionNode, k: float, scope: Scope) -> int:
         return self.builder.feature(Normalizer.reciprocal(*self._normalized(node, argument, scope), k))
 
-    def _normalized(self, node: Node, argument: Node, scope: Scope) -> tuple[int, Program]:
+    def _normalized(self, node: ExpressionNode, argument: ExpressionNode, scope: Scope) -> tuple[int, Program]:
         """The value that is normalized, and the program that computes it."""
         number = self.number(argument, scope)
         program = self.builder.program(number)
@@ -338,7 +338,7 @@ class ExpressionCompiler:
         return self._tensors.feature(feature, type_)
 
 
-_RULES: Final[Mapping[type[Node], Callable[[ExpressionCompiler, Any, Scope], Value]]] = {
+_RULES: Final[Mapping[type[ExpressionNode], Callable[[ExpressionCompiler, Any, Scope], Value]]] = {
     Number: ExpressionCompiler._number,
     String: ExpressionCompiler._string,
     Operation: ExpressionCompiler._operation,

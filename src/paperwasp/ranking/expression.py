@@ -20,19 +20,19 @@ from paperwasp.ranking.tree import (
     LEVELS,
     Call,
     Cell,
+    ExpressionNode,
     Generate,
     If,
     Lambda,
     Membership,
     Named,
-    Node,
     Number,
     OfType,
     Operation,
-    Place,
     Prefix,
     Reference,
     Slice,
+    SlicePlace,
     String,
     Switch,
     TensorCall,
@@ -74,7 +74,7 @@ FUNCTIONS: Final[dict[str, int]] = {
 """The functions of numbers, and of tensors cell by cell, and how many arguments each takes."""
 
 
-def parse_expression(text: str, source: str = "") -> Node:
+def parse_expression(text: str, source: str = "") -> ExpressionNode:
     """The tree of `text`; raises LanguageError, with the place, for what is wrong. Equal texts have the same tree."""
     known = _TREES.get(text)
     if known is None:
@@ -83,7 +83,7 @@ def parse_expression(text: str, source: str = "") -> Node:
     return known
 
 
-def _parse(text: str, source: str) -> Node:
+def _parse(text: str, source: str) -> ExpressionNode:
     parser = _Parser(_LEXICON.tokenize(text, source))
     try:
         node = parser.expression()
@@ -93,7 +93,7 @@ def _parse(text: str, source: str) -> Node:
     return node
 
 
-_TREES: Final[Cache[str, Node]] = Cache(size=limits.RANK_TREES_CHARACTERS)
+_TREES: Final[Cache[str, ExpressionNode]] = Cache(size=limits.RANK_TREES_CHARACTERS)
 """The profiles of a package share most of their texts."""
 
 
@@ -112,7 +112,7 @@ class _Parser:
         self.tokens = tokens
         self.tensors = TensorParser(tokens, self.expression)
 
-    def expression(self) -> Node:
+    def expression(self) -> ExpressionNode:
         with self.tokens.nested():
             operands = [self.operand()]
             pending: list[str] = []
@@ -128,11 +128,11 @@ class _Parser:
             _reduce(operands, pending, 0)
             return operands[0]
 
-    def choices(self) -> tuple[Node, ...]:
+    def choices(self) -> tuple[ExpressionNode, ...]:
         self.tokens.expect("[")
         return self.read_list("]")
 
-    def read_list(self, closing: str) -> tuple[Node, ...]:
+    def read_list(self, closing: str) -> tuple[ExpressionNode, ...]:
         """Reads expressions with commas between them, up to and with `closing`; at least one."""
         items = [self.expression()]
         while self.tokens.accept(","):
@@ -140,7 +140,7 @@ class _Parser:
         self.tokens.expect(closing, ",")
         return tuple(items)
 
-    def operand(self) -> Node:
+    def operand(self) -> ExpressionNode:
         prefixes = []
         while token := self.tokens.accept("-", "!"):
             prefixes.append(token)
@@ -155,7 +155,7 @@ class _Parser:
             node = Prefix(prefix.text, node, start=prefix.start)
         return node
 
-    def value(self) -> Node:
+    def value(self) -> ExpressionNode:
         token = self.tokens.next()
         if token.kind == "number":
             return Number(float(token.text.rstrip("fFdD")), token.text, start=token.start)
@@ -173,7 +173,7 @@ class _Parser:
         found = repr(token.text) if token.text else "the end"
         raise LanguageError(f"expected a value, found {found}", self.tokens.position(token))
 
-    def read_named(self, token: Token) -> Node:
+    def read_named(self, token: Token) -> ExpressionNode:
         """Reads what a name starts: a function, a tensor function, a keyword, or a reference."""
         called = self.tokens.at("(")
         if called and token.text == "if":
@@ -189,7 +189,7 @@ class _Parser:
         return self.reference(token)
 
     def reference(self, name: Token) -> Reference:
-        arguments: tuple[Node, ...] = ()
+        arguments: tuple[ExpressionNode, ...] = ()
         if self.tokens.accept("(") and not self.tokens.accept(")"):
             arguments = self.arguments()
         outputs = []
@@ -197,7 +197,7 @@ class _Parser:
             outputs.append(self.tokens.expect_kind("name", "number").text)
         return Reference(name.text, arguments, ".".join(outputs), start=name.start)
 
-    def arguments(self) -> tuple[Node, ...]:
+    def arguments(self) -> tuple[ExpressionNode, ...]:
         """Reads the arguments of a feature or function, up to and with the closing parenthesis; at least one."""
         arguments = [self.argument()]
         while self.tokens.accept(","):
@@ -205,7 +205,7 @@ class _Parser:
         self.tokens.expect(")", ",")
         return tuple(arguments)
 
-    def argument(self) -> Node:
+    def argument(self) -> ExpressionNode:
         if self.tokens.at_kind("name") and self.tokens.peek().text == ":":
             name = self.tokens.next()
             self.tokens.expect(":")
@@ -239,7 +239,7 @@ class _Parser:
         discriminant = self.expression()
         self.tokens.expect(")")
         self.tokens.expect("{")
-        cases: list[tuple[Node, Node]] = []
+        cases: list[tuple[ExpressionNode, ExpressionNode]] = []
         while not cases or self.tokens.at("case"):
             self.tokens.expect("case")
             value = self.expression()
@@ -253,7 +253,7 @@ class _Parser:
         return Switch(discriminant, tuple(cases), default, start=keyword.start)
 
 
-def _reduce(operands: list[Node], pending: list[str], level: int) -> None:
+def _reduce(operands: list[ExpressionNode], pending: list[str], level: int) -> None:
     """Joins what binds tighter than `level`: run by run of one level, from the top of the stack."""
     while pending and LEVELS[pending[-1]] > level:
         run = 1
@@ -264,7 +264,7 @@ def _reduce(operands: list[Node], pending: list[str], level: int) -> None:
         operands[-run - 1 :] = [_join(parts, operators)]
 
 
-def _join(parts: list[Node], operators: list[str]) -> Node:
+def _join(parts: list[ExpressionNode], operators: list[str]) -> ExpressionNode:
     if operators[0] != "^":
         return operation(parts, operators, parts[0].start)
     node = parts[-1]
@@ -284,7 +284,7 @@ _LAMBDA_PARAMETERS: Final = {"lambda": 1, "lambda2": 2}
 class TensorParser:
     """`expression` parses what may stand anywhere in an expression."""
 
-    def __init__(self, tokens: TokenStream, expression: Callable[[], Node]) -> None:
+    def __init__(self, tokens: TokenStream, expression: Callable[[], ExpressionNode]) -> None:
         self.tokens = tokens
         self.expression = expression
 
@@ -296,7 +296,7 @@ class TensorParser:
             return self.tokens.at("(") and self.tokens.peek(2).text == "["
         return name.text in TENSOR_FUNCTIONS and self.tokens.at("(")
 
-    def parse(self, name: Token) -> Node:
+    def parse(self, name: Token) -> ExpressionNode:
         """The node that `name` begins."""
         if name.text == "tensor":
             return self.read_typed(name)
@@ -311,7 +311,7 @@ class TensorParser:
     def call(self, name: Token) -> TensorCall:
         function = TENSOR_FUNCTIONS[name.text]
         self.tokens.expect("(")
-        arguments: list[Node] = []
+        arguments: list[ExpressionNode] = []
         required = len(function.parameters) - function.optional
         for number, parameter in enumerate(function.parameters):
             if parameter == "dimensions":
@@ -326,7 +326,7 @@ class TensorParser:
         self.tokens.expect(")")
         return TensorCall(name.text, tuple(arguments), start=name.start)
 
-    def argument(self, parameter: Parameter) -> Node:
+    def argument(self, parameter: Parameter) -> ExpressionNode:
         if parameter == "tensor":
             return self.expression()
         if parameter == "names":
@@ -368,7 +368,7 @@ class TensorParser:
         self.tokens.expect(")")
         return Lambda(tuple(names), body, start=start.start)
 
-    def least_or_most(self, name: Token) -> Node:
+    def least_or_most(self, name: Token) -> ExpressionNode:
         """`max(a, b)` compares numbers or cells; with any other number of arguments the rest are dimensions."""
         self.tokens.expect("(")
         arguments = [self.expression()]
@@ -401,7 +401,7 @@ class TensorParser:
             self.tokens.fail(f"{name.text} makes a tensor of indexed dimensions with sizes", name)
         return type_
 
-    def read_typed(self, name: Token) -> Node:
+    def read_typed(self, name: Token) -> ExpressionNode:
         type_ = self.type(name)
         if self.tokens.accept(":"):
             return self.literal(type_, name)
@@ -452,13 +452,13 @@ class TensorParser:
             self.separate("}")
         return cells
 
-    def read_nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], Node]]:
+    def read_nested(self, order: list[Dimension]) -> list[tuple[dict[str, str], ExpressionNode]]:
         """Reads expressions in one level of brackets a dimension: braces with labels, or brackets with all values."""
         if not order:
             return [({}, self.expression())]
         dimension, *inner = order
         begin = self.tokens.expect("{" if dimension.is_mapped else "[")
-        found: list[tuple[dict[str, str], Node]] = []
+        found: list[tuple[dict[str, str], ExpressionNode]] = []
         closing = "}" if dimension.is_mapped else "]"
         places = 0
         while not self.tokens.accept(closing):
@@ -475,12 +475,12 @@ class TensorParser:
 
     # Slices
 
-    def slice(self, tensor: Node) -> Slice:
+    def slice(self, tensor: ExpressionNode) -> Slice:
         """The slice of `tensor` that the current bracket begins."""
         if self.tokens.accept("["):
             index = self.expression()
             self.tokens.expect("]")
-            return Slice(tensor, (Place("", index=index, start=index.start),), start=tensor.start)
+            return Slice(tensor, (SlicePlace("", index=index, start=index.start),), start=tensor.start)
         begin = self.tokens.expect("{")
         places = [self.place()]
         while self.tokens.accept(","):
@@ -491,15 +491,15 @@ class TensorParser:
             self.tokens.fail("a slice of several dimensions names each of them, once", begin)
         return Slice(tensor, tuple(places), start=tensor.start)
 
-    def place(self) -> Place:
+    def place(self) -> SlicePlace:
         start = self.tokens.current.start
         dimension = ""
         if self.tokens.peek().text == ":":
             dimension = self.tokens.expect_kind("name", "number").text
             self.tokens.expect(":")
         if self.tokens.at_kind("name", "number", "string") and self.tokens.peek().text in (",", "}"):
-            return Place(dimension, self.label(), start=start)
-        return Place(dimension, index=self.expression(), start=start)
+            return SlicePlace(dimension, self.label(), start=start)
+        return SlicePlace(dimension, index=self.expression(), start=start)
 
     # Parts
 

@@ -32,13 +32,13 @@ from paperwasp.ranking.tensor_run import (
     numbers,
 )
 from paperwasp.ranking.tree import (
+    ExpressionNode,
     Generate,
     Lambda,
-    Node,
     Number,
     OfType,
-    Place,
     Slice,
+    SlicePlace,
     TensorCall,
     TensorLiteral,
     Word,
@@ -54,7 +54,7 @@ class Compiler(Protocol):
 
     graph: TensorGraph
 
-    def value(self, node: Node, scope: Scope) -> Value: ...
+    def value(self, node: ExpressionNode, scope: Scope) -> Value: ...
 
 
 class _Given(Struct, frozen=True):
@@ -106,7 +106,7 @@ class TensorCompiler:
         """Whether what is compiled now is the body of a function without a name, or of a generator."""
         return self._level > 0
 
-    def node(self, node: Node, scope: Scope) -> TensorNode:
+    def node(self, node: ExpressionNode, scope: Scope) -> TensorNode:
         """An expression as a node, numbers too."""
         value = self._compiler.value(node, scope)
         return self.as_node(value)
@@ -296,7 +296,7 @@ class TensorCompiler:
         return self.as_value(self._graph.node(("slice", *keys), type_, given, work))
 
 
-def _only(type_: TensorType, place: Place) -> str:
+def _only(type_: TensorType, place: SlicePlace) -> str:
     candidates = type_.indexed if place.label is None else type_.mapped
     return candidates[0].name
 

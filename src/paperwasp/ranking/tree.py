@@ -40,7 +40,7 @@ _PREFIX_LEVEL: Final = 7
 _VALUE_LEVEL: Final = 8
 
 
-class Node(PartlyCompared, frozen=True, kw_only=True):
+class ExpressionNode(PartlyCompared, frozen=True, kw_only=True):
     """One node. `start` is the character offset of its first token; it takes no part in equality."""
 
     UNCOMPARED: ClassVar = frozenset({"start"})
@@ -51,19 +51,19 @@ class Node(PartlyCompared, frozen=True, kw_only=True):
     def level(self) -> int:
         return _VALUE_LEVEL
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return ()
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[ExpressionNode]:
         """This node and all below it."""
-        pending: list[Node] = [self]
+        pending: list[ExpressionNode] = [self]
         while pending:
             node = pending.pop()
             yield node
             pending.extend(reversed(node.children()))
 
 
-class Number(Node, frozen=True):
+class Number(ExpressionNode, frozen=True):
     """A constant, with the text it was written as. `true` is 1 and `false` is 0."""
 
     value: float
@@ -73,7 +73,7 @@ class Number(Node, frozen=True):
         return self.text
 
 
-class String(Node, frozen=True):
+class String(ExpressionNode, frozen=True):
     """A quoted text: an argument of a feature."""
 
     value: str
@@ -83,14 +83,14 @@ class String(Node, frozen=True):
         return f'"{escaped}"'
 
 
-class Reference(Node, frozen=True):
+class Reference(ExpressionNode, frozen=True):
     """`name(arguments).output`: a rank feature, a function, a constant or a parameter."""
 
     name: str
-    arguments: tuple[Node, ...] = ()
+    arguments: tuple[ExpressionNode, ...] = ()
     output: str = ""
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return self.arguments
 
     def __str__(self) -> str:
@@ -98,60 +98,60 @@ class Reference(Node, frozen=True):
         return f"{self.name}{arguments}{'.' + self.output if self.output else ''}"
 
 
-class Named(Node, frozen=True):
+class Named(ExpressionNode, frozen=True):
     """`name: value` among the arguments of a feature."""
 
     name: str
-    value: Node
+    value: ExpressionNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.value,)
 
     def __str__(self) -> str:
         return f"{self.name}:{self.value}"
 
 
-class Call(Node, frozen=True):
+class Call(ExpressionNode, frozen=True):
     """A built-in scalar function of the language."""
 
     function: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[ExpressionNode, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return self.arguments
 
     def __str__(self) -> str:
         return f"{self.function}({','.join(map(str, self.arguments))})"
 
 
-class Prefix(Node, frozen=True):
+class Prefix(ExpressionNode, frozen=True):
     """`-value` or `!value`."""
 
     operator: str
-    operand: Node
+    operand: ExpressionNode
 
     @property
     def level(self) -> int:
         return _PREFIX_LEVEL
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.operand,)
 
     def __str__(self) -> str:
         return self.operator + enclose(self.operand, _PREFIX_LEVEL)
 
 
-class Operation(Node, frozen=True):
+class Operation(ExpressionNode, frozen=True):
     """Operands with operators of one level between them, computed from the left; `^` has exactly two operands."""
 
-    operands: tuple[Node, ...]
+    operands: tuple[ExpressionNode, ...]
     operators: tuple[str, ...]
 
     @property
     def level(self) -> int:
         return LEVELS[self.operators[0]]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return self.operands
 
     def __str__(self) -> str:
@@ -164,32 +164,32 @@ class Operation(Node, frozen=True):
         return " ".join(parts)
 
 
-class Membership(Node, frozen=True):
+class Membership(ExpressionNode, frozen=True):
     """`value in [choice, …]`"""
 
-    value: Node
-    choices: tuple[Node, ...]
+    value: ExpressionNode
+    choices: tuple[ExpressionNode, ...]
 
     @property
     def level(self) -> int:
         return LEVELS["in"]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.value, *self.choices)
 
     def __str__(self) -> str:
         return f"{enclose(self.value, self.level)} in [{', '.join(map(str, self.choices))}]"
 
 
-class If(Node, frozen=True):
+class If(ExpressionNode, frozen=True):
     """`if (condition, if_true, if_false, probability)`; the probability of the condition is a hint only."""
 
-    condition: Node
-    if_true: Node
-    if_false: Node
+    condition: ExpressionNode
+    if_true: ExpressionNode
+    if_false: ExpressionNode
     probability: Number | None = None
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.condition, self.if_true, self.if_false)
 
     def __str__(self) -> str:
@@ -197,14 +197,14 @@ class If(Node, frozen=True):
         return f"if ({self.condition}, {self.if_true}, {self.if_false}{probability})"
 
 
-class Switch(Node, frozen=True):
+class Switch(ExpressionNode, frozen=True):
     """`switch (discriminant) { case value: result, …, default: result }`"""
 
-    discriminant: Node
-    cases: tuple[tuple[Node, Node], ...]
-    default: Node
+    discriminant: ExpressionNode
+    cases: tuple[tuple[ExpressionNode, ExpressionNode], ...]
+    default: ExpressionNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.discriminant, *(node for case in self.cases for node in case), self.default)
 
     def __str__(self) -> str:
@@ -212,7 +212,7 @@ class Switch(Node, frozen=True):
         return f"switch ({self.discriminant}) {{ {cases}default: {self.default} }}"
 
 
-def operation(operands: Sequence[Node], operators: Sequence[str], start: int) -> Node:
+def operation(operands: Sequence[ExpressionNode], operators: Sequence[str], start: int) -> ExpressionNode:
     """One Operation; a first operand of the same level is taken apart, since the text would be the same."""
     first = operands[0]
     if isinstance(first, Operation) and first.level == LEVELS[operators[0]] != LEVELS["^"]:
@@ -228,7 +228,7 @@ def unquote(text: str) -> str:
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1], flags=re.DOTALL)
 
 
-def enclose(node: Node, least_level: int) -> str:
+def enclose(node: ExpressionNode, least_level: int) -> str:
     """The text of a node, in parentheses if it binds looser than `least_level`."""
     return str(node) if node.level >= least_level else f"({node})"
 
@@ -238,7 +238,7 @@ def enclose(node: Node, least_level: int) -> str:
 # Vespa: https://docs.vespa.ai/en/reference/ranking/ranking-expressions.html#tensor-functions
 
 
-class Word(Node, frozen=True):
+class Word(ExpressionNode, frozen=True):
     """A word that stands for itself: a dimension, an aggregator, a cell type."""
 
     text: str
@@ -247,7 +247,7 @@ class Word(Node, frozen=True):
         return self.text
 
 
-class Words(Node, frozen=True):
+class Words(ExpressionNode, frozen=True):
     """Words in parentheses, as `rename` takes them; a single one stands without."""
 
     words: tuple[str, ...]
@@ -256,33 +256,33 @@ class Words(Node, frozen=True):
         return self.words[0] if len(self.words) == 1 else f"({','.join(self.words)})"
 
 
-class Lambda(Node, frozen=True):
+class Lambda(ExpressionNode, frozen=True):
     """`f(x,y)(body)`: a function without a name. It sees its parameters only."""
 
     parameters: tuple[str, ...]
-    body: Node
+    body: ExpressionNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.body,)
 
     def __str__(self) -> str:
         return f"f({','.join(self.parameters)})({self.body})"
 
 
-class TensorCall(Node, frozen=True):
+class TensorCall(ExpressionNode, frozen=True):
     """A function of `tensor_functions.FUNCTIONS`. Arguments are expressions, words and lambdas."""
 
     function: str
-    arguments: tuple[Node, ...]
+    arguments: tuple[ExpressionNode, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return self.arguments
 
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(str, self.arguments))})"
 
 
-class OfType(Node, frozen=True):
+class OfType(ExpressionNode, frozen=True):
     """`range(x[10])`, `diag(x[2],y[2])`, `random(x[3])`: a dense tensor of a type, its cells given by the function."""
 
     function: str
@@ -292,39 +292,39 @@ class OfType(Node, frozen=True):
         return f"{self.function}({','.join(map(str, self.type.dimensions))})"
 
 
-class Generate(Node, frozen=True):
+class Generate(ExpressionNode, frozen=True):
     """`tensor(x[3])(expression)`: a dense tensor. The expression sees the dimensions, and all that is around it."""
 
     type: TensorType
-    body: Node
+    body: ExpressionNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.body,)
 
     def __str__(self) -> str:
         return f"{self.type}({self.body})"
 
 
-class Cell(Node, frozen=True):
+class Cell(ExpressionNode, frozen=True):
     """One cell of a literal: a label or index for each dimension of the type, and an expression."""
 
     address: tuple[str, ...]
-    value: Node
+    value: ExpressionNode
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.value,)
 
     def __str__(self) -> str:
         return f"{{{','.join(map(quoted, self.address))}}}:{self.value}"
 
 
-class TensorLiteral(Node, frozen=True):
+class TensorLiteral(ExpressionNode, frozen=True):
     """`tensor(x{}):{a:1, b:expression}` and the other forms, all as cells."""
 
     type: TensorType
     cells: tuple[Cell, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return self.cells
 
     def __str__(self) -> str:
@@ -336,7 +336,7 @@ class TensorLiteral(Node, frozen=True):
         return f"{self.type}:{{{', '.join(parts)}}}"
 
 
-class Place(Node, frozen=True):
+class SlicePlace(ExpressionNode, frozen=True):
     """Where a slice cuts one dimension: at a label, or at the index (or label) that an expression gives.
 
     Without a dimension it is the only mapped one for a label, the only indexed one for an index.
@@ -344,9 +344,9 @@ class Place(Node, frozen=True):
 
     dimension: str
     label: str | None = None
-    index: Node | None = None
+    index: ExpressionNode | None = None
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return () if self.index is None else (self.index,)
 
     def __str__(self) -> str:
@@ -354,13 +354,13 @@ class Place(Node, frozen=True):
         return f"{self.dimension}:{value}" if self.dimension else value
 
 
-class Slice(Node, frozen=True):
+class Slice(ExpressionNode, frozen=True):
     """`tensor{x:a, y:(expression)}`, `tensor{a}` and `tensor[expression]`."""
 
-    tensor: Node
-    places: tuple[Place, ...]
+    tensor: ExpressionNode
+    places: tuple[SlicePlace, ...]
 
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[ExpressionNode, ...]:
         return (self.tensor, *self.places)
 
     def __str__(self) -> str:

@@ -2,6 +2,6 @@
 
 from paperwasp.query_languages.rules.evaluation import Rewriting, rewrite
 from paperwasp.query_languages.rules.loading import load_rules
-from paperwasp.query_languages.rules.rules import NO_RULES, RuleBase, RuleBases
+from paperwasp.query_languages.rules.rule_base import NO_RULES, RuleBase, RuleBases
 
 __all__ = ["NO_RULES", "Rewriting", "RuleBase", "RuleBases", "load_rules", "rewrite"]

@@ -66,7 +66,7 @@ Matches = tuple["Matches", Match] | None
 """A chain, the last match first."""
 
 
-class Place(NamedTuple):
+class MatchState(NamedTuple):
     """A place between the terms of a query, and what was matched up to there."""
 
     position: int
@@ -115,11 +115,11 @@ class Scene(Struct, frozen=True):
             return leaf.index in ("", DEFAULT_INDEX)
         return leaf.index == self.label
 
-    def passed(self, here: Place, leaf: Leaf, text: str, value: str | None = None) -> Place:
+    def passed(self, here: MatchState, leaf: Leaf, text: str, value: str | None = None) -> MatchState:
         """The place behind a leaf that was matched."""
-        return Place(here.position + 1, (here.matches, Match(leaf, text, self.name)), value)
+        return MatchState(here.position + 1, (here.matches, Match(leaf, text, self.name)), value)
 
-    def value_of(self, place: Place) -> str | None:
+    def value_of(self, place: MatchState) -> str | None:
         if isinstance(place.value, tuple):
             return " ".join(leaf.written for leaf in self.leaves[slice(*place.value)])
         return place.value
@@ -144,7 +144,7 @@ class Condition:
         """The conditions inside this one."""
         return ()
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         """Where what matches from here on may end, the most wanted first."""
         raise NotImplementedError
 
@@ -167,7 +167,7 @@ class Term(Struct, Condition, frozen=True, eq=False):
     text: str
     speech: Speech
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         scene.steps.take()
         leaf = scene.leaf(here.position)
         form = self.speech.form(self.text)
@@ -189,7 +189,7 @@ class Parameter(Struct, Condition, frozen=True, eq=False):
 
     key: str
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         scene.steps.take()
         value = scene.parameters.get(self.key)
         if value is not None:
@@ -204,7 +204,7 @@ class Reference(Struct, Condition, frozen=True, eq=False):
 
     condition: str
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         scene.steps.take()
         return scene.conditions[self.condition].ends(here, scene)
 
@@ -223,7 +223,7 @@ class Ellipsis(Struct, Condition, frozen=True, eq=False):
 
     is_referable: bool
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         count = len(scene.leaves)
         scene.steps.take(1 + (count - here.position) // 8)
         places = [here._replace(value=(here.position, here.position))]
@@ -244,7 +244,7 @@ class Literal(Struct, Condition, frozen=True, eq=False):
 
     value: str
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         yield here._replace(value=self.value)
 
     def __str__(self) -> str:
@@ -266,7 +266,7 @@ class _Composite(Struct, Condition, frozen=True, eq=False):
 class Sequence(_Composite, frozen=True, eq=False):
     """Conditions that match in sequence."""
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         opened = [self.parts[0].ends(here, scene)]
         while opened:
             place = next(opened[-1], None)
@@ -287,7 +287,7 @@ class Sequence(_Composite, frozen=True, eq=False):
 class Choice(_Composite, frozen=True, eq=False):
     """The first of the alternatives that matches: the others are not tried then."""
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         for alternative in self._alternatives(here, scene):
             scene.steps.take()
             place = None
@@ -296,7 +296,7 @@ class Choice(_Composite, frozen=True, eq=False):
             if place is not None:
                 return
 
-    def _alternatives(self, here: Place, scene: Scene) -> tuple[Condition, ...]:
+    def _alternatives(self, here: MatchState, scene: Scene) -> tuple[Condition, ...]:
         by_form = scene.choices.get(self)
         if by_form is None:
             return self.parts
@@ -326,7 +326,7 @@ class Choice(_Composite, frozen=True, eq=False):
 class And(_Composite, frozen=True, eq=False):
     """All of the conditions from the same place on; it ends where the last of them does."""
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         matches = here.matches
         for part in self.parts[:-1]:
             found = next(part.ends(here._replace(matches=matches), scene), None)
@@ -345,7 +345,7 @@ class And(_Composite, frozen=True, eq=False):
 class Not(_Composite, frozen=True, eq=False):
     """True where the condition is not. The word that is another one is matched."""
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         (condition,) = self.parts
         if next(condition.ends(here, scene), None) is not None:
             return
@@ -372,7 +372,7 @@ class Comparison(Struct, Condition, frozen=True, eq=False):
     def inside(self) -> tuple[Condition, ...]:
         return self.left, self.right
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         holds = _HOLDS[self.operator]
         for left in self.left.ends(here, scene):
             for right in self.right.ends(here._replace(matches=left.matches), scene):
@@ -406,7 +406,7 @@ COMPARISONS: Final = frozenset(_HOLDS)
 class InPhrase(_Composite, frozen=True, eq=False):
     """The terms of one phrase, or some of them."""
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         leaf = scene.leaf(here.position)
         phrase = leaf.parent if leaf is not None else None
         if leaf is None or not (isinstance(phrase, Branch) and phrase.is_phrase):
@@ -438,7 +438,7 @@ class Labeled(_Around, frozen=True, eq=False):
 
     label: str
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         return self.parts[0].ends(here, scene.within(self.label, scene.name))
 
     def __str__(self) -> str:
@@ -450,7 +450,7 @@ class Named(_Around, frozen=True, eq=False):
 
     name: str
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         if self.name not in scene.wanted:
             return self.parts[0].ends(here, scene)
         return self.parts[0].ends(here, scene.within(scene.label, self.name))
@@ -466,7 +466,7 @@ class Anchored(_Around, frozen=True, eq=False):
     at_start: bool
     at_end: bool
 
-    def ends(self, here: Place, scene: Scene) -> Iterator[Place]:
+    def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         if self.at_start and here.position:
             return
         for place in self.parts[0].ends(here, scene):
@@ -484,7 +484,7 @@ class Super(Struct, Condition, frozen=True, eq=False):
         return "@super"
 
 
-def matches_of(place: Place) -> list[Match]:
+def matches_of(place: MatchState) -> list[Match]:
     """The matches up to a place, in the order of the conditions."""
     found: list[Match] = []
     chain = place.matches

@@ -24,8 +24,8 @@ from paperwasp.query_languages.rules.conditions import (
     Forms,
     InPhrase,
     Match,
+    MatchState,
     Named,
-    Place,
     Scene,
     Sequence,
     Steps,
@@ -33,7 +33,7 @@ from paperwasp.query_languages.rules.conditions import (
     matches_of,
 )
 from paperwasp.query_languages.rules.producing import NotProducible, produce
-from paperwasp.query_languages.rules.rules import Rule, RuleBase
+from paperwasp.query_languages.rules.rule_base import Rule, RuleBase
 from paperwasp.query_languages.rules.tree import Leaf, described, item_of, leaves_of, root_of
 from paperwasp.search.operators.item import Item
 
@@ -148,7 +148,7 @@ class _Evaluation:
         scene = Scene(
             self._leaves, self.parameters, self.base.conditions, self.base.choices, rule.references, self._steps
         )
-        place = next(rule.condition.ends(Place(position), scene), None)
+        place = next(rule.condition.ends(MatchState(position), scene), None)
         if place is None:
             self._tell(_MATCHED, "   Did not match rule '{}' at {}", rule, position)
             return False

@@ -38,7 +38,7 @@ from paperwasp.query_languages.rules.conditions import (
     Super,
     Term,
 )
-from paperwasp.query_languages.rules.rules import (
+from paperwasp.query_languages.rules.rule_base import (
     TERM_TYPES,
     ProducedParameter,
     ProducedRange,

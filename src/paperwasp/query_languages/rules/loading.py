@@ -29,7 +29,7 @@ from paperwasp.query_languages.rules.conditions import (
     Term,
 )
 from paperwasp.query_languages.rules.grammar import Include, RuleFile, parse_rules
-from paperwasp.query_languages.rules.rules import NO_RULES, ProducedReference, Rule, RuleBase, RuleBases
+from paperwasp.query_languages.rules.rule_base import NO_RULES, ProducedReference, Rule, RuleBase, RuleBases
 
 _LONG_CHOICE: Final = 4
 """From this number of alternatives on, those that can match are looked up."""

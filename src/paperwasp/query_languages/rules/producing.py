@@ -15,7 +15,7 @@ from itertools import groupby
 from paperwasp.base.records import replace
 from paperwasp.query_languages.rules.conditions import Condition, Match
 from paperwasp.query_languages.rules.loading import alternatives_of, words_of
-from paperwasp.query_languages.rules.rules import (
+from paperwasp.query_languages.rules.rule_base import (
     TERM_TYPES,
     ProducedParameter,
     ProducedRange,
@@ -24,20 +24,20 @@ from paperwasp.query_languages.rules.rules import (
     Production,
     Rule,
 )
-from paperwasp.query_languages.rules.tree import DEFAULT_INDEX, Branch, Leaf, Node, Unseen, described, leaves_of
+from paperwasp.query_languages.rules.tree import DEFAULT_INDEX, Branch, Leaf, QueryNode, Unseen, described, leaves_of
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.range_operator import RangeItem
 from paperwasp.search.query_language import Annotations
 
 
-class _Slot(Node):
+class _Slot(QueryNode):
     """Where something is to be put: (kind of branch, node); no kind: as the terms around it."""
 
     __slots__ = ("made",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.made: list[tuple[str, Node]] = []
+        self.made: list[tuple[str, QueryNode]] = []
 
 
 class NotProducible(Exception):
@@ -66,7 +66,7 @@ def produce(
 
 def _nodes(
     production: Production, rule: Rule, matches: Sequence[Match], conditions: Mapping[str, Condition]
-) -> Iterator[Node]:
+) -> Iterator[QueryNode]:
     index = DEFAULT_INDEX if production.label is None else production.label
     name = getattr(production, "name", "")
     found = [match for match in matches if match.name == name] if name else _nameless(matches)
@@ -108,7 +108,7 @@ def _phrase(index: str, words: Sequence[str], annotations: Annotations) -> Branc
     return Branch("phrase", [Leaf(index, word) for word in words], index, annotations)
 
 
-def _again(matches: Sequence[Match], index: str, production: Production) -> Node:
+def _again(matches: Sequence[Match], index: str, production: Production) -> QueryNode:
     """A copy of the matched terms: a word, or a phrase."""
     leaves = [_leaf_again(match, index, production) for match in matches]
     if len(leaves) == 1:
@@ -118,7 +118,7 @@ def _again(matches: Sequence[Match], index: str, production: Production) -> Node
     return Branch("and", leaves)
 
 
-def _leaf_again(match: Match, index: str, production: Production) -> Node:
+def _leaf_again(match: Match, index: str, production: Production) -> QueryNode:
     weighed = _annotations(production, match.leaf)
     if match.leaf.text is not None:
         return Leaf(index, match.text, weighed)
@@ -139,7 +139,7 @@ def _range(production: ProducedRange, index: str, matches: Sequence[Match], weig
 
 # Where it goes
 
-Produced = Sequence[tuple[Production, list[Node]]]
+Produced = Sequence[tuple[Production, list[QueryNode]]]
 
 
 def _replace(terms: Produced, matches: Sequence[Match], root: Branch) -> None:
@@ -174,7 +174,7 @@ def _remove(leaves: list[Leaf], root: Branch, keep_one: bool) -> None:
         _take_away(leaf)
 
 
-def _take_away(node: Node) -> None:
+def _take_away(node: QueryNode) -> None:
     """Removes a node; what excludes others than it matches everything then."""
     if node.branch().kind == "not" and node.place() == 0:
         node.replace_by(Unseen(TrueItem()))
@@ -201,7 +201,7 @@ def _dissolve(slot: _Slot) -> None:
         _around(_operand(put.branch()), kind, nodes)
 
 
-def _first_group(slot: _Slot, kind: str, nodes: list[Node]) -> None:
+def _first_group(slot: _Slot, kind: str, nodes: list[QueryNode]) -> None:
     branch = slot.branch()
     if branch.kind == kind and not (kind in ("rank", "not") and slot.place() == 0):
         slot.replace_by(*nodes)
@@ -214,7 +214,7 @@ def _first_group(slot: _Slot, kind: str, nodes: list[Node]) -> None:
         _around(branch, kind, nodes)
 
 
-def _of(kind: str, nodes: list[Node]) -> Node:
+def _of(kind: str, nodes: list[QueryNode]) -> QueryNode:
     """A branch of what was produced alone; of one node, the node."""
     if kind == "not":
         return Branch("not", [Unseen(TrueItem()), *nodes])
@@ -223,12 +223,12 @@ def _of(kind: str, nodes: list[Node]) -> Node:
     return nodes[0] if len(nodes) == 1 else Branch(kind, nodes)
 
 
-def _operand(branch: Branch) -> Node:
+def _operand(branch: Branch) -> QueryNode:
     """The node that a branch of the whole is put around."""
     return branch.children[0] if branch.kind == "root" else branch
 
 
-def _around(node: Node, kind: str, nodes: Sequence[Node]) -> None:
+def _around(node: QueryNode, kind: str, nodes: Sequence[QueryNode]) -> None:
     """Joins what is there with what was produced, under a branch of that kind."""
     if isinstance(node, Branch) and node.kind == kind:
         for other in nodes:
@@ -244,7 +244,7 @@ def _around(node: Node, kind: str, nodes: Sequence[Node]) -> None:
     joined.parent = above
 
 
-def _put(slot: _Slot, nodes: list[Node]) -> None:
+def _put(slot: _Slot, nodes: list[QueryNode]) -> None:
     """Puts nodes where the slot is, under the branch that it is in."""
     branch = slot.branch()
     if branch.is_phrase:
@@ -255,7 +255,7 @@ def _put(slot: _Slot, nodes: list[Node]) -> None:
         slot.replace_by(*nodes)
 
 
-def _put_in_phrase(slot: _Slot, phrase: Branch, nodes: list[Node]) -> None:
+def _put_in_phrase(slot: _Slot, phrase: Branch, nodes: list[QueryNode]) -> None:
     """Words in its index become part of a phrase; anything else stands beside it."""
     words = [leaf for node in nodes for leaf in leaves_of(node)]
     if all(leaf.index == phrase.index and leaf.text is not None for leaf in words) and not _is_nested(nodes):
@@ -276,13 +276,13 @@ def _put_in_phrase(slot: _Slot, phrase: Branch, nodes: list[Node]) -> None:
         _around(phrase, "and", nodes)
 
 
-def _is_nested(nodes: Sequence[Node]) -> bool:
+def _is_nested(nodes: Sequence[QueryNode]) -> bool:
     return any(isinstance(node, Branch) and not node.is_phrase for node in nodes)
 
 
 def _add(terms: Produced, matches: Sequence[Match], root: Branch, joined: str) -> None:
     slots: dict[int, _Slot] = {}
-    held: dict[str | None, Node] = {}
+    held: dict[str | None, QueryNode] = {}
     for production, nodes in terms:
         kind = TERM_TYPES.get(production.type, "")
         name = getattr(production, "name", "") or None
@@ -311,7 +311,7 @@ def _is_deep(leaf: Leaf) -> bool:
     return branch is not None and not branch.is_phrase and branch.kind != "root" and branch.branch().kind != "root"
 
 
-def _beside(leaves: list[Leaf], production: Production, kind: str, held: Node | None) -> Node | None:
+def _beside(leaves: list[Leaf], production: Production, kind: str, held: QueryNode | None) -> QueryNode | None:
     """The node that an EQUIV, or an OR with a phrase, is put around; None: around the whole query. `held`: the one that
     the production before was put around."""
     if not leaves or not (kind == "equiv" or (kind == "or" and getattr(production, "is_phrase", False))):
@@ -338,7 +338,7 @@ def _without_twins(branch: Branch) -> None:
         branch.children = list({described(node): node for node in reversed(branch.children)}.values())[::-1]
 
 
-def _join(root: Branch, node: Node, kind: str) -> None:
+def _join(root: Branch, node: QueryNode, kind: str) -> None:
     """Adds a node to the whole query: to what is positive in it, if it does not exclude itself."""
     if not root.children:
         root.add(node)

@@ -26,7 +26,7 @@ _TOKEN: Final = regex.compile(r"[\p{L}\p{N}\p{M}_]+|\p{So}")
 _NUMBER: Final = regex.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 
 
-class Node:
+class QueryNode:
     """A node of the tree. `item` is what it was made of; None: a rule made it."""
 
     __slots__ = ("item", "parent")
@@ -44,7 +44,7 @@ class Node:
         """The number of this node among those of its branch."""
         return next(number for number, node in enumerate(self.branch().children) if node is self)
 
-    def replace_by(self, *nodes: Node) -> None:
+    def replace_by(self, *nodes: QueryNode) -> None:
         """Puts others where this node is."""
         branch, at = self.branch(), self.place()
         branch.children[at : at + 1] = nodes
@@ -53,13 +53,13 @@ class Node:
             node.parent = branch
 
 
-class Unseen(Node):
+class Unseen(QueryNode):
     """Something that no rule looks at."""
 
     __slots__ = ()
 
 
-class Leaf(Node):
+class Leaf(QueryNode):
     """A term. `text` is None where it is no word."""
 
     __slots__ = ("annotations", "forms", "index", "maker", "text")
@@ -85,7 +85,7 @@ class Leaf(Node):
         return self.item.written()
 
 
-class Branch(Node):
+class Branch(QueryNode):
     """Nodes under an operator, named by `kind`: a key of `_MADE`, or `other`, of which `item` knows more."""
 
     __slots__ = ("annotations", "children", "index", "kind", "written")
@@ -93,7 +93,7 @@ class Branch(Node):
     def __init__(
         self,
         kind: str,
-        children: list[Node],
+        children: list[QueryNode],
         index: str = DEFAULT_INDEX,
         annotations: Annotations = DEFAULT_ANNOTATIONS,
         item: Item | None = None,
@@ -113,11 +113,11 @@ class Branch(Node):
     def is_phrase(self) -> bool:
         return self.kind in ("phrase", "segments")
 
-    def insert(self, at: int, node: Node) -> None:
+    def insert(self, at: int, node: QueryNode) -> None:
         self.children.insert(at, node)
         node.parent = self
 
-    def add(self, node: Node) -> None:
+    def add(self, node: QueryNode) -> None:
         self.insert(len(self.children), node)
 
 
@@ -126,7 +126,7 @@ def root_of(item: Item) -> Branch:
     return Branch("root", [_node(item)])
 
 
-def _node(item: Item) -> Node:
+def _node(item: Item) -> QueryNode:
     if _is_filter(item) or not item.is_seen_by_rules:
         return Unseen(item)
     if isinstance(item, WordItem):
@@ -142,14 +142,14 @@ def _node(item: Item) -> Node:
     return Branch(item.rule_kind, [_node(child) for child in children], item=item)
 
 
-def _word(item: WordItem) -> Node:
+def _word(item: WordItem) -> QueryNode:
     tokens = _tokens(item.word)
     if len(tokens) < 2:
         return Leaf(item.index, tokens[0] if tokens else item.word, item.annotations, item)
     return Branch("segments", [Leaf(item.index, token) for token in tokens], item.index, item.annotations, item)
 
 
-def _words(item: PhraseItem) -> Iterator[Node]:
+def _words(item: PhraseItem) -> Iterator[QueryNode]:
     for word in item.words:
         if isinstance(word, str):
             yield from (Leaf(item.index, token) for token in _tokens(word) or [word])
@@ -165,7 +165,7 @@ def _is_filter(item: Item) -> bool:
     return isinstance(item, Annotated) and item.annotations.filter
 
 
-def leaves_of(node: Node) -> Iterator[Leaf]:
+def leaves_of(node: QueryNode) -> Iterator[Leaf]:
     """The leaves below, left to right."""
     if isinstance(node, Leaf):
         yield node
@@ -179,7 +179,7 @@ def item_of(root: Branch) -> Item | None:
     return _item(root.children[0]) if root.children else None
 
 
-def _item(node: Node) -> Item | None:
+def _item(node: QueryNode) -> Item | None:
     if isinstance(node, Leaf):
         return node.item or WordItem(node.index, node.text or "", annotations=node.annotations)
     if not isinstance(node, Branch):
@@ -195,7 +195,7 @@ def _item(node: Node) -> Item | None:
     return node.item.with_children((*children, *node.item.excluded()))
 
 
-def _same(one: Node, other: Node) -> bool:
+def _same(one: QueryNode, other: QueryNode) -> bool:
     return one is other and isinstance(one, Leaf)
 
 
@@ -227,7 +227,7 @@ _MADE: Final[Mapping[str, Callable[[tuple[Item, ...]], Item]]] = {
 _HEADS: Final = {"and": "AND", "or": "OR", "weakAnd": "WEAKAND", "rank": "RANK", "equiv": "EQUIV"}
 
 
-def described(node: Node) -> str:
+def described(node: QueryNode) -> str:
     """The tree in Vespa's notation: `AND a (OR title:b "c d"!50)`, `+a -b`, `|filter`."""
     if isinstance(node, Leaf):
         return _described_leaf(node)
@@ -244,16 +244,16 @@ def described(node: Node) -> str:
     return _inside(node, " ".join([head, *map(described, node.children)]))
 
 
-def _kind_of(node: Node) -> str:
+def _kind_of(node: QueryNode) -> str:
     assert node.item is not None
     return node.item.kind_of()
 
 
-def _inside(node: Node, text: str) -> str:
+def _inside(node: QueryNode, text: str) -> str:
     return text if node.parent is None or node.parent.kind == "root" else f"({text})"
 
 
-def _with_signs(children: list[Node]) -> Iterator[str]:
+def _with_signs(children: list[QueryNode]) -> Iterator[str]:
     for number, child in enumerate(children):
         if number or not isinstance(child.item, TrueItem):
             yield f"{'-' if number else '+'}{described(child)}"
