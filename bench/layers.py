@@ -17,10 +17,10 @@ from paperwasp.application.build import build_model
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.package import load_package
 from paperwasp.base.records import replace
+from paperwasp.container.search.binding import ReadyQuery
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, merged
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
-from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.container.search.rendering import respond
 from paperwasp.container.search.request import parameter_pairs
 from paperwasp.content.node import ContentNode

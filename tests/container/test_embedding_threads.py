@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from paperwasp.container.document.queue import Turn, Turns
+from paperwasp.container.document.sequencer import Sequenced, Sequencer
 from paperwasp.container.threads import EmbeddingThreads
 from paperwasp.errors import Overload
 
@@ -23,36 +23,36 @@ async def loop_rounds() -> None:
 
 def test_changes_of_a_document_are_sent_in_their_order() -> None:
     async def run() -> None:
-        turns, sent = Turns(), list[str]()
-        first, second, other = turns.join("x"), turns.join("x"), turns.join("y")
+        sequencer, sent = Sequencer(), list[str]()
+        first, second, other = sequencer.join("x"), sequencer.join("x"), sequencer.join("y")
 
-        async def send(turn: Turn, name: str) -> None:
-            await turn.wait()
+        async def send(one: Sequenced, name: str) -> None:
+            await one.wait()
             sent.append(name)
-            turn.end_soon()
+            one.end_soon()
 
         waiting = asyncio.create_task(send(second, "second"))
         await send(other, "other")
         await loop_rounds()
-        assert sent == ["other"] and "x" in turns and "y" not in turns
+        assert sent == ["other"] and "x" in sequencer and "y" not in sequencer
         await send(first, "first")
         await waiting
         await loop_rounds()
-        assert sent == ["other", "first", "second"] and "x" not in turns
+        assert sent == ["other", "first", "second"] and "x" not in sequencer
 
     asyncio.run(run())
 
 
 def test_a_change_that_is_cancelled_lets_the_next_one_wait_for_those_before() -> None:
     async def run() -> None:
-        turns = Turns()
-        first, second, third = (turns.join("x") for _ in range(3))
+        sequencer = Sequencer()
+        first, second, third = (sequencer.join("x") for _ in range(3))
 
-        async def wait(turn: Turn) -> None:
+        async def wait(one: Sequenced) -> None:
             try:
-                await turn.wait()
+                await one.wait()
             finally:
-                turn.end_soon()
+                one.end_soon()
 
         waiting = [asyncio.create_task(wait(turn)) for turn in (second, third)]
         await loop_rounds()
@@ -62,7 +62,7 @@ def test_a_change_that_is_cancelled_lets_the_next_one_wait_for_those_before() ->
         first.end_soon()
         await waiting[1]
         await loop_rounds()
-        assert "x" not in turns
+        assert "x" not in sequencer
 
     asyncio.run(run())
 

@@ -17,11 +17,11 @@ import pytest
 from paperwasp import limits
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.base.records import replace
+from paperwasp.container.search.binding import ReadyQuery
 from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
-from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.errors import IllegalQuery
 from paperwasp.http.messages import Request
 from paperwasp.ranking import CompiledProfile, Program

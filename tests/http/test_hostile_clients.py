@@ -14,7 +14,7 @@ from paperwasp import limits
 from paperwasp.errors import Overload
 from paperwasp.http import bodies
 from paperwasp.http.bodies import BodyBudget
-from paperwasp.http.connections import choose_leaving, choose_unread
+from paperwasp.http.eviction import choose_leaving, choose_unread
 from paperwasp.http.messages import Answer, Request, Response, StreamedResponse, json_response
 from paperwasp.http.server import HttpServer
 from paperwasp.http.streaming import Unread, make_room

@@ -21,8 +21,8 @@ from paperwasp.errors import PaperwaspError
 from paperwasp.http.bodies import BODIES
 from paperwasp.http.cbor import error_as_accepted
 from paperwasp.http.connection import Connection, Line
-from paperwasp.http.connections import choose_leaving, choose_unread
 from paperwasp.http.eager import run_eagerly
+from paperwasp.http.eviction import choose_leaving, choose_unread
 from paperwasp.http.exchange import BodyLimit, ErrorResponse, Handler, Observer, PortContext
 from paperwasp.http.http1_line import Http1Line
 from paperwasp.http.http2_line import Http2Line

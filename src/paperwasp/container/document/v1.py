@@ -35,9 +35,10 @@ from paperwasp.container.document.asking import Asking, AskingTogether, Changing
 from paperwasp.container.document.bulk import ManyDocuments
 from paperwasp.container.document.decoded import DecodedPuts
 from paperwasp.container.document.operation import METHODS, Call, ChangesTogether, PlainCall, PlainChanges, read_call
-from paperwasp.container.document.queue import DocumentQueue, Turn, Turns
+from paperwasp.container.document.queue import DocumentQueue
 from paperwasp.container.document.request import ROOT, read_options, read_path
 from paperwasp.container.document.routes import Routes, Target
+from paperwasp.container.document.sequencer import Sequenced, Sequencer
 from paperwasp.container.paths import no_application
 from paperwasp.container.threads import EmbeddingThreads, is_large, read_in_turn
 from paperwasp.coordination.messages.documents import ApplyRequest, GetResponse
@@ -71,7 +72,7 @@ class DocumentApi:
         self._address_of = address_of
         self._environment = environment
         self._one_large = asyncio.Lock()
-        self._turns = Turns()
+        self._sequencer = Sequencer()
         self.embedding: Final = EmbeddingThreads("document-embedding", limits.embedding.DOCUMENT_THREADS)
         self._routes: Routes | None = None
         self._plain_changes: PlainChanges | None = None
@@ -158,23 +159,25 @@ class DocumentApi:
 
     async def _begin_beside(self, request: Request, document_id: str) -> Answer | PendingAnswer:
         """Reads the request on a thread, and sends it behind the changes of the same document that came before."""
-        turn, since = self._turns.join(document_id), monotonic()
+        sequenced, since = self._sequencer.join(document_id), monotonic()
         try:
-            call = await self._read_in_time(request, turn, since)
+            call = await self._read_in_time(request, sequenced, since)
         except PaperwaspError as error:
             return error_response(request, error)
         finally:
-            turn.end_soon()
+            sequenced.end_soon()
         return await settled(self._begin(request, call, since))
 
-    async def _read_in_time(self, request: Request, turn: Turn, since: float) -> Call | ManyDocuments | Response:
-        """What the request asks for, when it is its turn. Errors: Timeout, after the request's own timeout."""
+    async def _read_in_time(
+        self, request: Request, sequenced: Sequenced, since: float
+    ) -> Call | ManyDocuments | Response:
+        """Read the request, and wait for the operations before it. Errors: Timeout, after the request's own timeout."""
         timeout_ms = read_options(request.query, request.method).timeout_ms
         end = since + timeout_ms / 1000
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 call = await self._read_outside(request, lambda: end - monotonic())
-                await turn.wait()
+                await sequenced.wait()
         except TimeoutError:
             raise Timeout(f"Timeout after {timeout_ms:.0f}ms") from None
         return call

@@ -23,6 +23,7 @@ from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.yielding import yielding_to_requests
+from paperwasp.container.search.binding import ReadyQuery
 from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of, sets_aside
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
@@ -39,7 +40,6 @@ from paperwasp.container.search.merge import (
 )
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
-from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.container.search.rendering import (
     SearchError,
     SearchResult,

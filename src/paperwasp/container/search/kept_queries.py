@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from paperwasp import limits
 from paperwasp.base.cache import Cache
-from paperwasp.container.search.prepared import PreparedQuery
+from paperwasp.container.search.binding import PreparedQuery
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Shape
 from paperwasp.container.search.text_requests import TextRequests, places_of_vectors, text_requests

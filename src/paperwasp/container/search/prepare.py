@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from paperwasp import limits
 from paperwasp.application.query_profiles import ResolvedProfile
 from paperwasp.base.records import replace
+from paperwasp.container.search.binding import Answering, PreparedCluster, PreparedQuery, ReadyQuery, Window
 from paperwasp.container.search.collapse import prefetched
 from paperwasp.container.search.config import SearchConfig, Target
 from paperwasp.container.search.global_ranking import GlobalRanking, check_order
 from paperwasp.container.search.grouping import prepare_grouping
 from paperwasp.container.search.inputs import InputTypes, input_types
 from paperwasp.container.search.parameters import SWITCHED_OFF, check_search_chain, is_full_name, value_setter
-from paperwasp.container.search.prepared import Answering, PreparedCluster, PreparedQuery, ReadyQuery, Window
 from paperwasp.container.search.rewrites import (
     Failing,
     choose_checks,

@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from paperwasp.admin.monitoring.requests import SearchFacts
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
+from paperwasp.container.search.binding import ReadyQuery
 from paperwasp.container.search.groups_json import hits_in, root_json
-from paperwasp.container.search.prepared import ReadyQuery
 from paperwasp.document.tensor.json_output import result_json
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import PaperwaspError

@@ -21,10 +21,10 @@ import orjson
 from paperwasp import limits
 from paperwasp.admin.monitoring.requests import SearchFacts
 from paperwasp.base.records import replace
+from paperwasp.container.search.binding import PreparedQuery, ReadyQuery
 from paperwasp.container.search.config import NO_QUERY_LIMITS
 from paperwasp.container.search.groups_json import list_head, root_head, turn_json
 from paperwasp.container.search.parameters import check_window
-from paperwasp.container.search.prepared import PreparedQuery, ReadyQuery
 from paperwasp.container.search.rendering import JSON_TYPE, Coverage, hits_json
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Form, Pairs, Shape

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from paperwasp.container.search.binding import ClusterQuery, ReadyQuery
 from paperwasp.container.search.merge import Answer
-from paperwasp.container.search.prepared import ClusterQuery, ReadyQuery
 from paperwasp.container.search.rendering import SearchResult
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.search.query import Query, SearchResponse

@@ -1,4 +1,4 @@
-"""The connections of one port, and which of them have to go.
+"""Chooses which connections of a port have to go.
 
 Once a second, and when an address has more than it may, those are closed that
 
