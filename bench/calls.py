@@ -26,7 +26,7 @@ from paperwasp.application.package import load_package
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
 from paperwasp.content.node import ContentNode
-from paperwasp.content.row_filling import RowFilling
+from paperwasp.content.upkeep.row_filling import RowFilling
 from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.features import check_profiles

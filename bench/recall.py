@@ -17,7 +17,7 @@ from bench import corpus
 from bench.ranking_node import node_of
 from bench.report import Report, Row
 from paperwasp.base.records import replace
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.search.operators.boolean import OrItem
 from paperwasp.search.operators.item import Item

@@ -17,10 +17,10 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
-from paperwasp.content.checkpoint import Checkpoints
-from paperwasp.content.digest import digest
+from paperwasp.content.checkpoints.checkpoint import Checkpoints
 from paperwasp.content.node import ContentNode
-from paperwasp.content.replay import replay
+from paperwasp.content.state.digest import digest
+from paperwasp.content.state.replay import replay
 from paperwasp.coordination.operation_log import Mark, OperationLog
 from paperwasp.errors import Corruption
 from paperwasp.storage.index.text_index import TextIndex

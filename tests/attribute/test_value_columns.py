@@ -99,7 +99,7 @@ def values_of(data_type: DataType) -> st.SearchStrategy[Any]:
 
 
 def shown(value: Any) -> Any:
-    """What is read of a value that was put: as `content.documents` has it, nothing where there is nothing."""
+    """What is read of a value that was put: as `content.layouts.codec` has it, nothing where there is nothing."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return None if value in (None, "", b"", [], {}) or is_nan else value
 

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
 from paperwasp.content.node import ContentNode
-from paperwasp.content.row_filling import RowFilling
+from paperwasp.content.upkeep.row_filling import RowFilling
 from paperwasp.coordination.messenger import EmbeddedMessenger
 from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.coordination.worker_pool import WorkerPool

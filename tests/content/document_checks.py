@@ -7,9 +7,9 @@ from typing import Final
 
 import orjson
 
-from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.graph_building import unbuilt_graphs
-from paperwasp.content.view import View
+from paperwasp.content.state.bitmaps import lids_of
+from paperwasp.content.upkeep.graph_building import unbuilt_graphs
+from paperwasp.content.views.view import View
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.shown import DEFAULT_FORM, render_tensors
 from paperwasp.document.tensor.types import TensorType

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Semaphore
 
 from paperwasp import limits
-from paperwasp.content.row_filling import RowFilling
+from paperwasp.content.upkeep.row_filling import RowFilling
 from paperwasp.document.operations import Outcome
 from tests.content.document_model import Deed, random_deed
 from tests.content.document_schemas import VARIANTS, attributes_of, variant_schema

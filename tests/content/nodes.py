@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
+from paperwasp.content.log.records import Mutate
 from paperwasp.content.node import ContentNode
-from paperwasp.content.records import Mutate
-from paperwasp.content.reindexing import reindex
+from paperwasp.content.upkeep.reindexing import reindex
 from paperwasp.coordination.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.ids import DocumentId

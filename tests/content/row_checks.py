@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from paperwasp.content.bitmaps import lids_of
 from paperwasp.content.node import ContentNode
-from paperwasp.content.row_filling import RowFilling
-from paperwasp.content.view import View
+from paperwasp.content.state.bitmaps import lids_of
+from paperwasp.content.upkeep.row_filling import RowFilling
+from paperwasp.content.views.view import View
 
 
 def fill_rows(node: ContentNode) -> None:

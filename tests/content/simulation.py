@@ -19,17 +19,18 @@ from typing import Any, Final
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM
 from paperwasp.base.records import replace
-from paperwasp.content import compaction
-from paperwasp.content.checkpoint import Checkpoints, Since
-from paperwasp.content.configuration import Configuration
-from paperwasp.content.current_state import CurrentState
-from paperwasp.content.digest import StateDigest, digest
-from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.producer import Producer
-from paperwasp.content.records import AnyOperation, Mutate, decode_entries
-from paperwasp.content.reindexing import reindex
-from paperwasp.content.replay import replay
+from paperwasp.content.checkpoints import compaction
+from paperwasp.content.checkpoints.checkpoint import Checkpoints
+from paperwasp.content.layouts.configuration import Configuration
+from paperwasp.content.layouts.layout import EMPTY, Layout
+from paperwasp.content.log.producer import Producer
+from paperwasp.content.log.records import AnyOperation, Mutate, decode_entries
+from paperwasp.content.state.digest import StateDigest, digest
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.state.replay import replay
+from paperwasp.content.state.since_checkpoint import SinceCheckpoint
+from paperwasp.content.upkeep.reindexing import reindex
+from paperwasp.content.views.current_state import CurrentState
 from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.coordination.operation_log import RecordKind
 from paperwasp.document.ids import DocumentId, partition_of
@@ -65,7 +66,7 @@ class Replica:
 
     def _open(self) -> None:
         state = self._checkpoints.load()
-        self.current = CurrentState(state, Since(state.limit))
+        self.current = CurrentState(state, SinceCheckpoint(state.limit))
 
     @property
     def state(self) -> NodeState:
@@ -101,7 +102,7 @@ class Replica:
         if compaction.is_worthwhile(self.state):
             directory = self._checkpoints.new_index_directory()
             compacted = compaction.compact(self.state, self._checkpoints.make_index(directory), directory)
-            self.current = CurrentState(compacted, Since(0))
+            self.current = CurrentState(compacted, SinceCheckpoint(0))
             self.read(log, configurations)
 
     def prune(self, before_us: int) -> None:

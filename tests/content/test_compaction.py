@@ -17,12 +17,12 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content import compaction
-from paperwasp.content.checkpoint import Checkpoints, FrozenState
+from paperwasp.content.checkpoints import compaction
+from paperwasp.content.checkpoints.checkpoint import Checkpoints, FrozenState
 from paperwasp.content.consumer import Consumer
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.view import View
-from paperwasp.content.visiting import visit
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.views.view import View
+from paperwasp.content.views.visiting import visit
 from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.storage.documents.document_store import DocumentStore, StoredDocument
 from tests.chance import SEED

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import force_setattr
 
 from paperwasp import limits
-from paperwasp.content.selected import matcher, oldest_tombstone_us
+from paperwasp.content.layouts.selected import matcher, oldest_tombstone_us
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Outcome, Put, Refusal, Remove, Update
 from paperwasp.document.types import INT
@@ -163,7 +163,7 @@ def test_a_condition_that_is_no_selection_is_refused_before_the_log(tmp_path: Pa
 
 
 def test_what_grows_beyond_its_column_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("paperwasp.content.layout.LONGEST_ROW", 3)
+    monkeypatch.setattr("paperwasp.content.layouts.layout.LONGEST_ROW", 3)
     with started(tmp_path) as node:
         node.apply(put("a", tags=["x", "y"], note="n"))
         in_place = Update(doc_id("a"), (FieldUpdate("tags", Add(["z", "z"])), FieldUpdate("year", Assign(1))))

@@ -13,14 +13,14 @@ import pytest
 
 import paperwasp.content
 from paperwasp import limits
-from paperwasp.content.apply import apply_entries
-from paperwasp.content.configuration import Configuration
-from paperwasp.content.digest import digest
-from paperwasp.content.layout import EMPTY
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.producer import Producer
-from paperwasp.content.records import Entry, EntryKind, LoggedBatch, Reindex, markers_of
-from paperwasp.content.replay import Replay, marks_after, replay
+from paperwasp.content.layouts.configuration import Configuration
+from paperwasp.content.layouts.layout import EMPTY
+from paperwasp.content.log.producer import Producer
+from paperwasp.content.log.records import Entry, EntryKind, LoggedBatch, Reindex, markers_of
+from paperwasp.content.state.apply import apply_entries
+from paperwasp.content.state.digest import digest
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.state.replay import Replay, marks_after, replay
 from paperwasp.coordination.operation_log import FileOperationLog, NewRecord
 from paperwasp.document.operations import Operation, Outcome, Refusal
 from paperwasp.errors import Corruption, NoSpace

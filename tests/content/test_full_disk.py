@@ -14,13 +14,13 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.env import Environment
-from paperwasp.content import checkpoint as checkpoint_module
 from paperwasp.content import consumer
-from paperwasp.content import replay as replay_module
-from paperwasp.content.checkpoint import Checkpoints
-from paperwasp.content.layout import Layout
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.relayout import change_layout
+from paperwasp.content.checkpoints import checkpoint as checkpoint_module
+from paperwasp.content.checkpoints.checkpoint import Checkpoints
+from paperwasp.content.layouts.layout import Layout
+from paperwasp.content.state import replay as replay_module
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.state.relayout import change_layout
 from paperwasp.coordination.disk import Disk
 from paperwasp.document.operations import Outcome, Update
 from paperwasp.document.updates import Calculate, FieldUpdate

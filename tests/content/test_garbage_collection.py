@@ -16,10 +16,10 @@ from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import Content, ContentDocument
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
-from paperwasp.content import garbage_collection
-from paperwasp.content.garbage_collection import Collection, GarbageCollector
-from paperwasp.content.view import View
-from paperwasp.content.visiting import visit
+from paperwasp.content.upkeep import garbage_collection
+from paperwasp.content.upkeep.garbage_collection import Collection, GarbageCollector
+from paperwasp.content.views.view import View
+from paperwasp.content.views.visiting import visit
 from paperwasp.coordination.messages.documents import VisitRequest, VisitResponse
 from paperwasp.document.types import INT
 from paperwasp.errors import InternalError

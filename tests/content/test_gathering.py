@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.gathering import Control, Gatherer, Items
+from paperwasp.content.log.gathering import Control, Gatherer, Items
 from tests.content.nodes import remove
 
 

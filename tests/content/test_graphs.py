@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from paperwasp.content import checkpoint
+from paperwasp.content.checkpoints import checkpoint
 from paperwasp.document.operations import Operation
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor, TensorBuilder

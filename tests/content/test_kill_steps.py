@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.view import View
+from paperwasp.content.state.bitmaps import lids_of
+from paperwasp.content.views.view import View
 from tests.chance import SEED
 from tests.children import start_child
 from tests.content.killed_worker import KILLED

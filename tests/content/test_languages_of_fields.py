@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.layouts.layout import EMPTY, Layout
 from paperwasp.schema import parse_schemas
 
 SCHEMA = """

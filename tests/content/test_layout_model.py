@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from paperwasp import limits
-from paperwasp.content import compaction
-from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.view import View
+from paperwasp.content.checkpoints import compaction
+from paperwasp.content.state.bitmaps import lids_of
+from paperwasp.content.views.view import View
 from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.document.converters import TextOfNumber, converter_of
 from paperwasp.document.shown import render_of

@@ -24,7 +24,9 @@ SCHEMAS = parse_schemas({"schemas/d.sd": "schema d { document d { field t type s
 def test_another_version_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, now: str, told: bool
 ) -> None:
-    monkeypatch.setattr("paperwasp.content.checkpoint.versions", lambda: {"PyStemmer": "3.0.0", "gone": "1"})
+    monkeypatch.setattr(
+        "paperwasp.content.checkpoints.checkpoint.versions", lambda: {"PyStemmer": "3.0.0", "gone": "1"}
+    )
     with started(tmp_path, dict(SCHEMAS)) as node:
         node.apply(Put(DocumentId("n", "d", "1"), {"t": "running"}))
         node.node.checkpoint()

@@ -13,9 +13,9 @@ from msgspec import structs
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content.operation_queue import Adder
-from paperwasp.content.records import Reindex
-from paperwasp.content.reindexing import _Answers, next_chunk
+from paperwasp.content.log.operation_queue import Adder
+from paperwasp.content.log.records import Reindex
+from paperwasp.content.upkeep.reindexing import _Answers, next_chunk
 from paperwasp.coordination.messages.documents import ReindexRequest, ReindexResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Refusal, Update

@@ -15,12 +15,12 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.content import consumer
-from paperwasp.content import replay as replay_module
-from paperwasp.content.apply import apply_entries
-from paperwasp.content.checkpoint import Checkpoints
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.records import Entry, entry_of
-from paperwasp.content.view import View
+from paperwasp.content.checkpoints.checkpoint import Checkpoints
+from paperwasp.content.log.records import Entry, entry_of
+from paperwasp.content.state import replay as replay_module
+from paperwasp.content.state.apply import apply_entries
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.views.view import View
 from paperwasp.document.operations import Operation, Outcome
 from paperwasp.document.types import INT, STRING
 from paperwasp.errors import Conflict, Corruption, InternalError, InvalidInput, Overload
@@ -201,7 +201,7 @@ def test_an_operation_that_cannot_be_encoded_costs_nobody_else(tmp_path: Path, m
             raise OverflowError("too much")
         return entry_of(operation, *rest)
 
-    monkeypatch.setattr("paperwasp.content.late_operations.logged_of", entry)
+    monkeypatch.setattr("paperwasp.content.log.late_operations.logged_of", entry)
     with started(tmp_path) as node:
         answers = node.apply(put("a", year=1), put("bad"), put("b", year=2))
         assert isinstance(answers[1], InternalError)

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from paperwasp import limits
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.document.operations import Operation, Put, Remove
 from paperwasp.schema import parse_schemas
 from paperwasp.storage.attributes import ColumnView

@@ -13,20 +13,20 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.checkpoint import Checkpoints
-from paperwasp.content.digest import digest
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.partition_export import PartitionExport
-from paperwasp.content.partition_format import (
+from paperwasp.content.checkpoints.checkpoint import Checkpoints
+from paperwasp.content.log.moved_records import MovedRecord
+from paperwasp.content.log.records import Mutate
+from paperwasp.content.partitions.exporting import PartitionExport
+from paperwasp.content.partitions.frames import (
     MAGIC,
     FrameKind,
-    MovedRecord,
     decode_record,
     encode_frame,
     encode_record,
     read_picture,
 )
-from paperwasp.content.records import Mutate
+from paperwasp.content.state.digest import digest
+from paperwasp.content.state.node_state import NodeState
 from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.coordination.operation_log import Mark
 from paperwasp.document.ids import DocumentId, partition_of
@@ -273,7 +273,10 @@ def test_an_import_that_fails_leaves_what_was(
         raise NoSpace("the disk is full")
 
     importer = second.node.partition_importer(3)
-    for place in ("paperwasp.content.partition_import.apply_entries", "paperwasp.content.checkpoint.write_arrays"):
+    for place in (
+        "paperwasp.content.partitions.importing.apply_entries",
+        "paperwasp.content.checkpoints.checkpoint.write_arrays",
+    ):
         monkeypatch.setattr(place, full)
         with pytest.raises(NoSpace, match="the disk is full"):
             importer.take_picture(io.BytesIO(picture))

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.records import AnyOperation
+from paperwasp.content.log.records import AnyOperation
 from paperwasp.coordination.messages.documents import ApplyChanges
 from paperwasp.core import _core
 from paperwasp.core._core import PlainChange

@@ -18,8 +18,8 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.container.document.queue import DocumentQueue
-from paperwasp.content.records import Entry, EntryKind, Logged, entry_of_change, records_of
-from paperwasp.content.resources import FeedGate, ResourceLimits
+from paperwasp.content.log.records import Entry, EntryKind, Logged, entry_of_change, records_of
+from paperwasp.content.upkeep.resources import FeedGate, ResourceLimits
 from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.coordination.messenger import Reply, answered_together
 from paperwasp.coordination.worker_pool import WorkerPool

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.content.documents import DocumentCodec
-from paperwasp.content.late_operations import LateOperations
-from paperwasp.content.layout import EMPTY, Layout
-from paperwasp.content.records import Entry, EntryKind, decode_entries, entry_of, records_of
+from paperwasp.content.layouts.codec import DocumentCodec
+from paperwasp.content.layouts.layout import EMPTY, Layout
+from paperwasp.content.log.late_operations import LateOperations
+from paperwasp.content.log.records import Entry, EntryKind, decode_entries, entry_of, records_of
 from paperwasp.document.ids import partition_of
 from paperwasp.document.operations import Operation, Put, Remove, Update
 from paperwasp.document.tensor.literal import parse_tensor

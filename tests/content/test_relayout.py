@@ -12,8 +12,8 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.content.addresses import address_of
-from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.layout import EMPTY, Layout
+from paperwasp.content.layouts.layout import EMPTY, Layout
+from paperwasp.content.state.bitmaps import lids_of
 from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.coordination.operation_log import FileOperationLog
 from paperwasp.document.converters import GeoPosition
@@ -408,7 +408,7 @@ def test_what_cannot_be_made_is_not_logged(tmp_path: Path, monkeypatch: pytest.M
     with started(tmp_path) as node:
         node.apply(put("1", year=1, tags=["a"]))
         with monkeypatch.context() as patch:
-            patch.setattr("paperwasp.content.layout.create_column", failing)
+            patch.setattr("paperwasp.content.layouts.layout.create_column", failing)
             more = {**SCHEMAS, "music": schema("music", *MUSIC_FIELDS, Field("big", LONG, attribute=ATTRIBUTE))}
             logged = node.node.log_sizes()
             for act in (node.node.check, node.node.configure):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from paperwasp import limits
-from paperwasp.content.resources import FeedGate, ResourceLimits, Share, SystemProbe, Usage, limits_of
+from paperwasp.content.upkeep.resources import FeedGate, ResourceLimits, Share, SystemProbe, Usage, limits_of
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import FieldUpdate, Put, Remove, Update
 from paperwasp.document.updates import (

@@ -15,7 +15,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.content.node import ContentNode
-from paperwasp.content.row_filling import RowFilling
+from paperwasp.content.upkeep.row_filling import RowFilling
 from paperwasp.coordination.messages.documents import ApplyChanges
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Outcome

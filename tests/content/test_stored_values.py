@@ -21,8 +21,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from paperwasp.content.selected import matcher
-from paperwasp.content.view import View
+from paperwasp.content.layouts.selected import matcher
+from paperwasp.content.views.view import View
 from paperwasp.coordination.messages.documents import ReindexRequest
 from paperwasp.document.converters import GeoPosition
 from paperwasp.document.json_format import DocumentReader

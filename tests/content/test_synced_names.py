@@ -14,8 +14,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.content import checkpoint as checkpoint_module
 from paperwasp.content import node as node_module
+from paperwasp.content.checkpoints import checkpoint as checkpoint_module
 from paperwasp.coordination.disk import Disk
 from paperwasp.server.roles import data_directory as data_directory_module
 from paperwasp.server.roles.data_directory import DataDirectory

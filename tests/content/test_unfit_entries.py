@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from paperwasp import limits
-from paperwasp.content import apply
-from paperwasp.content.digest import digest
-from paperwasp.content.records import Entry, EntryKind, LoggedBatch, read_refusal, refusals_of
+from paperwasp.content.log.records import Entry, EntryKind, LoggedBatch, read_refusal, refusals_of
+from paperwasp.content.state import apply
+from paperwasp.content.state.digest import digest
 from paperwasp.coordination.operation_log import Mark, NewRecord, RecordKind
 from paperwasp.core._core import PlainChange
 from paperwasp.document.operations import Operation, Outcome, Refusal

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.content.visiting import span, visit
+from paperwasp.content.views.visiting import span, visit
 from paperwasp.coordination.messages.documents import VisitedDocument, VisitRequest, VisitResponse
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put, Remove

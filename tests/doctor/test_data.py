@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.content.node_files import index_files
+from paperwasp.content.checkpoints.node_files import index_files
 from paperwasp.errors import Corruption
 from paperwasp.server.doctor.data import check_data, data_bytes
 from paperwasp.server.doctor.findings import Finding, worst

@@ -1,6 +1,6 @@
 """Bodies that are read at once beside the general way of reading them, which says what is right.
 
-Authority: `document.json_format` and `content.documents`, which have tests of their own.
+Authority: `document.json_format` and `content.layouts.codec`, which have tests of their own.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from paperwasp import limits
-from paperwasp.content.documents import DocumentCodec
-from paperwasp.content.layout import FieldLayout, TypeLayout
+from paperwasp.content.layouts.codec import DocumentCodec
+from paperwasp.content.layouts.layout import FieldLayout, TypeLayout
 from paperwasp.core._core import PlainChange
 from paperwasp.document.json_format import DocumentReader, read_body
 from paperwasp.document.plain_fields import PlainFields

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.storage.attributes.column import Bitmap, Lids
 from paperwasp.storage.attributes.rows import split
 from paperwasp.storage.attributes.tensor import NO_LABEL, TensorView

@@ -39,7 +39,7 @@ def update(**fields: object) -> Operation:
 @pytest.fixture
 def short_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of elements that a test can fill."""
-    for module in ("content.layout", "storage.attributes.rows"):
+    for module in ("content.layouts.layout", "storage.attributes.rows"):
         monkeypatch.setattr(f"paperwasp.{module}.LONGEST_ROW", LONGEST)
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Put

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paperwasp.content.records import Mutate
+from paperwasp.content.log.records import Mutate
 from paperwasp.document.ids import DocumentId, partition_of
 from paperwasp.errors import Overload
 from paperwasp.schema.model import Mutation

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 import paperwasp.search.search as search_module
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.http.messages import Response
 from paperwasp.schema import parse_schemas
 from paperwasp.schema.model import Schema

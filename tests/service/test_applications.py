@@ -14,7 +14,7 @@ from paperwasp.client.deploy import status_lines
 from paperwasp.configserver import ApplicationId
 from paperwasp.container.app import ContainerApp
 from paperwasp.container.state import Running
-from paperwasp.content.checkpoint_writer import CheckpointWriter
+from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.node import ContentNode
 from paperwasp.errors import Corruption
 from paperwasp.server.roles.content_cluster import RunningCluster

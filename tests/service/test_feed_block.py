@@ -13,7 +13,7 @@ import pytest
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content.resources import SystemProbe, Usage
+from paperwasp.content.upkeep.resources import SystemProbe, Usage
 from paperwasp.errors import NoSpace
 from paperwasp.storage.documents.document_store import DocumentStore, StoreWrites
 from tests import web

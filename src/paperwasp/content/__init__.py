@@ -1,13 +1,20 @@
 """The write half of a content node: it makes operations durable, applies them in order, and shows readers a view.
 
-node               is made of the parts below
-operation_queue    where operations wait; `gathering` decides how many are taken at once
-writer             the one thread that takes them, and answers when they are applied
-producer           stamps, encodes and logs them; `records` has the bytes
-consumer           applies what is logged (`apply`) to `node_state`, whose types and fields `layout` decides
-publishing         makes the `view` of the state that readers see; `reader` has the present one
+Modules of this folder, and wings (folders) whose imports go downwards here, in the end to the modules at the bottom:
 
-After a start `replay` applies the log behind the last `checkpoint`. Behind the writer run `checkpoint_writer`, and in
-`housekeeping` the chores that are due: `row_filling`, `graph_building`, `garbage_collection`. `partition_*` move one
-partition to another node. Queries of the views are in `search`.
+    node · housekeeping            a node, put together and opened; the chores that are due
+    partitions · upkeep            one partition moves to another node; what runs behind the writer
+    writer · consumer              the one thread that changes a node; its second half, which applies and publishes
+    checkpoints                    all documents on disk, written behind the writer
+    views                          what readers see of the state
+    state                          all documents in memory; entries of the log change it
+    log                            operations on their way into the log, and as its records
+    layouts                        what the schemas make of stored documents
+    fault · addresses              why a node takes no operations; where clusters are served
+
+A put comes this way:
+
+    log.operation_queue → writer → log.producer → consumer → state.apply → views.publishing → its reply
+
+After a start `state.replay` applies what the log has behind the last checkpoint. Queries of the views are in `search`.
 """

@@ -4,9 +4,9 @@
 
 Whatever changes the documents comes in here. But for a partition taken from another node (`import_partition`), it
 comes from the log alone: records, or the entries of records that the same process has just logged.
-`content/producer.py` is the other side, which may be on another machine. Nothing that is logged is ever taken out
-again. What a record demands and its documents cannot give is refused by a rule (`content/apply.py`), so that every
-replica refuses the same. Where this machine fails, such as by a full disk, the state is made again from the last
+`content/log/producer.py` is the other side, which may be on another machine. Nothing that is logged is ever taken out
+again. What a record demands and its documents cannot give is refused by a rule (`content/state/apply.py`), so that
+every replica refuses the same. Where this machine fails, such as by a full disk, the state is made again from the last
 checkpoint and the log. One thread, the writer's.
 """
 
@@ -18,15 +18,15 @@ from contextlib import suppress
 from typing import Final
 
 from paperwasp import limits
-from paperwasp.content.apply import UNFIT_ERRORS, apply_entries
-from paperwasp.content.checkpoint_writer import CheckpointWriter
-from paperwasp.content.configuration import Configuration
-from paperwasp.content.current_state import CurrentState
+from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.fault import Fault
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.records import LoggedBatch, LoggedLayout, decode_entries
-from paperwasp.content.relayout import change_layout
-from paperwasp.content.replay import marks_after, replay
+from paperwasp.content.layouts.configuration import Configuration
+from paperwasp.content.log.records import LoggedBatch, LoggedLayout, decode_entries
+from paperwasp.content.state.apply import UNFIT_ERRORS, apply_entries
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.state.relayout import change_layout
+from paperwasp.content.state.replay import marks_after, replay
+from paperwasp.content.views.current_state import CurrentState
 from paperwasp.coordination.operation_log import OperationLog
 from paperwasp.document.operations import Outcome
 from paperwasp.errors import InternalError

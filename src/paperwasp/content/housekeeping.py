@@ -14,9 +14,9 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
+from paperwasp.content.layouts.selected import oldest_tombstone_us
 from paperwasp.content.node import ContentNode
-from paperwasp.content.reader import Reader
-from paperwasp.content.selected import oldest_tombstone_us
+from paperwasp.content.views.reader import Reader
 from paperwasp.errors import PaperwaspError
 
 _LOG: Final = logging.getLogger("paperwasp.content")

@@ -2,9 +2,9 @@
 
     submit → bounded queue → writer: take what waits → encode by partition → log, one sync → apply → publish → replies
 
-One writer thread logs (`producer`) and owns the state (`consumer`). Readers take a view (`reader`), a reference that
-the writer swaps after each batch, so an operation that is answered is durable and is seen by the next query. A start
-loads the last checkpoint and applies the log after it.
+One writer thread logs (`log.producer`) and owns the state (`consumer`). Readers take a view (`views.reader`), a
+reference that the writer swaps after each batch, so an operation that is answered is durable and is seen by the next
+query. A start loads the last checkpoint and applies the log after it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from typing import Final
 
 from paperwasp.admin.monitoring.numbers import Numbers, Windows
 from paperwasp.base.env import SYSTEM, Environment
-from paperwasp.content import compaction
-from paperwasp.content.checkpoint import Checkpoints, IndexFactory, Since
-from paperwasp.content.checkpoint_writer import CheckpointWriter
-from paperwasp.content.configuration import NO_MODES, Configuration
+from paperwasp.content.checkpoints import compaction
+from paperwasp.content.checkpoints.checkpoint import Checkpoints, IndexFactory
+from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
+from paperwasp.content.checkpoints.directory_lock import lock_directory
 from paperwasp.content.consumer import Consumer
-from paperwasp.content.current_state import CurrentState
-from paperwasp.content.directory_lock import lock_directory
 from paperwasp.content.fault import Fault
-from paperwasp.content.graph_building import GraphBuilding
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.operation_queue import OperationQueue
-from paperwasp.content.partition_export import PartitionExport
-from paperwasp.content.partition_format import check_partition
-from paperwasp.content.partition_import import PartitionImporter
-from paperwasp.content.producer import Producer
-from paperwasp.content.replay import replay
+from paperwasp.content.layouts.configuration import NO_MODES, Configuration
+from paperwasp.content.log.operation_queue import OperationQueue
+from paperwasp.content.log.producer import Producer
+from paperwasp.content.partitions.exporting import PartitionExport
+from paperwasp.content.partitions.frames import check_partition
+from paperwasp.content.partitions.importing import PartitionImporter
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.state.replay import replay
+from paperwasp.content.state.since_checkpoint import SinceCheckpoint
+from paperwasp.content.upkeep.graph_building import GraphBuilding
+from paperwasp.content.views.current_state import CurrentState
 from paperwasp.content.writer import Writer
 from paperwasp.coordination.disk import REAL_DISK
 from paperwasp.coordination.operation_log import OperationLog
@@ -158,7 +159,7 @@ class ContentNode:
         return PartitionExport(partition, *opened[0].result(), self._log)
 
     def partition_importer(self, partition: int) -> PartitionImporter:
-        """What takes a partition from another node (`partition_import`)."""
+        """What takes a partition from another node (`partitions.importing`)."""
         check_partition(partition)
         return PartitionImporter(partition, self._current, self.operations, self._producer, self._consumer)
 
@@ -178,11 +179,11 @@ class ContentNode:
         os.close(self._lock)
 
 
-def _open_state(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> tuple[NodeState, Since, int]:
+def _open_state(checkpoints: Checkpoints, log: OperationLog, repair: bool) -> tuple[NodeState, SinceCheckpoint, int]:
     """The state of the last checkpoint and of the log after it, what has changed since the checkpoint, and how many
     operations were replayed. Errors: Corruption."""
     state = checkpoints.load()
-    since = Since(state.limit)
+    since = SinceCheckpoint(state.limit)
     if repair:
         state.rows.clear()  # the log may lack what rows after the checkpoint were made of
     try:

@@ -19,15 +19,15 @@ from typing import Final
 from paperwasp import limits
 from paperwasp.admin.monitoring.numbers import Numbers
 from paperwasp.base.yielding import switching_soon, yielding_if_large
-from paperwasp.content.checkpoint_writer import CheckpointWriter
-from paperwasp.content.configuration import Configuration
+from paperwasp.content.checkpoints.checkpoint_writer import CheckpointWriter
 from paperwasp.content.consumer import Consumer, UnfitEntries
 from paperwasp.content.fault import Fault
-from paperwasp.content.gathering import OperationReply, Waiting
-from paperwasp.content.node_state import NodeState
-from paperwasp.content.operation_queue import OperationQueue
-from paperwasp.content.producer import Producer
-from paperwasp.content.records import Logged, LoggedBatch
+from paperwasp.content.layouts.configuration import Configuration
+from paperwasp.content.log.gathering import OperationReply, Waiting
+from paperwasp.content.log.operation_queue import OperationQueue
+from paperwasp.content.log.producer import Producer
+from paperwasp.content.log.records import Logged, LoggedBatch
+from paperwasp.content.state.node_state import NodeState
 from paperwasp.coordination.messenger import answer_all
 from paperwasp.core.object_memory import is_worth, outside_arenas
 from paperwasp.document.operations import Outcome

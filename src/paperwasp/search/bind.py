@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from paperwasp.base.patterns import compile_later
-from paperwasp.content.layout import INDEX_MODE
-from paperwasp.content.view import View
+from paperwasp.content.layouts.layout import INDEX_MODE
+from paperwasp.content.views.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.document.tensor.batch import Labels
 from paperwasp.document.tensor.value import Tensor

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from paperwasp.base.records import replace
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.bound import BoundQuery

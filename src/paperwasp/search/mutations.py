@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content.records import Mutate
+from paperwasp.content.log.records import Mutate
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import PaperwaspError
 from paperwasp.schema.model import Mutation

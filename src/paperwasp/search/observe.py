@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
-from paperwasp.content.records import Mutate
+from paperwasp.content.log.records import Mutate
 from paperwasp.core import _core
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.ranking import CompiledProfile, Program

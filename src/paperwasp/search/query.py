@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from msgspec import Struct, field
 
 from paperwasp import limits
-from paperwasp.content.records import Mutate
+from paperwasp.content.log.records import Mutate
 from paperwasp.coordination.messages.queries import DiversityOverride as DiversityOverride
 from paperwasp.coordination.messages.queries import GlobalPage as GlobalPage
 from paperwasp.coordination.messages.queries import MatchPhaseOverride as MatchPhaseOverride

@@ -18,8 +18,8 @@ import numpy as np
 from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
-from paperwasp.content.records import Mutate
-from paperwasp.content.view import View
+from paperwasp.content.log.records import Mutate
+from paperwasp.content.views.view import View
 from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import Timeout
 from paperwasp.ranking.typed_expression import coarse, fields_of_profile, unsearched

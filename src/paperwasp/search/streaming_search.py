@@ -20,10 +20,10 @@ from msgspec import Struct
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
-from paperwasp.content.parts import is_one_of_each, set_part_reader, streamed_part_reader
-from paperwasp.content.view import View
-from paperwasp.content.visiting import filter_of, span
+from paperwasp.content.layouts.layout import EMPTY, INDEX_MODE, ColumnSource, Layout, TypeLayout
+from paperwasp.content.layouts.parts import is_one_of_each, set_part_reader, streamed_part_reader
+from paperwasp.content.views.view import View
+from paperwasp.content.views.visiting import filter_of, span
 from paperwasp.coordination.messages.documents import VisitRequest
 from paperwasp.document.types import BOOL, NumericType
 from paperwasp.errors import IllegalQuery

@@ -24,7 +24,7 @@ from paperwasp.base.env import SYSTEM
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.records import replace
 from paperwasp.components.registry import components_of
-from paperwasp.content.records import check_length
+from paperwasp.content.log.records import check_length
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.numbers import SentFields

@@ -1,7 +1,7 @@
-// The order and the payloads of log records: operations as bytes, docs/internals/formats/operations.md. content/records.py reads them.
+// The order and the payloads of log records: operations as bytes, docs/internals/formats/operations.md. content/log/records.py reads them.
 //
-// `operation_records` takes entries (`content.records.Entry`, or plain changes) in the order of the log and makes one payload of each run
-// that is of one partition:
+// `operation_records` takes entries (`content.log.records.Entry`, or plain changes) in the order of the log and makes one payload of each
+// run that is of one partition:
 //
 //     version u8 · count u32 · for each: kind u8 · flags u8 · id size u16 · body size u32 · time u64 · global id 12 bytes · id · body
 //

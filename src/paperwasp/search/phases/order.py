@@ -17,7 +17,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp.base.records import replace
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.document.types import BOOL

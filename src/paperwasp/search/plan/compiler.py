@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.document.tensor.types import CELL_TYPES
 from paperwasp.document.tensor.value import Tensor

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeVar
 import numpy as np
 
 from paperwasp import limits
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.search.bind import bind_to_write, cache_of, space_of

@@ -7,7 +7,7 @@ from typing import Final
 
 from paperwasp import limits
 from paperwasp.base.records import replace
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.document.types import BOOL
 from paperwasp.errors import PaperwaspError

@@ -13,7 +13,7 @@ import orjson
 from numpy.typing import NDArray
 
 from paperwasp import limits
-from paperwasp.content.view import View
+from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import RankValue

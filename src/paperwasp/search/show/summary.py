@@ -17,7 +17,7 @@ import orjson
 from msgspec import Struct
 
 from paperwasp import limits
-from paperwasp.content.languages import DocumentLanguages
+from paperwasp.content.layouts.languages import DocumentLanguages
 from paperwasp.core import _core
 from paperwasp.document.shown import DEFAULT_FORM, Render, converter_of, render_of
 from paperwasp.document.tensor.json_output import result_json

@@ -21,12 +21,12 @@ from msgspec import Struct, field
 from paperwasp import limits
 from paperwasp.admin.backup.placing import RESTORING, UNFINISHED
 from paperwasp.base.patterns import compile_later
-from paperwasp.content.bitmaps import lids_of
-from paperwasp.content.checkpoint import read_manifest
-from paperwasp.content.documents import type_of_id
-from paperwasp.content.layout import Layout
-from paperwasp.content.node_files import files_of
-from paperwasp.content.records import EntryKind, decode_entries
+from paperwasp.content.checkpoints.checkpoint import read_manifest
+from paperwasp.content.checkpoints.node_files import files_of
+from paperwasp.content.layouts.codec import type_of_id
+from paperwasp.content.layouts.layout import Layout
+from paperwasp.content.log.records import EntryKind, decode_entries
+from paperwasp.content.state.bitmaps import lids_of
 from paperwasp.coordination import log_format
 from paperwasp.coordination.config_store import read_key_file
 from paperwasp.coordination.log_end import LogEnd, read_log_end

@@ -17,7 +17,7 @@ from typing import Final
 
 from paperwasp.admin.backup.files import SourceFile, below, close_all, open_file, open_folder
 from paperwasp.admin.backup.placing import KEPT
-from paperwasp.content.node_files import open_stopped_cluster
+from paperwasp.content.checkpoints.node_files import open_stopped_cluster
 from paperwasp.coordination.config_store import ConfigStore
 from paperwasp.errors import Conflict
 from paperwasp.limits.backup import BACKUP_CAPTURE_SECONDS, BACKUP_CAPTURES

@@ -18,13 +18,13 @@ from paperwasp.admin.backup.files import SourceFile, below, close_all
 from paperwasp.application.model import ContentCluster
 from paperwasp.application.services_model import ClusterNode
 from paperwasp.content.addresses import address_of
-from paperwasp.content.checkpoint import check_readable
-from paperwasp.content.garbage_collection import Collection, GarbageCollector
+from paperwasp.content.checkpoints.checkpoint import check_readable
+from paperwasp.content.checkpoints.node_files import open_node_files, open_stopped_cluster
 from paperwasp.content.housekeeping import Chore, Housekeeping, prepare, prune, recover
 from paperwasp.content.node import ContentNode
-from paperwasp.content.node_files import open_node_files, open_stopped_cluster
-from paperwasp.content.resources import FeedGate, Probe, SystemProbe, limits_of
-from paperwasp.content.row_filling import RowFilling
+from paperwasp.content.upkeep.garbage_collection import Collection, GarbageCollector
+from paperwasp.content.upkeep.resources import FeedGate, Probe, SystemProbe, limits_of
+from paperwasp.content.upkeep.row_filling import RowFilling
 from paperwasp.coordination.messages.documents import ApplyChanges, ApplyRequest
 from paperwasp.coordination.messenger import Messenger, Reply
 from paperwasp.coordination.operation_log import OpenLog

@@ -25,7 +25,7 @@ from paperwasp.base.records import replace
 from paperwasp.coordination.messenger import Messenger
 
 if TYPE_CHECKING:
-    from paperwasp.content.resources import Probe
+    from paperwasp.content.upkeep.resources import Probe
     from paperwasp.coordination.operation_log import OpenLog
     from paperwasp.server.roles.content_cluster import RunningCluster
 
@@ -111,7 +111,7 @@ class ContentClusters:
         """The files of all content clusters, open, each cluster's as of one moment, with names below the folder of
         clusters. Those of applications that could not be restored are among them. Errors: OSError where a cluster is
         deleted meanwhile; those of the clusters."""
-        from paperwasp.content.node_files import open_stopped_cluster
+        from paperwasp.content.checkpoints.node_files import open_stopped_cluster
 
         files: list[SourceFile] = []
         try:
@@ -145,7 +145,7 @@ class ContentClusters:
         return running
 
     def _open(self, directory: Path, application: str, cluster_id: str) -> RunningCluster:
-        from paperwasp.content.resources import SystemProbe
+        from paperwasp.content.upkeep.resources import SystemProbe
         from paperwasp.server.roles.content_cluster import RunningCluster
 
         self._probe = self._probe or SystemProbe(self._directory)

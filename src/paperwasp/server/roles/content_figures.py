@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from paperwasp.admin.monitoring.numbers import Metric, counted, gauge, metric
-from paperwasp.content.graph_building import unbuilt_graphs
 from paperwasp.content.node import ContentNode
-from paperwasp.content.resources import FeedGate
-from paperwasp.content.view import View
+from paperwasp.content.upkeep.graph_building import unbuilt_graphs
+from paperwasp.content.upkeep.resources import FeedGate
+from paperwasp.content.views.view import View
 from paperwasp.coordination.worker_pool import WorkerPool
 
 _PROTON: Final = "content.proton"

@@ -20,9 +20,9 @@ from paperwasp.base.records import replace
 from paperwasp.base.yielding import switching_soon
 from paperwasp.content.addresses import address_of
 from paperwasp.content.node import ContentNode
-from paperwasp.content.reindexing import reindex
-from paperwasp.content.resources import FeedGate
-from paperwasp.content.visiting import visit
+from paperwasp.content.upkeep.reindexing import reindex
+from paperwasp.content.upkeep.resources import FeedGate
+from paperwasp.content.views.visiting import visit
 from paperwasp.coordination.messages.documents import (
     ApplyChanges,
     ApplyRequest,

@@ -4,7 +4,7 @@ Each format has a version of its own, besides (docs/internals/formats). This one
 writes would be misread by an earlier one, so that the earlier one refuses it with nothing changed.
 `docs/reference/operations.md` says which versions read which.
 
-    1   no file; applications have folders, layouts are of version 3 (see `content/layout.py`)
+    1   no file; applications have folders, layouts are of version 3 (see `content/layouts/layout.py`)
     2   the file `version`
     3   documents are stored with their empty values
     4   the words of an index are several files

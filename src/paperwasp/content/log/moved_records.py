@@ -1,0 +1,32 @@
+"""Records of the log of another node, as the log of this one keeps them: docs/internals/formats/partition.md."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final, NamedTuple
+
+from paperwasp.coordination.operation_log import Mark, RecordKind
+from paperwasp.errors import Corruption
+
+_IMPORTED: Final = struct.Struct("<QI")
+"""Sequence and CRC of the mark in the other log. The operations follow."""
+
+
+class MovedRecord(NamedTuple):
+    """A record of the log of another node."""
+
+    mark: Mark
+    kind: int
+    payload: bytes
+
+
+def encode_imported(record: MovedRecord) -> bytes:
+    """The payload of a record of kind IMPORTED, which says from which record of another log its operations are."""
+    return _IMPORTED.pack(*record.mark) + record.payload
+
+
+def read_imported(payload: bytes) -> MovedRecord:
+    """What `encode_imported` was given. Errors: Corruption."""
+    if len(payload) < _IMPORTED.size:
+        raise Corruption(f"a record of operations from another log of {len(payload)} bytes")
+    return MovedRecord(Mark(*_IMPORTED.unpack_from(payload)), RecordKind.OPERATIONS, payload[_IMPORTED.size :])

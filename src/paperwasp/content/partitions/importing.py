@@ -1,0 +1,300 @@
+"""Taking one partition from another node: first a picture of its documents, then the records of the log there.
+
+    importer = node.partition_importer(3)
+    importer.take_picture(file)      # this node has exactly these documents of the partition when it returns
+    importer.take_records(frames)    # and what was logged there since; as often as wanted
+
+The whole picture is checked before anything changes: what is cut, damaged or of other schemas is an error, and this
+node is as it was. The documents are not written to the log here: they count once a checkpoint has them, and a crash
+before that leaves what was. Records are logged here, with their marks there, so that each is applied once, also after
+a crash: those up to the mark of the picture are in it, and are passed over.
+
+The caller gives both nodes the same schemas before. This node is given others once it has taken what was logged there
+under those; operations under other schemas than its own are refused. The caller keeps operations of the partition away
+from this node until the last records are taken, and gives it no records any more afterwards. Where it has failed, it
+begins with a new picture.
+
+Cost: every document is decoded twice, once to be checked. Operations of this node wait while a picture is applied.
+Threads: one at a time, any but the writer's; changes are made on the writer's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import orjson
+from msgspec import Struct
+
+from paperwasp import limits
+from paperwasp.base.records import replace
+from paperwasp.content.consumer import Consumer
+from paperwasp.content.layouts.codec import Codecs, type_of_id
+from paperwasp.content.layouts.layout import Layout, TypeLayout
+from paperwasp.content.log.moved_records import MovedRecord
+from paperwasp.content.log.operation_queue import OperationQueue
+from paperwasp.content.log.producer import Producer
+from paperwasp.content.log.records import NO_OPERATIONS, Entry, EntryKind, decode_entries
+from paperwasp.content.partitions.exporting import DIGEST_BYTES, VERSION
+from paperwasp.content.partitions.frames import FrameKind, decode_record, read_picture
+from paperwasp.content.state.apply import apply_entries
+from paperwasp.content.state.node_state import NodeState
+from paperwasp.content.views.current_state import CurrentState
+from paperwasp.coordination.operation_log import Mark, RecordKind
+from paperwasp.document.ids import DocumentId, partition_of
+from paperwasp.errors import Conflict, Corruption, InvalidInput, OtherVersion
+from paperwasp.storage.documents.document_store import StoredForm, StoreWrites
+
+_KINDS: Final = (EntryKind.PUT, EntryKind.REMOVE)
+_UNREADABLE: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, InvalidInput)
+"""Errors of reading what nobody wrote so."""
+
+
+class _Header(Struct, frozen=True):
+    partition: int
+    mark: Mark
+    timestamp_us: int
+    layout: Layout
+
+
+class PartitionImporter:
+    """Takes a partition into one node."""
+
+    def __init__(
+        self,
+        partition: int,
+        current: CurrentState,
+        operations: OperationQueue,
+        producer: Producer,
+        consumer: Consumer,
+    ) -> None:
+        self._partition = partition
+        self._current = current
+        self._operations = operations
+        self._producer = producer
+        self._consumer = consumer
+        self._layout_there = current.state.layout
+        self._compared: Layout | None = self._layout_there
+        """The layout of the record that was taken last, and that of this node which it was compared with."""
+
+    def take_picture(self, file: BinaryIO) -> Mark:
+        """Replaces all documents of the partition by those of the picture, which is durable when it returns. Gives the
+        mark that it is of.
+
+        Errors: InvalidInput for what is no picture of this partition, or of other schemas; Corruption for one that is
+        cut or damaged; Conflict where this node has later records of that log already; those of applying it.
+        """
+        header = self._checked(file)
+
+        def change(state: NodeState) -> None:
+            self._check_fits(header, state)
+            _drop(state, self._partition)
+            for entries in _chunks(file):
+                apply_entries(state, entries)
+                if state.index.memory_bytes() >= limits.CHECKPOINT_INDEX_BYTES:
+                    state.index.flush(state.index.freeze())
+            state.imported[self._partition] = header.mark
+            state.timestamp_us = max(state.timestamp_us, header.timestamp_us)
+            self._producer.go_on_after(state.timestamp_us)
+
+        self._operations.run(lambda: self._consumer.import_partition(change))
+        self._layout_there, self._compared = header.layout, None
+        return header.mark
+
+    def take_records(self, frames: Iterable[bytes]) -> Mark:
+        """Logs and applies records that follow what this node has of the other log; others are passed over, if they are
+        older. Gives the mark of the last one that it has.
+
+        Errors: Corruption for records that are damaged or do not follow; Conflict where the schemas there have changed,
+        or no picture was taken before; those of `frames`, of logging and applying. Records before one that is damaged,
+        does not follow or cannot be read are taken.
+        """
+        for chunk in _records_of(frames):
+            self._take(chunk)
+        return self._current.state.imported[self._partition]
+
+    def _take(self, chunk: list[MovedRecord]) -> None:
+        self._operations.run(lambda: self._log_and_apply(chunk))
+
+    def _log_and_apply(self, chunk: list[MovedRecord]) -> None:
+        """On the writer's thread."""
+        self._consumer.check()
+        taken = self._current.state.imported.get(self._partition)
+        if taken is None:
+            raise Conflict(f"partition {self._partition} has not been taken from another node: its picture comes first")
+        records: list[MovedRecord] = []
+        entries: list[Entry] = []
+        try:
+            for record in chunk:
+                if self._is_next(record, taken):
+                    if record.kind == RecordKind.CONFIGURATION:  # of which this log keeps that it came
+                        record = record._replace(kind=RecordKind.OPERATIONS, payload=NO_OPERATIONS)
+                    entries += list(self._entries_of(record))
+                    records.append(record)
+                    taken = record.mark
+        finally:  # what comes before a wrong record counts
+            if records:
+                self._consumer.apply(self._producer.append_imported(self._partition, records, entries))
+            self._current.state.imported[self._partition] = taken
+
+    def _is_next(self, record: MovedRecord, taken: Mark) -> bool:
+        """Whether the record is to be taken. Errors: Corruption; Conflict where the schemas have changed."""
+        ahead = record.mark.sequence - taken.sequence
+        if ahead > 1:
+            raise Corruption(f"partition {self._partition}: record {record.mark.sequence} comes after {taken.sequence}")
+        if ahead == 0 and record.mark != taken:
+            raise Corruption(f"partition {self._partition}: record {taken.sequence} is another than was taken before")
+        if ahead != 1:
+            return False
+        if record.kind == RecordKind.CONFIGURATION:
+            self._check_layout(Layout.from_bytes(record.payload))
+        elif record.kind == RecordKind.OPERATIONS:
+            self._check_layout(self._layout_there)
+        else:
+            raise Corruption(f"record {record.mark.sequence} of partition {self._partition} is of kind {record.kind}")
+        return True
+
+    def _check_layout(self, there: Layout) -> None:
+        """Goes on with this layout of the other log. Errors: Conflict."""
+        here = self._current.state.layout
+        if there is not self._layout_there or here is not self._compared:
+            _check_types(there, here)
+            self._layout_there, self._compared = there, here
+
+    def _entries_of(self, record: MovedRecord) -> Iterator[Entry]:
+        for entry in decode_entries(record.payload, lambda: f"record {record.mark.sequence}"):
+            if partition_of(entry.gid) != self._partition:
+                raise Corruption(f"record {record.mark.sequence} has {entry.id}, which is of another partition")
+            yield entry
+
+    def _checked(self, file: BinaryIO) -> _Header:
+        """Reads the whole picture; nothing changes. Errors: InvalidInput, Conflict, Corruption."""
+        frames = read_picture(file)
+        first = next(frames)
+        if first.kind != FrameKind.HEADER:
+            raise Corruption(f"offset {first.offset}: a frame of kind {first.kind} where the header is due")
+        header = _header_of(first.payload)
+        self._check_fits(header, self._current.state)
+        codecs, digest, count = Codecs(), blake2b(digest_size=DIGEST_BYTES), 0
+        for frame in frames:
+            if frame.kind == FrameKind.DOCUMENTS:
+                digest.update(frame.payload)
+                for entry in _entries(frame.payload, frame.offset):
+                    self._check_entry(entry, header.layout, codecs, frame.offset)
+                    count += 1
+            elif frame.kind != FrameKind.END:
+                raise Corruption(f"offset {frame.offset}: a frame of kind {frame.kind} in a picture")
+            elif frame.payload != orjson.dumps({"entries": count, "digest": digest.hexdigest()}):
+                raise Corruption(f"offset {frame.offset}: documents of the picture are missing, or are others")
+        return header
+
+    def _check_entry(self, entry: Entry, layout: Layout, codecs: Codecs, offset: int) -> None:
+        kind = layout.types.get(entry.document_type)
+        try:
+            is_ours = DocumentId.parse(entry.id).gid == entry.gid and partition_of(entry.gid) == self._partition
+            if kind is None or not is_ours or entry.kind not in _KINDS:
+                raise ValueError("it is not of this partition")
+            if entry.kind == EntryKind.PUT:
+                codecs.of(kind).decode(entry.body)
+        except _UNREADABLE as error:
+            raise Corruption(f"offset {offset}: the document {entry.id} cannot be taken: {error}") from error
+
+    def _check_fits(self, header: _Header, state: NodeState) -> None:
+        """Errors: InvalidInput, Conflict."""
+        if header.partition != self._partition:
+            raise InvalidInput(f"this is partition {header.partition}, not {self._partition}")
+        _check_types(header.layout, state.layout)
+        taken = state.imported.get(self._partition)
+        if taken is not None and taken.sequence > header.mark.sequence:
+            raise Conflict(
+                f"the picture is of record {header.mark.sequence}, and record {taken.sequence} was taken already"
+            )
+
+
+def _records_of(frames: Iterable[bytes]) -> Iterator[list[MovedRecord]]:
+    """The records in frames, a chunk at a time; those before a frame that cannot be read come before the error."""
+    chunk: list[MovedRecord] = []
+    size_bytes = 0
+    try:
+        for frame in frames:
+            chunk.append(decode_record(frame))
+            size_bytes += len(frame)
+            if size_bytes >= limits.PARTITION_CHUNK_BYTES:
+                yield chunk
+                chunk, size_bytes = [], 0
+    except Exception:
+        yield chunk
+        raise
+    yield chunk
+
+
+def _header_of(payload: bytes) -> _Header:
+    """Errors: Corruption; OtherVersion."""
+    try:
+        found: dict[str, Any] = orjson.loads(payload)
+        if found["version"] != VERSION:
+            raise OtherVersion(f"a picture of a partition of version {found['version']}; known is {VERSION}")
+        layout = Layout.from_bytes(orjson.dumps(found["layout"]))
+        return _Header(int(found["partition"]), Mark(*found["mark"]), int(found["timestamp_us"]), layout)
+    except _UNREADABLE as error:
+        raise Corruption(f"the header of the picture cannot be read: {error}") from error
+
+
+def _check_types(there: Layout, here: Layout) -> None:
+    """Errors: Conflict where documents there are not laid out as here. Numbers of types may differ."""
+    if _unnumbered(there) != _unnumbered(here):
+        raise Conflict("the schemas are not those of this node: give it the same ones, and begin with a new picture")
+
+
+def _unnumbered(layout: Layout) -> dict[str, TypeLayout]:
+    return {name: replace(kind, number=0) for name, kind in layout.types.items()}
+
+
+def _chunks(file: BinaryIO) -> Iterator[list[Entry]]:
+    """The entries of a picture that was checked, as many at a time as are in a frame."""
+    for frame in read_picture(file):
+        if frame.kind == FrameKind.DOCUMENTS:
+            yield _entries(frame.payload, frame.offset)
+
+
+def _entries(payload: bytes, offset: int) -> list[Entry]:
+    """The entries in a frame of documents. Errors: Corruption."""
+    try:
+        form = StoredForm(payload[0])
+    except (IndexError, ValueError) as error:
+        raise Corruption(f"offset {offset}: documents of an unknown form") from error
+    entries = list(decode_entries(payload[1:], lambda: f"offset {offset}"))
+    for entry in entries:
+        entry.form = form
+    return entries
+
+
+def _drop(state: NodeState, partition: int) -> None:
+    """Forgets all documents of the partition, and that any was removed."""
+    gids: list[bytes] = []
+    by_type: dict[str, list[bytes]] = defaultdict(list)
+
+    def forget() -> None:
+        writes = StoreWrites()
+        for gid in gids:
+            writes.forget(gid)
+        for document_type, found in by_type.items():
+            state.bury(np.asarray(state.gid_map.remove(found)))
+            state.references.remove(document_type, b"".join(found))
+            state.live_counts[document_type] -= len(found)
+        if writes:
+            state.store.write(writes)
+        gids.clear()
+        by_type.clear()
+
+    for gid, document in state.store.scan(removes=True, in_passing=True):
+        if partition_of(gid) == partition:
+            gids.append(gid)
+            if not document.is_removed:
+                by_type[type_of_id(document.id)].append(gid)
+            if len(gids) >= limits.PARTITION_CHUNK_DOCUMENTS:
+                forget()
+    forget()

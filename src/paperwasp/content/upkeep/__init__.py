@@ -1,0 +1,8 @@
+"""What runs behind the writer of a node, a little at a time, and what keeps room for it.
+
+row_filling          adds new documents to the rows from which hits are rendered
+graph_building       builds graphs over vectors that lack them
+garbage_collection   removes documents that the selections of the cluster do not match
+reindexing           indexes documents again
+resources            measures disk and memory, and refuses operations when they run out
+"""

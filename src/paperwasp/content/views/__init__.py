@@ -1,0 +1,8 @@
+"""What readers see of a node: one immutable moment, published after each batch.
+
+current_state   the state in force, and what of it is published
+publishing      makes a view of the state
+view            the view
+reader          holds the present view, and reads single documents
+visiting        documents in the order of their global ids, a chunk at a time
+"""
