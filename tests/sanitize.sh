@@ -57,8 +57,9 @@ fi
 # Python itself is not built with the sanitizers, so their runtimes come first, and its own leaks are no concern.
 # How much a graph finds after replacements says nothing of memory: of its metrics, one replaces everything here.
 recall=tests/core/test_hnsw_changes.py::test_recall_after_three_replacements_of_everything
-[ "$#" -gt 0 ] || set -- --deselect "$recall[angular" --deselect "$recall[product" tests/core tests/index tests/attribute tests/search/test_content_search.py tests/container/test_text_requests.py \
-    tests/container/test_near_requests.py \
-    tests/search/test_marking.py tests/features/test_bm25.py tests/features/test_features.py tests/features/test_native_rank.py
+[ "$#" -gt 0 ] || set -- --deselect "$recall[angular" --deselect "$recall[product" tests/core tests/storage/index tests/storage/attributes \
+    tests/search/test_content_search.py tests/search/test_marking.py tests/search/features/test_bm25.py \
+    tests/search/features/test_features.py tests/search/features/test_native_rank.py \
+    tests/container/test_text_requests.py tests/container/test_near_requests.py
 LD_PRELOAD=$runtimes ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 PYTHONPATH=$package \
     "$bin/python" -m pytest -p no:cacheprovider --numprocesses auto --dist loadfile --no-loadscope-reorder "$@"

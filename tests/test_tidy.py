@@ -14,6 +14,10 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "paperwasp"
 FOLDERS = (".ci", "bench", "docs", "examples", "src", "tests", "tools")
 KINDS = frozenset({".cpp", ".hpp", ".md", ".py", ".pyi", ".sd", ".sh", ".toml", ".txt", ".xml"})
+TESTED_FOLDERS = frozenset({"bench", "docs", "examples", "packaging"})
+"""Folders of the repository, beside the package's, that have tests in a folder of their name."""
+ROOMS = frozenset({"conformance", "fuzz", "oracles", "real_clients", "service", "upgrade"})
+"""Folders of tests that are of the whole service, and the plain twins of kernels."""
 KERNEL_LINES = 500
 """Of a file in C++, whose functions no linter here measures. ruff's rules bound what a function in Python may be."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
@@ -86,6 +90,16 @@ def test_no_line_ends_in_space() -> None:
 def test_kernels_are_short() -> None:
     lines = {name: len(text.splitlines()) for name, text in texts().items() if name.endswith((".cpp", ".hpp"))}
     assert {name: count for name, count in lines.items() if count > KERNEL_LINES} == {}
+
+
+def test_tests_stand_where_what_they_test_does() -> None:
+    """Whoever changes a package finds its tests in the folder of the same name."""
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("*.py") if path.name.startswith("test_")}
+    folders |= {path.parent.relative_to(tests) for path in tests.rglob("__init__.py")}
+    known = {Path(name) for name in TESTED_FOLDERS | ROOMS}
+    strange = {folder.as_posix() for folder in folders - known if not (PACKAGE / folder).is_dir()}
+    assert strange == set()
 
 
 def test_modules_and_classes_say_what_they_are() -> None:

@@ -12,9 +12,9 @@ tried=
 # Half a minute: records, private parts of asyncio, kernels by what stands on them, languages, and services with queries
 # and older data. They need none of the tools for development but these.
 tools="pytest pytest-timeout hypothesis httpx[http2]"
-quick="tests/test_records.py tests/test_asyncio_internals.py tests/http/test_eager.py tests/document tests/index
-    tests/linguistics tests/selection
-    tests/store tests/yql/test_yql_scripts.py tests/service/test_query_scripts.py
+quick="tests/base/test_records.py tests/base/test_asyncio_internals.py tests/http/test_eager.py tests/document
+    --ignore=tests/document/tensor tests/storage/index tests/storage/documents tests/text/linguistics
+    tests/query_languages/yql/test_yql_scripts.py tests/service/test_query_scripts.py
     tests/upgrade/test_older_data.py tests/core/test_object_memory.py"
 
 # Built from what the Dockerfile copies, and from nothing else: so the image's build is tried where there is no Docker.

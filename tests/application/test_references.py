@@ -12,7 +12,7 @@ from paperwasp.application.model import ApplicationModel
 from paperwasp.application.package import ApplicationPackage
 from paperwasp.errors import InvalidPackage
 from paperwasp.server.roles.schema_check import check_schema
-from tests.embedders.tiny_models import tiny_bert
+from tests.components.embedders.tiny_models import tiny_bert
 
 CONSTANT = b'{"cells": [{"address": {"x": "0"}, "value": 1.0}, {"address": {"x": "1"}, "value": 2.0}]}'
 COMPONENT = """<component id="e" type="hugging-face-embedder">

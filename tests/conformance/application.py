@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tests.evaluation.packages import files
+from tests.application.model_evaluation.packages import files
 from tests.ranking.onnx_models import product
 
 SERVICES: Final = """<services version="1.0">

@@ -13,7 +13,7 @@ HEAD: Final = """# Conformance
 
 Every row of every table, every numbered statement and every limit of the interface specification: what is served, the
 tests that prove it, and the page that describes it. The list is `tests/conformance/rows.toml`. This page is made of it
-by `python -m tests.conformance.page`; `tests/test_conformance.py` fails where a row has no test, where a test is
+by `python -m tests.conformance.page`; `tests/docs/test_conformance.py` fails where a row has no test, where a test is
 not there, where a row is missing, and where this page is not up to date.
 
 **Differs** says where the answer is otherwise than the specification has it: there, what Vespa does decides, and what

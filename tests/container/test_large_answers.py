@@ -19,8 +19,8 @@ from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.query import Hit, HitExplanation, SearchResponse
 from tests.container.search_scripts import ANSWERS, FakeClusters, config, hit
 from tests.container.test_search_groups import rooted
-from tests.grouping.results import groups, root
-from tests.grouping.test_result import one_level
+from tests.search.grouping.results import groups, root
+from tests.search.grouping.test_result import one_level
 
 
 def of_hits(hits: Sequence[Hit], **more: Any) -> SearchResult:

@@ -32,7 +32,7 @@ from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.errors import InvalidInput, Overload, PaperwaspError, Timeout
 from paperwasp.http.messages import Request, Response
 from paperwasp.ranking.onnx.session import Arrays
-from tests.evaluation.packages import files
+from tests.application.model_evaluation.packages import files
 from tests.ranking.onnx_models import repeated
 
 SCRIPT = Path(__file__).parent / "scripts" / "model_evaluation.txt"

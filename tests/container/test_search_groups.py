@@ -15,8 +15,8 @@ from paperwasp.search.grouping.request import Layout
 from paperwasp.search.grouping.shown_groups import ShownRoot, shown
 from paperwasp.search.grouping.values import Kind
 from paperwasp.search.query import Hit
-from tests.grouping.results import groups, root
-from tests.grouping.test_result import nested, nested_results, one_level
+from tests.search.grouping.results import groups, root
+from tests.search.grouping.test_result import nested, nested_results, one_level
 
 
 def hit(number: int, relevance: float) -> tuple[str, Hit]:

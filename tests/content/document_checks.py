@@ -23,11 +23,11 @@ from paperwasp.search.search import search
 from paperwasp.search.served import ServedSchemas
 from paperwasp.storage.attributes import looks_unset
 from paperwasp.storage.attributes.tensor import TensorView
-from tests.attribute.graph_checks import check_graph
 from tests.content.document_model import RULES, Fields
 from tests.content.document_schemas import ALL_FIELDS, Json, attributes_of, parts_of
 from tests.content.nodes import TestNode
 from tests.search.queries import query_of
+from tests.storage.attributes.graph_checks import check_graph
 
 
 def check_columns(view: View, documents: Mapping[int, Fields | None]) -> None:

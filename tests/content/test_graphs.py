@@ -19,10 +19,10 @@ from paperwasp.storage.attributes import growable
 from paperwasp.storage.attributes.growable import write_arrays
 from paperwasp.storage.attributes.tensor import TensorColumn, TensorView
 from paperwasp.storage.attributes.vector_graph import _checked_rows
-from tests.attribute.graph_checks import check_graph
 from tests.chance import SEED
 from tests.content.document_checks import build_graphs
 from tests.content.nodes import TestNode, put, remove, schema, start, update
+from tests.storage.attributes.graph_checks import check_graph
 
 KIND = TensorType.parse("tensor<float>(x[4])")
 PARTS = TensorType.parse("tensor<float>(part{},x[4])")

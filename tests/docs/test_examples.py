@@ -11,12 +11,12 @@ from tests.docs.examples import blocks_of, difference, reader_of
 from tests.docs.pages import DOCS, ROOT
 
 ELSEWHERE: Final = {
-    "start/five-minutes.md": "tests/clients/test_five_minutes.py",
+    "start/five-minutes.md": "tests/real_clients/test_five_minutes.py",
     "guides/explain.md": "tests/service/test_explanations_live.py",
     "guides/in-process.md": "tests/embedded/test_page.py",
     "guides/relevance.md": "tests/relevance/test_page.py",
     "guides/testing.md": "tests/testing/test_examples.py",
-    "reference/document-selection.md": "tests/selection/test_selection_page.py",
+    "reference/document-selection.md": "tests/document/selection/test_selection_page.py",
     "reference/embedding.md": "tests/docs/test_model_pages.py",
     "reference/feed-client.md": "tests/client/feeding/test_feed_client_page.py",
     "reference/feeding.md": "tests/client/test_feeding_page.py",

@@ -12,10 +12,10 @@ import orjson
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from tests.components.embedders.tiny_models import SPECIAL, tiny_tokenizer
+from tests.components.stand_in import Asked, stand_in
 from tests.docs.examples import reader_of
 from tests.docs.pages import DOCS
-from tests.embedders.tiny_models import SPECIAL, tiny_tokenizer
-from tests.remote.stand_in import Asked, stand_in
 
 STAND_IN: Final = "http://127.0.0.1:8000"
 """The model elsewhere, on the pages."""

@@ -18,9 +18,9 @@ from paperwasp.container.search.handler import SearchHandler
 from paperwasp.http.messages import Request, Response
 from paperwasp.http.pending import settled
 from tests import web
+from tests.application.model_evaluation.packages import files
 from tests.configserver import test_deploy_scripts as deploy_scripts
 from tests.container import document_scripts, search_scripts, test_document_visits, test_model_evaluation
-from tests.evaluation.packages import files
 from tests.service import test_grouping_scripts
 from tests.service.in_process import deployed_service
 from tests.service.query_scripts import deploy_and_feed, run, scripts_in

@@ -1,7 +1,7 @@
 """Ranking expressions by their definitions: one hit at a time, a tree walked, tensors as dictionaries.
 
-What compiled expressions are compared to; `tests/tensor/plain_tensors.py` has the tensor functions. Names are looked up
-in one mapping, and a name that is bound comes first.
+What compiled expressions are compared to; `tests/document/tensor/plain_tensors.py` has the tensor functions. Names are
+looked up in one mapping, and a name that is bound comes first.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from paperwasp.ranking.tree import (
     Word,
     Words,
 )
-from tests.tensor import plain_functions
-from tests.tensor import plain_tensors as plain
-from tests.tensor.plain_tensors import PlainTensor
+from tests.document.tensor import plain_functions
+from tests.document.tensor import plain_tensors as plain
+from tests.document.tensor.plain_tensors import PlainTensor
 
 Names = Mapping[str, PlainTensor]
 _FUNCTIONS = {**plain_functions.EXACT, **plain_functions.ROUNDED}

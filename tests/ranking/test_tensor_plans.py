@@ -26,9 +26,9 @@ from paperwasp.ranking.scope import Source
 from paperwasp.ranking.tensor_run import batch, whole_column
 from paperwasp.ranking.type_inference import TypeInference
 from tests.chance import SEED
+from tests.document.tensor.plain_tensors import PlainTensor
 from tests.ranking.no_features import NoFeatures, refuse
 from tests.ranking.plain_expressions import plain_of, value
-from tests.tensor.plain_tensors import PlainTensor
 
 CASES = int(os.environ.get("PAPERWASP_PLAN_CASES", "400"))
 TYPES = {

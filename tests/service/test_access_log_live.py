@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests import web
-from tests.monitoring.test_log_files import files_in, read
+from tests.admin.monitoring.test_log_files import files_in, read
 from tests.service.music import FILES, write_package
 from tests.service.running import RunningService, running_service
 

@@ -1,6 +1,6 @@
 """An application with an embedder, deployed: in documents, updates, queries, selections of documents and reindexing.
 
-What the embedder makes of a text, tests/embedders compares with a plain twin; here that of whole requests is.
+tests/components/embedders compares what the embedder makes of a text with a plain twin; here whole requests are.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from paperwasp.components.embedders.text_tokenizer import Tokens
 from paperwasp.components.embedders.transformer import Output, Transformer
 from tests import web
-from tests.embedders.tiny_models import assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
+from tests.components.embedders.tiny_models import assert_near, tiny_bert, tiny_tokenizer, tokens_of, twin
 from tests.service.in_process import ZIP, Deployed, active, deployed_service
 
 SERVICES = """<services version="1.0">

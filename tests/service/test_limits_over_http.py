@@ -1,7 +1,7 @@
 """What asks for far more than its size, over HTTP: each is answered with its status and its limit, in little memory.
 
-docs/reference/limits.md lists all limits with the tests that reach them; `tests/test_limits_page.py` holds it against
-the code.
+docs/reference/limits.md lists all limits with the tests that reach them; `tests/docs/test_limits_page.py` holds it
+against the code.
 """
 
 from __future__ import annotations

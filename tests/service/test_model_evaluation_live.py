@@ -10,8 +10,8 @@ import httpx
 import orjson
 
 from tests import web
+from tests.application.model_evaluation.packages import files
 from tests.docs.pages import DOCS
-from tests.evaluation.packages import files
 from tests.service.in_process import active, deployed_service
 
 BLOCK = re.compile(r"^`([^`\n]+)`:\n\n```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -14,7 +14,7 @@ import pytest
 
 from paperwasp import limits
 from tests import web
-from tests.remote.stand_in import Asked, Reply, StandIn, stand_in
+from tests.components.stand_in import Asked, Reply, StandIn, stand_in
 from tests.service.in_process import Deployed, active, deployed_service
 from tests.service.music import package
 from tests.service.running import RunningService, running_service

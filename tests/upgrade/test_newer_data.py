@@ -18,7 +18,7 @@ from paperwasp.coordination.log_end import NAME as END
 from paperwasp.coordination.log_end import LogEnd
 from paperwasp.errors import OtherVersion
 from paperwasp.server.roles.data_version import DATA_VERSION, check_version
-from tests.doctor.test_data import put
+from tests.server.doctor.test_data import put
 from tests.service.music import write_package
 from tests.service.running import running_service
 from tests.service.warm import run_warm

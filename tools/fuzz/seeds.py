@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 import orjson
 
-from tests.evaluation.packages import files as model_files
+from tests.application.model_evaluation.packages import files as model_files
 
 _ROOT: Final = Path(__file__).parents[2]
 _SERVICE: Final = _ROOT / "tests" / "service"

@@ -1,6 +1,6 @@
 """The private parts of asyncio that the service uses: all of them are here, each with what it relies on.
 
-`tests/test_asyncio_internals.py` holds every Python that is tried to what is said here. It needs nothing but pytest.
+`tests/base/test_asyncio_internals.py` holds every Python that is tried to what is said here, and needs but pytest.
 """
 
 from __future__ import annotations
