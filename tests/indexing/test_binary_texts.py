@@ -14,7 +14,7 @@ from paperwasp.document.json_format import DocumentReader
 from paperwasp.document.plain_fields import PlainFields
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import processor_of
-from paperwasp.indexing.processor import tokenized_fields
+from paperwasp.indexing.binary_texts import tokenized_fields
 from paperwasp.schema import parse_schemas
 
 SCHEMA = """schema d { document d {

@@ -1,6 +1,6 @@
-"""The indexing language, executed: what documents become on their way to a content cluster.
+"""The indexing language, executed: scripts make fields of documents on their way to a content cluster.
 
-    check_scripts   what is wrong with the scripts of a schema, at a deployment
+    check_scripts   the findings about the scripts of a schema, at a deployment
     processor_of    the scripts of a schema, ready to run: puts and updates in, puts and updates with derived fields out
 
 A script is compiled once (`compiler`): each expression becomes a closure and the type of its value. Expressions live by
@@ -13,6 +13,7 @@ are made in the container, before the operation is logged, so that `now` and `ra
 Vespa: https://docs.vespa.ai/en/reference/writing/indexing-language.html
 """
 
-from paperwasp.indexing.processor import Processor, check_scripts, processor_of
+from paperwasp.indexing.compiler import check_scripts
+from paperwasp.indexing.processor import Processor, processor_of
 
 __all__ = ["Processor", "check_scripts", "processor_of"]

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from paperwasp.base.records import replace
 from paperwasp.document.types import DataType
-from paperwasp.errors import LanguageError
+from paperwasp.errors import Finding, LanguageError
 from paperwasp.indexing import control, converters, embedding, numbers, sources, text
 from paperwasp.indexing.components import BUILT_IN, Components
 from paperwasp.indexing.scope import COMPILERS, Compiled, Run, Scope
@@ -40,12 +40,12 @@ class FieldScript(Struct, frozen=True):
     takes: DataType | None
     """The type of its one input; None: it has none, or several."""
     copies: bool
-    """Whether the field is what its one input is."""
+    """True where the field is its one input, unchanged."""
     warnings: tuple[LanguageError, ...] = ()
-    """What a deployment warns of, placed in the schema's file."""
+    """The warnings of a deployment, placed in the schema's file."""
 
     def run(self, run: Run) -> None:
-        """Runs the statements; of an update, those that take nothing or something that is there.
+        """Run the statements; of an update, those that take nothing or something that is there.
 
         Errors: ValueError for a value with which it cannot go on.
         """
@@ -56,7 +56,7 @@ class FieldScript(Struct, frozen=True):
 
 
 def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[FieldScript | LanguageError]:
-    """The scripts that make something, in the order in which they run.
+    """Compile the scripts that make something, in the order in which they run.
 
     A script that cannot be compiled gives its error instead, placed in the schema's file.
     """
@@ -76,13 +76,13 @@ def compile_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterat
 
 
 def _placed(problem: LanguageError, schema: str, field: Field) -> LanguageError:
-    """A problem of a script, placed in the schema's file."""
+    """Place a problem of a script in the schema's file."""
     message = f"For schema '{schema}', field '{field.name}': {problem.bare_message}"
     return LanguageError(message, move_position(problem.position, _script(field).position))
 
 
 def has_effect(field: Field) -> bool:
-    """Whether the field has a script that makes its value, or sets the document's language."""
+    """Tell whether the field has a script that makes its value, or sets the document's language."""
     if field.script is None or field.script.tree is None or not is_filled_now(field):
         return False
     return not field.in_document or sets_language(field)
@@ -103,12 +103,21 @@ def _compile_script(field: Field, script: IndexingScript, scope: Scope) -> Field
 
 
 def inputs_of(expression: Expression) -> frozenset[str]:
-    """The fields that an expression takes by `input`."""
+    """Return the fields that an expression takes by `input`."""
     return frozenset(each.arguments[0].partition(".")[0] for each in expression.walk() if each.keyword == "input")
 
 
 def _copies(tree: Expression) -> bool:
-    """Whether all that the script does is to write its one input, whole."""
+    """Tell whether all that a script does is to write its one input, whole."""
     first, *others = [expression for statement in tree.operands for expression in statement.operands]
     is_whole = first.keyword == "input" and "." not in first.arguments[0]
     return is_whole and len(tree.operands) == 1 and all(each.keyword in OUTPUTS for each in others)
+
+
+def check_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[Finding]:
+    """Report the errors of scripts that do not make a value of the field's type, and warn of those that never will."""
+    for script in compile_scripts(schema, components):
+        if isinstance(script, LanguageError):
+            yield Finding(script.bare_message, script.position, "ERROR")
+        else:
+            yield from (Finding(each.bare_message, each.position, "WARNING") for each in script.warnings)

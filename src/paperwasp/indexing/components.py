@@ -1,7 +1,9 @@
-"""Components that scripts call: embedders, chunkers and generators, each by its id; and the chunkers that come with
-the service.
+"""Components that scripts call: embedders, chunkers and generators, each by its id.
 
-Chunkers that come with the service are in `chunkers`; embedders and generators are what an application configures.
+An application configures embedders and generators. Two chunkers come with the service, `sentence` and `fixed-length`:
+their chunks, joined, are the text again.
+
+Vespa: https://docs.vespa.ai/en/reference/rag/chunking.html
 """
 
 from __future__ import annotations
@@ -17,9 +19,6 @@ from msgspec import Struct, field
 from paperwasp.document.tensor.types import TensorType
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.document.types import DataType
-
-# The circumstances in which a script calls a component.
-
 
 TimeLeft = Callable[[], float]
 """The seconds that an operation still has."""
@@ -43,14 +42,52 @@ class Context(Struct, frozen=True):
 
     @property
     def is_query(self) -> bool:
-        """Whether the value is for a query, not for a document."""
+        """True where the value is for a query, not for a document."""
         return self.destination.startswith("query(")
 
 
-# The chunkers that come with the service: `sentence` and `fixed-length`. Their chunks, joined, are the text again.
-#
-# Vespa: https://docs.vespa.ai/en/reference/rag/chunking.html
+class Embedder(Protocol):
+    """Makes vectors of texts. Errors: ValueError for a text or a type that it cannot embed."""
 
+    def check_type(self, type: TensorType, context: Context) -> None:
+        """Errors: ValueError for a type of which it makes no tensor, as far as it knows that without a text."""
+
+    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
+        """One tensor of that type for each text."""
+
+
+class Chunker(Protocol):
+    """Splits text into chunks. Errors: ValueError for arguments that it does not take."""
+
+    def check(self, arguments: tuple[str, ...]) -> None:
+        """Errors: ValueError, at deployment."""
+
+    def chunk(self, text: str, context: Context) -> list[str]: ...
+
+
+class Generator(Protocol):
+    """Makes a value of a field from a text. Errors: ValueError for a text or a type that it makes no value of."""
+
+    def check(self, type: DataType) -> None:
+        """Errors: ValueError, at deployment, for a type that it makes no values of."""
+
+    def generate(self, prompt: str, type: DataType, context: Context) -> Any:
+        """A value of that type; None: there is none."""
+
+
+def _none() -> Mapping[str, Any]:
+    return MappingProxyType({})
+
+
+class Components(Struct, frozen=True):
+    """The components that scripts may use, by id."""
+
+    embedders: Mapping[str, Embedder] = field(default_factory=_none)
+    chunkers: Mapping[str, Chunker] = field(default_factory=_none)
+    generators: Mapping[str, Generator] = field(default_factory=_none)
+
+
+# Chunkers
 
 _DEFAULT_LENGTH: Final = 1000
 _SOFT_SHARE: Final = 1.05
@@ -126,47 +163,6 @@ def _is_no_letter(text: str, place: int) -> bool:
 def _round(number: float) -> int:
     """Halves go up."""
     return int(number + 0.5)
-
-
-class Embedder(Protocol):
-    """Makes vectors of text. Errors: ValueError for a text or a type that it cannot embed."""
-
-    def check_type(self, type: TensorType, context: Context) -> None:
-        """Errors: ValueError for a type of which it makes no tensor, as far as it knows that without a text."""
-
-    def embed(self, texts: Sequence[str], type: TensorType, context: Context) -> Sequence[Tensor]:
-        """One tensor of that type for each text."""
-
-
-class Chunker(Protocol):
-    """Splits text into chunks. Errors: ValueError for arguments that it does not take."""
-
-    def check(self, arguments: tuple[str, ...]) -> None:
-        """Errors: ValueError, at deployment."""
-
-    def chunk(self, text: str, context: Context) -> list[str]: ...
-
-
-class Generator(Protocol):
-    """Makes a value of a field from a text. Errors: ValueError for a text or a type that it makes no value of."""
-
-    def check(self, type: DataType) -> None:
-        """Errors: ValueError, at deployment, for a type that it makes no values of."""
-
-    def generate(self, prompt: str, type: DataType, context: Context) -> Any:
-        """A value of that type; None: there is none."""
-
-
-def _none() -> Mapping[str, Any]:
-    return MappingProxyType({})
-
-
-class Components(Struct, frozen=True):
-    """The components that scripts may use, by id."""
-
-    embedders: Mapping[str, Embedder] = field(default_factory=_none)
-    chunkers: Mapping[str, Chunker] = field(default_factory=_none)
-    generators: Mapping[str, Generator] = field(default_factory=_none)
 
 
 BUILT_IN: Final = Components(

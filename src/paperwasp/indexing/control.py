@@ -105,19 +105,19 @@ def _choice(expression: Expression, type_: DataType | None, scope: Scope) -> Com
 def unify(
     expression: Expression, branches: Sequence[Compiled], scope: Scope, problem: str
 ) -> tuple[DataType | None, list[Fit]]:
-    """The common type of several branches, and the functions that convert the value of each to that type."""
+    """Return the common type of several branches, and the functions that convert the value of each to that type."""
     found: DataType | None = None
     for branch in branches:
         wider = joined(found, branch.type)
         if wider is None and branch.type is not None:
             scope.fail(expression, f"{problem}, {found} vs {branch.type}")
         found = wider
+    return found, _fits(branches, found)
+
+
+def _fits(branches: Sequence[Compiled], found: DataType | None) -> list[Fit]:
     fits = [fit_of(branch.type, found) if branch.type and found else None for branch in branches]
-    return found, [fit or _same for fit in fits]
-
-
-def _same(value: Value) -> Value:
-    return value
+    return [fit or (lambda value: value) for fit in fits]
 
 
 # Branches
@@ -128,7 +128,8 @@ def _if(expression: Expression, type_: DataType | None, scope: Scope) -> Compile
     left, right, *branches = (scope.compile(operand, type_) for operand in expression.operands)
     compare = _comparison(expression, left.type, right.type, scope)
     both = [*branches, Compiled(lambda value, run: value, type_)] if len(branches) == 1 else branches
-    found, fits = _branches(both)
+    found = joined(both[0].type, both[1].type)  # without a common type there is none: an error for who uses the value
+    fits = _fits(both, found)
 
     def decide(value: Value, run: Run) -> Value:
         a = left.after(value, run)
@@ -140,13 +141,6 @@ def _if(expression: Expression, type_: DataType | None, scope: Scope) -> Compile
         return chosen if chosen is None else fits[place](chosen)
 
     return Compiled(decide, found, needs_input=left.needs_input and right.needs_input)
-
-
-def _branches(branches: Sequence[Compiled]) -> tuple[DataType | None, list[Fit]]:
-    """As `unify`; where the types are conflicting there is no type, which is an error for who uses the value."""
-    found = joined(branches[0].type, branches[1].type)
-    fits = [fit_of(branch.type, found) if branch.type and found else None for branch in branches]
-    return found, [fit or _same for fit in fits]
 
 
 def _comparison(

@@ -78,7 +78,11 @@ def _arithmetic(expression: Expression, type_: DataType | None, scope: Scope) ->
     found = _number(expression, first.type, scope)
     rest: list[tuple[Compiled, Callable[[Number, Number], Number]]] = []
     for sign, other in zip(expression.arguments, others, strict=True):
-        found = _result(found, _number(expression, other.type, scope, f"[{found}] {sign} "))
+        right = _number(expression, other.type, scope, f"[{found}] {sign} ")
+        if is_float(found) or is_float(right):
+            found = DOUBLE if DOUBLE in (found, right) else FLOAT
+        else:
+            found = LONG if LONG in (found, right) else INT
         rest.append((other, _calculation(sign, found)))
 
     def run_all(value: Value, run: Run) -> Value:
@@ -101,17 +105,12 @@ def _number(expression: Expression, type_: DataType | None, scope: Scope, before
     return type_
 
 
-def _result(left: DataType, right: DataType) -> NumericType:
-    if is_float(left) or is_float(right):
-        return DOUBLE if DOUBLE in (left, right) else FLOAT
-    return LONG if LONG in (left, right) else INT
-
-
 def _calculation(sign: str, type_: NumericType) -> Callable[[Number, Number], Number]:
     calculate = _DECIMALS[sign]
     if type_ not in _BITS:
         narrow = single if type_ == FLOAT else float
-        return lambda a, b: narrow(_float(_calculate(calculate, _decimal(a), _decimal(b))))
+        # what is too large for a float is infinite, as in Java
+        return lambda a, b: narrow(float(_calculate(calculate, _decimal(a), _decimal(b))))
     bits, whole = _BITS[type_], _WHOLE.get(sign)
     if whole is not None:
         return lambda a, b: wrap(whole(a, b), bits)  # type: ignore[arg-type]
@@ -137,10 +136,6 @@ def _calculate(calculate: Callable[[Decimal, Decimal], Decimal], a: Decimal, b: 
         return calculate(a, b)
     except ArithmeticError:
         raise ScriptError("Division by zero" if b == 0 else "the result is no number") from None
-
-
-def _float(number: Decimal) -> float:
-    return float(number)  # what is too large is infinite, as in Java
 
 
 # Numbers as text
@@ -231,8 +226,7 @@ def _zcurve(expression: Expression, type_: DataType | None, scope: Scope) -> Com
     return Compiled(lambda place, run: int(z_curve(np.array([place], np.int64).astype(np.int32))[0]), LONG)
 
 
-# Expressions on tensors: `binarize`, `pack_bits`, `to_tensor`.
-
+# Tensors
 
 _BYTE_BITS: Final = 8
 

@@ -1,10 +1,10 @@
-"""Puts and updates on their way to the content cluster: what the schema's scripts make of their values.
+"""Puts and updates on their way to the content cluster: the schema's scripts make fields of their values.
 
     put       all scripts run; what they make is added to the document's own fields
     update    scripts run on the values that are assigned; what changes a value in place, such as `add` or
-              `increment`, is done to the fields made of that one alone as well (`updates`)
+              `increment`, changes the fields made of that one alone as well (`derived_updates`)
 
-The field that cannot be made for want of an input is not set, by an update not changed.
+A field whose input is missing is not set, and by an update not changed.
 
 Vespa: https://docs.vespa.ai/en/writing/indexing.html, com.yahoo.docprocs.indexing
 """
@@ -13,22 +13,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any
 
-from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.records import replace
 from paperwasp.document.ids import DocumentId
 from paperwasp.document.operations import Value
-from paperwasp.document.types import ArrayType, NumericType, WeightedSetType, is_uri
+from paperwasp.document.types import ArrayType, NumericType, WeightedSetType
 from paperwasp.document.updates import Add, Assign, Calculate, FieldUpdate, Match, Take
-from paperwasp.errors import Finding, InvalidInput, LanguageError, Overload, Timeout, Unavailable
+from paperwasp.errors import InvalidInput, LanguageError, Overload, Timeout, Unavailable
 from paperwasp.indexing.compiler import FieldScript, compile_scripts
 from paperwasp.indexing.components import BUILT_IN, Components, TimeLeft, no_end
 from paperwasp.indexing.scope import Run, is_number
-from paperwasp.schema.indexing_tree import Expression
-from paperwasp.schema.model import Field, Schema
-from paperwasp.schema.pending import is_indexed_now
+from paperwasp.schema.model import Schema
 
 _SHOWN = 500
 _SLOW = frozenset({"embed", "generate"})
@@ -49,26 +46,26 @@ class Processor:
         self._environment = environment
         self._below = below
         self.fields = frozenset(script.field.name for script in self._scripts if not script.field.in_document)
-        """Those that the scripts make."""
+        """The names of the fields that the scripts make."""
         self.is_slow = any(_calls_component(script) for script in self._scripts)
-        """Whether scripts call components of an application: they may take long, and are not for an event loop."""
-        self._counters = {script.field.name: _zero(script.field) for script in self._scripts if _is_counter(script)}
+        """True where scripts call components of an application: they may take long, and are not for an event loop."""
+        self._zeros = dict(_zeros(self._scripts))
 
     def derived(self, id: DocumentId, fields: Mapping[str, Value], time_left: TimeLeft = no_end) -> dict[str, Value]:
-        """The fields that the scripts make of a whole document. `time_left`: that of the operation.
+        """Return the fields that the scripts make of a whole document. `time_left`: that of the operation.
 
         Errors, as of all here: InvalidInput that names the field; Overload, Timeout, Unavailable of a component.
         """
-        return {**self._counters, **self._outputs(self._run(self._new_run(id, fields, time_left)))}
+        return {**self._zeros, **self._outputs(self._run(self._new_run(id, fields, time_left)))}
 
     def put(self, id: DocumentId, fields: Mapping[str, Value], time_left: TimeLeft = no_end) -> dict[str, Value]:
-        """The document with what the scripts make of it. Errors: InvalidInput that names the field."""
+        """Return the document with what the scripts make of it. Errors: InvalidInput that names the field."""
         return {**fields, **self.derived(id, fields, time_left)}
 
     def update(
         self, id: DocumentId, updates: tuple[FieldUpdate, ...], time_left: TimeLeft = no_end
     ) -> tuple[FieldUpdate, ...]:
-        """The updates with those of the fields that are made of what they change. Errors: InvalidInput."""
+        """Return the updates, and behind them those of the fields made of what they change. Errors: InvalidInput."""
         assigned: dict[str, Value] = {}
         partial: list[FieldUpdate] = []
         for update in updates:
@@ -127,56 +124,53 @@ class Processor:
 
 def _calls_component(script: FieldScript) -> bool:
     tree = script.field.script.tree if script.field.script is not None else None
-    return tree is not None and any(_is_slow(each) for each in tree.walk())
-
-
-def _is_slow(expression: Expression) -> bool:
-    is_chunker = expression.keyword == "chunk" and expression.arguments[0] not in BUILT_IN.chunkers
-    return is_chunker or expression.keyword in _SLOW
+    return tree is not None and any(
+        each.keyword in _SLOW or (each.keyword == "chunk" and each.arguments[0] not in BUILT_IN.chunkers)
+        for each in tree.walk()
+    )
 
 
 def _problem(script: FieldScript, run: Run, reason: str) -> str:
     return f"In document '{run.id.text}': Could not index field '{script.field.name}': {reason}"
 
 
-def _is_counter(script: FieldScript) -> bool:
-    """Whether the field is one that rank profiles change: it is 0 where nothing sets it."""
-    settings = script.field.attribute
-    return settings is not None and settings.mutable and not script.field.in_document
-
-
-def _zero(field: Field) -> Value:
-    return 0 if isinstance(field.type, NumericType) and field.type.low is not None else 0.0
+def _zeros(scripts: Iterable[FieldScript]) -> Iterator[tuple[str, Value]]:
+    """The fields that rank profiles change, each with its zero: that is their value where nothing sets it."""
+    for field in (script.field for script in scripts):
+        if field.attribute is not None and field.attribute.mutable and not field.in_document:
+            is_whole = isinstance(field.type, NumericType) and field.type.low is not None
+            yield field.name, 0 if is_whole else 0.0
 
 
 def processor_of(
     schema: Schema, components: Components = BUILT_IN, environment: Environment = SYSTEM
 ) -> Processor | None:
-    """The scripts of a schema that was checked; None: it has none that make anything."""
+    """Make the processor of a schema that was checked; None: none of its scripts makes anything."""
     compiled = [script for script in compile_scripts(schema, components) if not isinstance(script, LanguageError)]
     if all(script.field.in_document for script in compiled):
         return None
     return Processor(compiled, environment)
 
 
-# Turns updates that do not assign a whole field into updates of the fields that are made of that field alone.
-#
-#     assign null, remove of all    the field is cleared
-#     add, remove of elements       so are the elements that the script makes of them, in a collection
-#     match, of an element          the same at the same place of an array; at the key that the script makes of a key
-#     increment, …                  is done as it is, to a number
-#     changes of cells, paths       are done as they are where the field is a copy; else the field stays as it is
-#
-# Vespa: com.yahoo.vespa.indexinglanguage.FieldUpdateFieldValues Differs: Vespa runs a script on an empty value to clear
-# what it makes, and fails where that is none that it can convert.
-
+# Updates of a part of a field
 
 Convert = Callable[[Value], Value | None]
 """Applies a script to a value of its input; None: it makes no value."""
 
 
 def derived_updates(update: FieldUpdate, script: FieldScript, convert: Convert) -> list[FieldUpdate]:
-    """The updates of the script's field. Errors: ValueError for an element that cannot be converted."""
+    """Turn an update that does not assign a whole field into updates of the field that the script makes of it alone.
+
+        assign null, remove of all    clears the field
+        add, remove of elements       adds, removes the elements that the script makes of them, in a collection
+        match, of an element          the same at the same place of an array, at the key that the script makes of a key
+        increment, …                  as it is, to a number
+        changes of cells, paths       as they are where the field is a copy; else nothing
+
+    Errors: ValueError for an element that cannot be converted.
+    Vespa: com.yahoo.vespa.indexinglanguage.FieldUpdateFieldValues
+    Differs: Vespa runs a script on an empty value to clear what it makes, and fails where it cannot convert that.
+    """
     name, action = script.field.name, update.action
     if script.copies:
         return [replace(update, field=name)]
@@ -214,70 +208,3 @@ def _update_element(update: FieldUpdate, place: Match, script: FieldScript, conv
     if isinstance(type_, WeightedSetType) and isinstance(script.takes, WeightedSetType):
         return [FieldUpdate(name, action, (Match(key),)) for key in convert({place.element: 1}) or ()]
     return []
-
-
-# Texts that are to be tokenized and are likely bytes of something else: most of them could not be decoded.
-#
-# Vespa: LinguisticsAnnotator.java (`isLikelyBinaryData`), with the defaults of ilscripts.def
-# Differs: reindexing tokenizes the texts of documents that are there already, where Vespa leaves them out.
-
-
-_REPLACEMENT: Final = "\ufffd"
-_SHARE: Final = 0.25
-"""The part of a text that may be replacement characters, however many these are."""
-_TOKENIZED: Final = frozenset({None, "text", "cased", "uncased"})
-
-
-def tokenized_fields(schema: Schema) -> frozenset[str]:
-    """The indexed fields whose texts are tokenized."""
-    indexed = [field for field in schema.fields.values() if is_indexed_now(field) and not is_uri(field.type)]
-    return frozenset(field.name for field in indexed if field.match in _TOKENIZED)
-
-
-def check_put(id: DocumentId, tokenized: Iterable[str], values: Mapping[str, Value]) -> None:
-    """Errors: InvalidInput for a text with too many replacement characters."""
-    for name in tokenized:
-        value = values.get(name)
-        if value is not None:
-            _check(id, value)
-
-
-def check_updates(id: DocumentId, tokenized: frozenset[str], updates: Iterable[FieldUpdate]) -> None:
-    """The same of what updates assign."""
-    for update in updates:
-        if update.field in tokenized and isinstance(update.action, Assign) and update.action.value is not None:
-            _check(id, update.action.value)
-
-
-def _check(id: DocumentId, value: Value) -> None:
-    for text in _texts(value):
-        if len(text) <= limits.REPLACEMENT_CHARACTERS:
-            continue
-        count = text.count(_REPLACEMENT)
-        if count > limits.REPLACEMENT_CHARACTERS and count > len(text) * _SHARE:
-            raise InvalidInput(
-                f"Invalid document '{id.text}': some text of length {len(text)} is classified as binary data as it"
-                f" contains {count} Unicode replacement characters. (max-replacement-character-ratio={_SHARE:.0%},"
-                f" max-replacement-characters={limits.REPLACEMENT_CHARACTERS})"
-            )
-
-
-def _texts(value: Value) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for each in value:
-            if isinstance(each, str):
-                yield each
-
-
-# Reports what is wrong with the scripts of a schema at its deployment.
-
-
-def check_scripts(schema: Schema, components: Components = BUILT_IN) -> Iterator[Finding]:
-    """Errors of fields whose scripts do not make a value of the field's type, and warnings of those that never will."""
-    for script in compile_scripts(schema, components):
-        if isinstance(script, LanguageError):
-            yield Finding(script.bare_message, script.position, "ERROR")
-        else:
-            yield from (Finding(each.bare_message, each.position, "WARNING") for each in script.warnings)

@@ -1,8 +1,11 @@
 """The scope in which expressions are compiled (`Scope`), that of a run (`Run`), the registry of compilers, and the
 values of scripts.
 
-A compiled expression takes the value of the expression before it, None where there is none, and gives its own. What
-`needs_input` is not looked at where there is no value: there is none after it either.
+A compiled expression takes the value of the expression before it, None where there is none, and gives its own. One that
+`needs_input` is not run where there is no value: there is none after it either.
+
+Values become text as Java writes it: the `toString` of com.yahoo.document.datatypes is what scripts concatenate, join
+and parse.
 """
 
 from __future__ import annotations
@@ -98,7 +101,7 @@ class Compiled(NamedTuple):
     needs_input: bool = True
 
     def after(self, value: Value, run: Run) -> Value:
-        """Its value after `value`."""
+        """Return the value after `value`."""
         return None if value is None and self.needs_input else self.run(value, run)
 
 
@@ -169,10 +172,7 @@ def compiles(*keywords: str) -> Callable[[Compiler], Compiler]:
     return register
 
 
-# Values of scripts: their text, as Java writes it, and how they fit the types of fields.
-#
-# Vespa: com.yahoo.document.datatypes, whose `toString` is what scripts concatenate, join and parse.
-
+# Values
 
 ToText = Callable[[Value], str]
 Fit = Callable[[Value], Value]
@@ -184,11 +184,11 @@ _ROUNDED: Final[dict[DataType, Callable[[float], float]]] = {FLOAT16: half, FLOA
 _WHITESPACE: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f \u1680" + "".join(
     map(chr, (*range(0x2000, 0x2007), *range(0x2008, 0x200B), 0x2028, 0x2029, 0x205F, 0x3000))
 )
-"""What Java's Character.isWhitespace is true of."""
+"""The characters for which Java's Character.isWhitespace is true."""
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text is empty or all whitespace, as Java's String.isBlank says."""
+    """Tell whether a text is empty or all whitespace, as Java's String.isBlank does."""
     return not text.strip(_WHITESPACE)
 
 
@@ -264,9 +264,15 @@ def fit_of(source: DataType, target: DataType) -> Fit | None:
         return _number_fit(source, target)
     match source, target:
         case ArrayType(), ArrayType():
-            return _each(fit_of(source.element, target.element))
+            element = fit_of(source.element, target.element)
+            if element is None or element is _same:
+                return element
+            return lambda values: [element(value) for value in values]
         case WeightedSetType(), WeightedSetType():
-            return _keys(fit_of(source.key, target.key))
+            key = fit_of(source.key, target.key)
+            if key is None or key is _same:
+                return key
+            return lambda entries: {key(each): weight for each, weight in entries.items()}
         case TensorFieldType(), TensorFieldType():
             return _tensor_fit(source.tensor, target.tensor)
         case (StructType(), StructType()) | (MapType(), MapType()) if source.name == target.name:
@@ -281,26 +287,10 @@ def _same(value: Value) -> Value:
 def _number_fit(source: DataType, target: DataType) -> Fit | None:
     if _WIDTHS[source] > _WIDTHS[target]:
         return None
-    if not is_float(target):
-        return _same
-    if is_float(source):
+    if not is_float(target) or is_float(source):
         return _same
     rounded = _ROUNDED.get(target)
     return float if rounded is None else lambda value: rounded(float(value))
-
-
-def _each(fit: Fit | None) -> Fit | None:
-    if fit is None or fit is _same:
-        return fit
-    each = fit
-    return lambda values: [each(value) for value in values]
-
-
-def _keys(fit: Fit | None) -> Fit | None:
-    if fit is None or fit is _same:
-        return fit
-    each = fit
-    return lambda entries: {each(key): item for key, item in entries.items()}
 
 
 def _tensor_fit(source: TensorType, target: TensorType) -> Fit | None:

@@ -1,4 +1,9 @@
-"""Expressions that bring a value, that write one to the script's field, and that only look at it or empty it."""
+"""Expressions that bring a value, that write one to the script's field, and that only look at it or mark it.
+
+`index`, `attribute`, `summary` and `passthrough` write the same value: which of them a script has says where the
+field's value is kept. `tokenize`, `ngram` and `exact` change no value: the field's settings say how its text becomes
+terms, as in Vespa, where these expressions are set to what the field says.
+"""
 
 from __future__ import annotations
 
@@ -263,12 +268,7 @@ def _get_language(expression: Expression, type_: DataType | None, scope: Scope) 
     return Compiled(lambda _, run: run.language or "un", STRING, needs_input=False)
 
 
-# Expressions that write the value to the script's field, and those that only look at it or mark it.
-#
-# `index`, `attribute`, `summary` and `passthrough` write the same value: which of them there are says where the field's
-# value is kept. `tokenize`, `ngram` and `exact` change no value: how its text becomes terms is what the field's
-# settings say, as in Vespa, where they are set to what the field says.
-
+# Outputs and marks
 
 _LOGGER: Final = logging.getLogger(__name__)
 _WHERE: Final = {"index": "index field", "attribute": "attribute", "summary": "summary field", "passthrough": "field"}

@@ -95,7 +95,8 @@ def _on_texts(type_: DataType | None, change: Change) -> Callable[[Value], Value
             )
         case StructType():
             members = {name: each for name, inner in type_.fields if (each := _on_texts(unroll(inner), change))}
-            return (lambda value: _members(value, members)) if members else None
+            if members:
+                return lambda value: {name: members[name](v) if name in members else v for name, v in value.items()}
     return None
 
 
@@ -103,10 +104,6 @@ def _inside(
     each: Callable[[Value], Value] | None, within: Callable[[Callable[[Value], Value], Value], Value]
 ) -> Callable[[Value], Value] | None:
     return None if each is None else partial(within, each)
-
-
-def _members(value: dict[str, Value], changes: dict[str, Callable[[Value], Value]]) -> dict[str, Value]:
-    return {name: changes[name](item) if name in changes else item for name, item in value.items()}
 
 
 # Splitting and joining

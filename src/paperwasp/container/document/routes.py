@@ -43,8 +43,8 @@ from paperwasp.document.types import DataType, DocumentType
 from paperwasp.document.updates import FieldUpdate
 from paperwasp.errors import InvalidInput
 from paperwasp.indexing import Processor, processor_of
+from paperwasp.indexing.binary_texts import check_put, check_updates, tokenized_fields
 from paperwasp.indexing.components import TimeLeft, no_end
-from paperwasp.indexing.processor import check_put, check_updates, tokenized_fields
 from paperwasp.schema.model import Schema
 
 _FIELD_PATH: Final = compile_later(r"[.\[{]")
