@@ -23,7 +23,7 @@ from paperwasp.application.query_profiles import FOLDER, NO_QUERY_PROFILES, Quer
 from paperwasp.base.env import Environment
 from paperwasp.base.records import replace
 from paperwasp.container.search.handler import ClusterConfig, SearchConfig, SearchHandler
-from paperwasp.container.search.kept_queries import KeptQueries
+from paperwasp.container.search.prepared_cache import PreparedCache
 from paperwasp.coordination.messages.documents import StampRequest
 from paperwasp.document.tensor.literal import parse_tensor
 from paperwasp.document.tensor.types import TensorType
@@ -237,7 +237,9 @@ def request_of(text: str) -> Request:
     return Request(method, "/search/", query.replace(" ", "+"), headers, "\n".join(rest).encode())
 
 
-def handler_of(search_config: SearchConfig, prepared: KeptQueries | None = None) -> tuple[SearchHandler, FakeClusters]:
+def handler_of(
+    search_config: SearchConfig, prepared: PreparedCache | None = None
+) -> tuple[SearchHandler, FakeClusters]:
     """A handler at the time of the scripts, and the clusters behind it."""
     clusters = FakeClusters()
     environment = Environment(monotonic_ns=lambda: START_NS, time_ns=lambda: NOW_SECONDS * 10**9)

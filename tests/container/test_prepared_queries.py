@@ -15,12 +15,12 @@ from paperwasp.application.build import build_model
 from paperwasp.application.package import load_package
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.base.records import replace
-from paperwasp.container.search.cache import SearchCache
+from paperwasp.container.search.answer_cache import AnswerCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.handler import SearchHandler
-from paperwasp.container.search.kept_queries import KeptQueries
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_query
+from paperwasp.container.search.prepared_cache import PreparedCache
 from paperwasp.container.search.shapes import Forms, Shape, form_of, shape_of
 from paperwasp.http.messages import Request
 from paperwasp.search.features import check_profiles
@@ -38,10 +38,10 @@ from tests.container.search_scripts import (
 CONFIG = config()
 
 
-def warm_handler(prepared: KeptQueries) -> tuple[SearchHandler, FakeClusters]:
+def warm_handler(prepared: PreparedCache) -> tuple[SearchHandler, FakeClusters]:
     """A handler that keeps prepared queries and no answers."""
     handler, clusters = handler_of(CONFIG, prepared)
-    handler.cache = SearchCache(0)
+    handler.cache = AnswerCache(0)
     return handler, clusters
 
 
@@ -51,9 +51,9 @@ def test_scripts_are_answered_the_same_again(path: Path, queries: int) -> None:
     """One handler answers all cases of a script, twice."""
     _, *cases = path.read_text().strip("\n").split("\n\n")
     folder = path.with_suffix("")
-    prepared = KeptQueries(queries)
+    prepared = PreparedCache(queries)
     handler, clusters = handler_of(config(profiles_of(folder), rules_of(folder)), prepared)
-    handler.cache = SearchCache(0)
+    handler.cache = AnswerCache(0)
     for _ in range(2):
         for text, _, expected in ((case + "\n").partition("\n---\n") for case in cases):
             assert answer_of(request_of(text), handler, clusters) == expected.rstrip("\n"), f"{path.name}:\n{text}"
@@ -89,10 +89,10 @@ def test_requests_of_applications_are_planned_the_same_again(application: Path) 
     own = SearchConfig(clusters, model.query_profiles, model.rules)
     asked = [each for script in sorted(application.parent.glob("*.txt")) for each in requests_of(script)]
     assert asked
-    prepared = KeptQueries()
+    prepared = PreparedCache()
     handler = handler_of(own, prepared)
-    handler[0].cache = SearchCache(0)
-    expected = [answer_of(request, *handler_of(own, KeptQueries(0))) for request in asked]
+    handler[0].cache = AnswerCache(0)
+    expected = [answer_of(request, *handler_of(own, PreparedCache(0))) for request in asked]
     for _ in range(2):
         assert [answer_of(request, *handler) for request in asked] == expected
     assert prepared
@@ -207,9 +207,9 @@ def test_which_profiles_only_fill_in_what_a_request_leaves_out() -> None:
     assert [name for name in names if PROFILES.plain(name) is not None] == ["", "default", "own", "spoken"]
 
 
-KEPT = KeptQueries()
+KEPT = PreparedCache()
 UNDER = handler_of(UNDER_PROFILES)
-UNDER[0].cache = SearchCache(0)
+UNDER[0].cache = AnswerCache(0)
 WARM = warm_handler(KEPT)
 """One handler for all examples: what it has kept is of any requests that were asked before."""
 
@@ -217,7 +217,7 @@ WARM = warm_handler(KEPT)
 @settings(max_examples=400, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(requests())
 def test_no_value_of_one_request_is_in_the_answer_to_another(request: Request) -> None:
-    expected = answer_of(request, *handler_of(CONFIG, KeptQueries(0)))
+    expected = answer_of(request, *handler_of(CONFIG, PreparedCache(0)))
     assert answer_of(request, *WARM) == expected
     assert answer_of(request, *WARM) == expected
 
@@ -227,7 +227,7 @@ def test_no_value_of_one_request_is_in_the_answer_to_another(request: Request) -
 def test_nor_under_query_profiles(request: Request, profile: str) -> None:
     if profile:
         request = replace(request, query=f"{request.query}&queryProfile={profile}")
-    expected = answer_of(request, *handler_of(UNDER_PROFILES, KeptQueries(0)))
+    expected = answer_of(request, *handler_of(UNDER_PROFILES, PreparedCache(0)))
     assert answer_of(request, *UNDER) == expected
     assert answer_of(request, *UNDER) == expected
 
@@ -235,17 +235,17 @@ def test_nor_under_query_profiles(request: Request, profile: str) -> None:
 @pytest.mark.parametrize("given", ["hits=", "count=", "hits=3&count=", "count=&hits=2", "offset=&user="])
 def test_an_empty_value_takes_back_what_a_profile_says(given: str) -> None:
     request = Request("GET", "/search/", f"query=two&{given}")
-    expected = answer_of(request, *handler_of(UNDER_PROFILES, KeptQueries(0)))
+    expected = answer_of(request, *handler_of(UNDER_PROFILES, PreparedCache(0)))
     handler, clusters = handler_of(UNDER_PROFILES)
-    handler.cache = SearchCache(0)
+    handler.cache = AnswerCache(0)
     assert [answer_of(request, handler, clusters) for _ in range(3)] == [expected] * 3
 
 
 def test_requests_under_a_plain_profile_share_a_query() -> None:
     for profile, sizes in (("default", [1, 1, 1]), ("spoken", [1, 1, 1]), ("fixed", [1, 2, 3])):
-        prepared = KeptQueries()
+        prepared = PreparedCache()
         handler, clusters = handler_of(UNDER_PROFILES, prepared)
-        handler.cache = SearchCache(0)
+        handler.cache = AnswerCache(0)
         for word, size in zip(("two", "many", "blue"), sizes, strict=True):
             request = Request("GET", "/search/", f"query={word}&queryProfile={profile}&user={word}")
             answer_of(request, handler, clusters)
@@ -258,7 +258,7 @@ def queried(statement: str, **more: str) -> Request:
 
 def test_positions_of_errors_are_those_of_each_text() -> None:
     """The text of a user that is not given is missed where the statement asks for it, behind literals of any length."""
-    prepared = KeptQueries()
+    prepared = PreparedCache()
     handler, clusters = warm_handler(prepared)
     for literal in ("a", "a much longer literal", "b"):
         statement = f"title contains '{literal}' and userInput(@text)"
@@ -275,7 +275,7 @@ def shape(request: Request) -> Shape:
 
 
 def test_requests_that_differ_in_values_share_a_query() -> None:
-    prepared = KeptQueries()
+    prepared = PreparedCache()
     handler, clusters = warm_handler(prepared)
     for number, word in enumerate(("two", "many", "blue")):
         statement = f"title contains '{word}' and year > {number} and body contains @word"
@@ -285,14 +285,14 @@ def test_requests_that_differ_in_values_share_a_query() -> None:
 
 
 def test_what_decides_how_a_statement_reads_is_part_of_its_key() -> None:
-    prepared = KeptQueries()
+    prepared = PreparedCache()
     handler, clusters = warm_handler(prepared)
     for years, sizes in (("1,2", 2), ("1,2", 2), ("3", 3)):
         answer_of(queried("year in (@years) and title contains 'two'", years=years), handler, clusters)
         assert len(prepared) == sizes
 
 
-def kept(queries: KeptQueries, name: str) -> bool:
+def kept(queries: PreparedCache, name: str) -> bool:
     pairs = [("query", "a"), ("sorting", "year"), ("other", "x"), ("default-index", name)]
     form = forms.of(pairs)
     asked = shape_of(pairs, form, "json")
@@ -307,7 +307,7 @@ forms = Forms()
 
 
 def test_the_least_recently_used_make_room() -> None:
-    queries = KeptQueries(3)
+    queries = PreparedCache(3)
     assert [kept(queries, name) for name in ("a", "b", "c", "a", "d", "b", "a")] == [
         False, False, False, True, False, False, True,
     ]  # fmt: skip
@@ -317,7 +317,7 @@ def test_the_least_recently_used_make_room() -> None:
 
 
 def test_memory_is_bounded_whatever_is_asked() -> None:
-    queries = KeptQueries(100, 200_000)
+    queries = PreparedCache(100, 200_000)
     for number in range(300):
         kept(queries, f"{'x' * number}{number}")
         assert len(queries) <= 100 and queries.size_bytes <= 200_000

@@ -17,8 +17,8 @@ import pytest
 from paperwasp import limits
 from paperwasp.application.query_profiles import parse_query_profiles
 from paperwasp.base.records import replace
+from paperwasp.container.search.answer_cache import AnswerCache
 from paperwasp.container.search.binding import ReadyQuery
-from paperwasp.container.search.cache import SearchCache
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
 from paperwasp.container.search.parameters import read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind
@@ -47,7 +47,7 @@ YEARS = {"music": (1, 2, 3), "book": (12, 11), "thing": (21, 22)}
 @pytest.fixture(scope="module")
 def service() -> Iterator[Running]:
     with running() as service:
-        service.handler.cache = SearchCache(0)
+        service.handler.cache = AnswerCache(0)
         for kind, years in YEARS.items():
             for year in years:
                 service.apply(put(year, kind, title="blue " + "sky " * year, year=year, price=100.0 - year))

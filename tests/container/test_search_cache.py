@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.search.cache import SearchCache, key_of
+from paperwasp.container.search.answer_cache import AnswerCache, key_of
 from paperwasp.container.search.handler import SearchHandler
 from paperwasp.container.search.rendering import SearchError, SearchResult, status_of
 from paperwasp.container.search.shapes import form_of
@@ -93,7 +93,7 @@ def test_another_view_and_another_application_end_it() -> None:
 
 
 def test_the_least_recently_used_make_room() -> None:
-    cache = SearchCache(3000)
+    cache = AnswerCache(3000)
     keys = [key_of([("query", str(number))], form_of(["query"]), "json") for number in range(4)]
     for key in keys[:3]:
         cache.put(key, Response(200, b"x" * 300), None, {"media": 1})
@@ -109,7 +109,7 @@ def test_the_least_recently_used_make_room() -> None:
 
 def test_answers_from_older_views_make_room_at_once() -> None:
     """Nobody can be given them, and beside a steady feed they would fill the memory with what is never read."""
-    cache = SearchCache()
+    cache = AnswerCache()
     keys = [key_of([("query", str(number))], form_of(["query"]), "json") for number in range(5)]
     answer = Response(200, b"x" * 300)
     cache.put(keys[0], answer, None, {"media": 1})

@@ -11,8 +11,7 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.search.known_requests import cut_request
-from paperwasp.container.search.text_requests import TextRequests
+from paperwasp.container.search.known_requests import TextShape, cut_request
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.plan.runs import ReadyRun
 from paperwasp.search.text_query import TextAnswer
@@ -44,7 +43,7 @@ def every_third(call: Callable[..., Any]) -> Callable[..., Any]:
     return failing
 
 
-@pytest.mark.parametrize(("owner", "name"), [(ReadyRun, "answer"), (TextRequests, "response_of")])
+@pytest.mark.parametrize(("owner", "name"), [(ReadyRun, "answer"), (TextShape, "response_of")])
 def test_an_answer_that_fails_takes_no_other_with_it(
     shared: Peers, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, owner: type, name: str
 ) -> None:

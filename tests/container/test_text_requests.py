@@ -16,8 +16,8 @@ import orjson
 import pytest
 
 from paperwasp import limits
-from paperwasp.container.search.kept_queries import Kept
-from paperwasp.container.search.text_requests import _WINDOWS
+from paperwasp.container.search.known_requests import _WINDOWS
+from paperwasp.container.search.prepared_cache import CachedQuery
 from paperwasp.core import _core
 from paperwasp.http.messages import Request, Response
 from paperwasp.search.bind import cache_of
@@ -244,7 +244,7 @@ def test_windows_and_languages_are_kept_within_bounds(shared: Peers) -> None:
     for number in range(2 * _WINDOWS):
         shared.compare(query=f"the w{number}", timeout=f"{20 + number}s", **asked)
     kept = shared.compiled.handler.prepared._entries.values()
-    counts = [len(each.texts._windows) for each in kept if isinstance(each, Kept) and each.texts is not None]
+    counts = [len(each.texts._windows) for each in kept if isinstance(each, CachedQuery) and each.texts is not None]
     assert 0 < max(counts) <= _WINDOWS
     for number in range(300):
         language = f"{chr(97 + number % 26)}{chr(97 + number // 26)}"

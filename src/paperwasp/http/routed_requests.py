@@ -39,7 +39,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 
 
 class Answers(Protocol):
-    """What the core does not do for the requests of a route: `container.search.text_answers.RouteAnswers`."""
+    """What the core does not do for the requests of a route: `container.search.text_routes.RouteAnswers`."""
 
     request: Request
     """The one that the route was found for: others have another text, or vector."""

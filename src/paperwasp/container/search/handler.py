@@ -23,11 +23,10 @@ from paperwasp import limits
 from paperwasp.base.env import SYSTEM, Environment
 from paperwasp.base.patterns import compile_later
 from paperwasp.base.yielding import yielding_to_requests
+from paperwasp.container.search.answer_cache import AnswerCache, CachedAnswer, Key, key_of, sets_aside
 from paperwasp.container.search.binding import ReadyQuery
-from paperwasp.container.search.cache import CachedAnswer, Key, SearchCache, key_of, sets_aside
 from paperwasp.container.search.collapse import Entry, batches, collapsed
 from paperwasp.container.search.config import ClusterConfig, SearchConfig
-from paperwasp.container.search.kept_queries import Kept, KeptQueries
 from paperwasp.container.search.known_requests import CutRequest, KnownRequests, cut_request, known_request
 from paperwasp.container.search.merge import (
     GRACE_SECONDS,
@@ -40,6 +39,7 @@ from paperwasp.container.search.merge import (
 )
 from paperwasp.container.search.parameters import check_window, read_parameters
 from paperwasp.container.search.prepare import prepare_and_bind, prepare_query
+from paperwasp.container.search.prepared_cache import CachedQuery, PreparedCache
 from paperwasp.container.search.rendering import (
     SearchError,
     SearchResult,
@@ -53,7 +53,8 @@ from paperwasp.container.search.request import parameter_pairs, plain_format
 from paperwasp.container.search.rules import rule_base_of
 from paperwasp.container.search.settings import SearchParameters
 from paperwasp.container.search.shapes import Form, Forms, Pairs, Shape, shape_of
-from paperwasp.container.search.text_answers import GeneralWay, RouteAnswers, TextAnswers, find_route
+from paperwasp.container.search.text_answers import GeneralWay, TextAnswers
+from paperwasp.container.search.text_routes import RouteAnswers, find_route
 from paperwasp.container.search.trace import rule_steps, trace_of
 from paperwasp.container.search.values import XML_FORMATS
 from paperwasp.container.search.xml import ShownTypes, respond_xml
@@ -112,7 +113,7 @@ class _Shaped(NamedTuple):
     cached: CachedAnswer | None
     """The answer that is kept, and may be given if it still holds."""
     shape: Shape
-    kept: Kept | None
+    kept: CachedQuery | None
     """The query that is prepared for the shape."""
     measured: bool
     """Whether the answer is to say what it took."""
@@ -128,7 +129,7 @@ class SearchHandler:
         config: SearchConfig | None = None,
         environment: Environment = SYSTEM,
         address_of: Callable[[str], str] = "content/{}".format,
-        prepared: KeptQueries | None = None,
+        prepared: PreparedCache | None = None,
     ) -> None:
         """`address_of` says where a content cluster of the application is served. `prepared`: what keeps the prepared
         queries."""
@@ -138,11 +139,11 @@ class SearchHandler:
         self._environment = environment
         self._has_clock_of_core = environment.monotonic_ns is time.monotonic_ns
         """Whether plans may run: the core knows no other clock."""
-        self.cache = SearchCache()
+        self.cache = AnswerCache()
         self._forms = Forms()
         self._known = KnownRequests()
         self._texts = TextAnswers(messenger, self.cache)
-        self.prepared: Final = prepared if prepared is not None else KeptQueries()
+        self.prepared: Final = prepared if prepared is not None else PreparedCache()
         self._one_large = asyncio.Lock()
         self.embedding: Final = EmbeddingThreads("query-embedding", limits.embedding.QUERY_THREADS)
 
@@ -287,15 +288,15 @@ class SearchHandler:
         return ready.with_inputs({each.name: tensor for each, tensor in zip(ready.embeddings, made, strict=True)})
 
     def _bind(
-        self, kept: Kept, shape: Shape, started_ns: int, shown: _Shown
+        self, kept: CachedQuery, shape: Shape, started_ns: int, shown: _Shown
     ) -> tuple[ReadyQuery, SearchParameters] | None:
         """The query of a request whose shape is prepared; None where something is wrong with the values: then reading
         all of the request says what, and at which place of its text."""
         prepared, values, _ = kept
-        parameters, statement = prepared.parameters, prepared.statement
+        parameters = prepared.parameters
         try:
             if values is None:
-                values = shape.values(statement.names if statement else (), prepared.defaults)
+                values = shape.values(prepared.names, prepared.defaults)
             check_window(parameters, values)
             ready = prepared.bind(values, started_ns, self._environment.now_seconds())
         except (PaperwaspError, ValueError):

@@ -13,8 +13,9 @@ from typing import Any, Final, ParamSpec, TypeVar
 from paperwasp import limits
 from paperwasp.base.records import replace
 from paperwasp.base.yielding import yielding_to_requests
-from paperwasp.container.search.binding import ClusterQuery, ReadyQuery, token_of
+from paperwasp.container.search.binding import ClusterQuery, ReadyQuery
 from paperwasp.container.search.global_ranking import GlobalRanking
+from paperwasp.container.search.paging import token_of
 from paperwasp.container.search.rendering import Coverage, SearchError, SearchResult
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.errors import InvalidQuery

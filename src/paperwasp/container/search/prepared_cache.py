@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from paperwasp import limits
 from paperwasp.base.cache import Cache
 from paperwasp.container.search.binding import PreparedQuery
+from paperwasp.container.search.known_requests import TextShape, places_of_vectors, text_shape
 from paperwasp.container.search.settings import RequestValues
 from paperwasp.container.search.shapes import Shape
-from paperwasp.container.search.text_requests import TextRequests, places_of_vectors, text_requests
 
 ENTRY_BYTES: Final = 8 * 1024
 """About what a prepared query takes whose texts are short."""
@@ -30,21 +30,21 @@ class _Fixed(NamedTuple):
     names: tuple[str, ...]
 
 
-class Kept(NamedTuple):
+class CachedQuery(NamedTuple):
     """A query that is kept."""
 
     query: PreparedQuery
     values: RequestValues | None
     """The values of the requests that it is kept for, if all have the same; None: they have values of their own."""
-    texts: TextRequests | None
+    texts: TextShape | None
     """The same requests, where they are a user's text alone; None: they are more."""
 
 
-class KeptQueries:
+class PreparedCache:
     """The prepared queries of one container, in the order of their last use."""
 
     def __init__(self, queries: int = limits.PREPARED_QUERIES, size_bytes: int = limits.PREPARED_QUERIES_BYTES) -> None:
-        self._entries: Cache[Hashable, Kept | _Fixed] = Cache(entries=queries, size=size_bytes)
+        self._entries: Cache[Hashable, CachedQuery | _Fixed] = Cache(entries=queries, size=size_bytes)
         self._config: object = None
 
     def __len__(self) -> int:
@@ -55,7 +55,7 @@ class KeptQueries:
         """What is kept, in bytes, about."""
         return self._entries.size
 
-    def get(self, shape: Shape, config: object) -> Kept | None:
+    def get(self, shape: Shape, config: object) -> CachedQuery | None:
         """The query that is kept for requests of the shape."""
         if config is not self._config:
             self._begin(config)
@@ -78,7 +78,7 @@ class KeptQueries:
         if fixed.literals or fixed.names:
             self._entries.put(key, fixed, BYTES_PER_CHARACTER * characters)
             key = key, shape.fixed(*fixed)
-        kept = Kept(query, values if shape.is_whole else None, text_requests(query, shape))
+        kept = CachedQuery(query, values if shape.is_whole else None, text_shape(query, shape))
         self._entries.put(key, kept, size_bytes)
 
     def _merge_fixed(self, shape: Shape, query: PreparedQuery) -> _Fixed:

@@ -32,7 +32,7 @@ class CachedAnswer(Struct, frozen=True):
     """Content cluster → the stamp of its view."""
 
 
-class SearchCache:
+class AnswerCache:
     """The answers of one container, in the order of their last use."""
 
     def __init__(self, size_bytes: int = limits.SEARCH_CACHE_BYTES) -> None:
