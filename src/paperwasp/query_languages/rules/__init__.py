@@ -1,4 +1,4 @@
-"""Semantic rules: the rule bases of an application, and what they make of a query."""
+"""Semantic rules: the rule bases of an application, which rewrite queries."""
 
 from paperwasp.query_languages.rules.evaluation import Rewriting, rewrite
 from paperwasp.query_languages.rules.loading import load_rules

@@ -1,9 +1,11 @@
-"""Conditions: what must be at a place of a query. One class a kind.
+"""Conditions: the left sides of rules, which match the terms of a query. One class a kind.
 
-A condition tells every place where what it matches may end, the most wanted first; so whatever stands around it can go
-on from the next when the first leads nowhere. Nothing of a query is changed meanwhile.
+A condition gives every state in which its match may end, the most wanted first: the condition around it goes on from
+the next when the first leads nowhere. Nothing of a query is changed meanwhile. A term of a rule is a term of a query
+where their forms are the same (`Speech`).
 
-Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html#condition
+Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html#condition, the directives `stemming` and
+`language` included.
 Differs: a `!` over several words looks past one word; `&` is executed; a phrase condition stays within one phrase.
 """
 
@@ -21,11 +23,6 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.query_languages.rules.tree import DEFAULT_INDEX, Branch, Leaf
 from paperwasp.text.linguistics import ENGLISH, Language, TextProfile
 
-# Forms of words: what makes a term of a rule and a term of a query the same.
-#
-# Vespa: the directives `stemming` and `language` in https://docs.vespa.ai/en/reference/querying/semantic-rules.html
-
-
 _PROFILE = TextProfile()
 
 
@@ -37,7 +34,7 @@ class Speech(Struct, frozen=True):
     language: Language = ENGLISH
 
     def form(self, word: str) -> str:
-        """The form of a word: two words are one term where their forms are the same."""
+        """Return the form of a word: two words are one term where their forms are the same."""
         return _form(word, self.language) if self.stemming else word
 
 
@@ -67,12 +64,12 @@ Matches = tuple["Matches", Match] | None
 
 
 class MatchState(NamedTuple):
-    """A place between the terms of a query, and what was matched up to there."""
+    """A position between the terms of a query, and the matches up to there."""
 
     position: int
     matches: Matches = None
     value: str | tuple[int, int] | None = None
-    """The value of the condition that ended here; two numbers mean the terms between these places."""
+    """The value of the condition that ended here; two numbers mean the terms between these positions."""
 
 
 class Steps:
@@ -116,17 +113,17 @@ class Scene(Struct, frozen=True):
         return leaf.index == self.label
 
     def passed(self, here: MatchState, leaf: Leaf, text: str, value: str | None = None) -> MatchState:
-        """The place behind a leaf that was matched."""
+        """Return the state behind a leaf that was matched."""
         return MatchState(here.position + 1, (here.matches, Match(leaf, text, self.name)), value)
 
-    def value_of(self, place: MatchState) -> str | None:
-        if isinstance(place.value, tuple):
-            return " ".join(leaf.written for leaf in self.leaves[slice(*place.value)])
-        return place.value
+    def value_of(self, state: MatchState) -> str | None:
+        if isinstance(state.value, tuple):
+            return " ".join(leaf.written for leaf in self.leaves[slice(*state.value)])
+        return state.value
 
 
 def form_of(leaf: Leaf, speech: Speech) -> str | None:
-    """The form of a leaf that is a word."""
+    """Return the form of a leaf that is a word."""
     if leaf.text is None:
         return None
     form = leaf.forms.get(speech)
@@ -145,7 +142,7 @@ class Condition:
         return ()
 
     def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
-        """Where what matches from here on may end, the most wanted first."""
+        """Return the states in which a match from here on may end, the most wanted first."""
         raise NotImplementedError
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
@@ -153,7 +150,7 @@ class Condition:
         return None
 
     def takes_terms(self, conditions: Mapping[str, Condition]) -> bool:
-        """Whether this is about the terms of the query."""
+        """Tell whether this is about the terms of the query."""
         return any(part.takes_terms(conditions) for part in self.inside())
 
     def inner(self) -> str:
@@ -226,11 +223,11 @@ class Ellipsis(Struct, Condition, frozen=True, eq=False):
     def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         count = len(scene.leaves)
         scene.steps.take(1 + (count - here.position) // 8)
-        places = [here._replace(value=(here.position, here.position))]
+        states = [here._replace(value=(here.position, here.position))]
         for leaf in scene.leaves[here.position :]:
-            place = scene.passed(places[-1], leaf, leaf.written)
-            places.append(place._replace(value=(here.position, place.position)))
-        return reversed(places)
+            state = scene.passed(states[-1], leaf, leaf.written)
+            states.append(state._replace(value=(here.position, state.position)))
+        return reversed(states)
 
     def takes_terms(self, conditions: Mapping[str, Condition]) -> bool:
         return True
@@ -269,13 +266,13 @@ class Sequence(_Composite, frozen=True, eq=False):
     def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         opened = [self.parts[0].ends(here, scene)]
         while opened:
-            place = next(opened[-1], None)
-            if place is None:
+            state = next(opened[-1], None)
+            if state is None:
                 opened.pop()
             elif len(opened) == len(self.parts):
-                yield place
+                yield state
             else:
-                opened.append(self.parts[len(opened)].ends(place, scene))
+                opened.append(self.parts[len(opened)].ends(state, scene))
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
         return self.parts[0].begins(conditions)
@@ -290,10 +287,10 @@ class Choice(_Composite, frozen=True, eq=False):
     def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         for alternative in self._alternatives(here, scene):
             scene.steps.take()
-            place = None
-            for place in alternative.ends(here, scene):
-                yield place
-            if place is not None:
+            state = None
+            for state in alternative.ends(here, scene):
+                yield state
+            if state is not None:
                 return
 
     def _alternatives(self, here: MatchState, scene: Scene) -> tuple[Condition, ...]:
@@ -324,7 +321,7 @@ class Choice(_Composite, frozen=True, eq=False):
 
 
 class And(_Composite, frozen=True, eq=False):
-    """All of the conditions from the same place on; it ends where the last of them does."""
+    """All of the conditions from the same position on; it ends where the last of them does."""
 
     def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         matches = here.matches
@@ -363,7 +360,7 @@ class Not(_Composite, frozen=True, eq=False):
 
 
 class Comparison(Struct, Condition, frozen=True, eq=False):
-    """True where both are, from the same place on, and their values compare so. Values are texts."""
+    """True where both are, from the same position on, and their values compare so. Values are texts."""
 
     left: Condition
     operator: str
@@ -413,11 +410,11 @@ class InPhrase(_Composite, frozen=True, eq=False):
             return
         if scene.label is not None and not scene.has_label(leaf):
             return
-        for place in self.parts[0].ends(here, scene):
+        for state in self.parts[0].ends(here, scene):
             scene.steps.take()
-            last = scene.leaves[place.position - 1] if place.position else leaf
-            if last.parent is phrase or place.position == here.position:
-                yield place
+            last = scene.leaves[state.position - 1] if state.position else leaf
+            if last.parent is phrase or state.position == here.position:
+                yield state
 
     def begins(self, conditions: Mapping[str, Condition]) -> Forms:
         return self.parts[0].begins(conditions)
@@ -469,9 +466,9 @@ class Anchored(_Around, frozen=True, eq=False):
     def ends(self, here: MatchState, scene: Scene) -> Iterator[MatchState]:
         if self.at_start and here.position:
             return
-        for place in self.parts[0].ends(here, scene):
-            if not self.at_end or place.position == len(scene.leaves):
-                yield place
+        for state in self.parts[0].ends(here, scene):
+            if not self.at_end or state.position == len(scene.leaves):
+                yield state
 
     def __str__(self) -> str:
         return f"{'. ' if self.at_start else ''}{self.parts[0]}{' .' if self.at_end else ''}"
@@ -484,10 +481,10 @@ class Super(Struct, Condition, frozen=True, eq=False):
         return "@super"
 
 
-def matches_of(place: MatchState) -> list[Match]:
-    """The matches up to a place, in the order of the conditions."""
+def matches_of(state: MatchState) -> list[Match]:
+    """Return the matches up to a state, in the order of the conditions."""
     found: list[Match] = []
-    chain = place.matches
+    chain = state.matches
     while chain is not None:
         chain, match = chain
         found.append(match)

@@ -49,7 +49,7 @@ class Rewriting(Struct):
     tree: Item
     """Not canonical where rules fired."""
     parameters: dict[str, str] = field(default_factory=dict)
-    """That rules set."""
+    """The parameters that rules set."""
     trace: list[str] = field(default_factory=list)
     fired: bool = False
 
@@ -57,7 +57,7 @@ class Rewriting(Struct):
 def rewrite(
     base: RuleBase, tree: Item, parameters: Mapping[str, str], joined: str = "and", trace_level: int = 0
 ) -> Rewriting:
-    """Rewrites a query with these parameters by the rules of `base`.
+    """Rewrite a query with these parameters by the rules of `base`.
 
     `joined` is the operator between the terms of the query: and, or, weakAnd. Errors: InvalidQuery when a rule goes on
     matching, or all take more steps or terms than a query may.
@@ -88,7 +88,7 @@ class _Evaluation:
         self._look()
 
     def _look(self) -> None:
-        """Takes in what the query is now."""
+        """Read the terms of the query as it is now."""
         self._leaves: list[Leaf] = list(leaves_of(self.root))
         if len(self._leaves) > limits.QUERY_ITEMS:
             raise InvalidQuery(
@@ -109,7 +109,7 @@ class _Evaluation:
                 self._everywhere(rule, begins)
 
     def _everywhere(self, rule: Rule, begins: Forms) -> None:
-        """Evaluates a rule from all terms on, until it matches nowhere. One that removes goes backwards."""
+        """Evaluate a rule from all terms on, until it matches nowhere. One that removes goes backwards."""
         most = max(_LEAST_MATCHES, _MATCHES_PER_TERM * len(self._leaves))
         count = 0
         position = self._start(rule)
@@ -133,7 +133,7 @@ class _Evaluation:
         return len(self._leaves) - 1 if rule.removes else 0
 
     def _is_begun(self, begins: Forms, position: int) -> bool:
-        """Whether the term here may be the first of a match."""
+        """Tell whether the term here may be the first of a match."""
         self._steps.take()
         if begins is None or self.trace_level >= _MATCHED:
             return True
@@ -141,18 +141,18 @@ class _Evaluation:
         return any((speech, form_of(leaf, speech)) in begins for speech in self.base.speeches)
 
     def _at(self, rule: Rule, position: int) -> bool:
-        """Whether the rule fired from this term on."""
+        """Match the rule from this term on; True where it fired."""
         if self.trace_level >= _TRIED:
             where = self._leaves[position].written
             self._tell(_TRIED, f"   Evaluating rule '{rule}' on '{described(self.root)}' at '{where}':")
         scene = Scene(
             self._leaves, self.parameters, self.base.conditions, self.base.choices, rule.references, self._steps
         )
-        place = next(rule.condition.ends(MatchState(position), scene), None)
-        if place is None:
+        state = next(rule.condition.ends(MatchState(position), scene), None)
+        if state is None:
             self._tell(_MATCHED, "   Did not match rule '{}' at {}", rule, position)
             return False
-        matches = matches_of(place)
+        matches = matches_of(state)
         key = rule, tuple((match.name, match.leaf.written, match.leaf.index) for match in matches)
         if key in self._matched and self._is_repeated(rule, matches):
             self._tell(_MATCHED, "   Ignoring repeated match of '{}'", rule)
@@ -162,7 +162,7 @@ class _Evaluation:
         return self._produce(rule, matches)
 
     def _is_repeated(self, rule: Rule, matches: list[Match]) -> bool:
-        """Whether a match of the same words comes from what the rule did with them before."""
+        """Tell whether a match of the same words comes from what the rule did with them before."""
         if self._size_before > len(self._leaves):
             return False
         return not rule.is_replacing or any(match.leaf.maker is rule for match in matches)
@@ -192,13 +192,8 @@ class _Evaluation:
 
 
 def _is_loop(rule: Rule) -> bool:
-    """Whether it is known that the rule matches what it produces."""
-    return rule.produces_all or _matches_all(rule.condition)
-
-
-def _matches_all(condition: Condition) -> bool:
-    """Whether any query matches: a part of the condition is `...`."""
-    return any(isinstance(part, Ellipsis) for part in _parts(condition))
+    """Tell whether it is known that the rule matches what it produces: any query matches where a part is `...`."""
+    return rule.produces_all or any(isinstance(part, Ellipsis) for part in _parts(rule.condition))
 
 
 def _parts(condition: Condition) -> Iterator[Condition]:

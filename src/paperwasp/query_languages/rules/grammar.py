@@ -11,7 +11,7 @@ Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html
 
 from __future__ import annotations
 
-from typing import Final, NoReturn
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -90,7 +90,7 @@ class RuleFile(Struct):
 
 
 def parse_rules(text: str, source: str) -> RuleFile:
-    """The file with all of its errors. After one, reading goes on with the next statement."""
+    """Read a file with all of its errors. After one, reading goes on with the next statement."""
     file = RuleFile(source)
     try:
         tokens = _LEXICON.tokenize(text, source)
@@ -109,7 +109,7 @@ def parse_rules(text: str, source: str) -> RuleFile:
 
 
 def _skip(tokens: TokenStream, first: Token) -> None:
-    """Moves behind the statement that began with a token: a directive ends with its line."""
+    """Move behind the statement that began with a token: a directive ends with its line."""
     if first.kind == "directive":
         line = tokens.position(first).line
         while not tokens.at_kind("end") and tokens.position().line == line:
@@ -169,7 +169,7 @@ class _Parser:
         return value
 
     def _text(self) -> str:
-        """A literal, or a name with slashes, dots and dashes in it."""
+        """Read a literal, or a name with slashes, dots and dashes in it."""
         if literal := self._tokens.accept_kind("literal"):
             return _unquote(literal)
         parts = []
@@ -217,12 +217,10 @@ class _Parser:
 
     def _sequence(self) -> Condition:
         parts = [self._terminal()]
-        while self._at_terminal():
+        tokens = self._tokens
+        while tokens.at_kind("word", "literal") or tokens.at("[", "(", "!", _ELLIPSIS, '"', "@super"):
             parts.append(self._terminal())
         return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
-
-    def _at_terminal(self) -> bool:
-        return self._tokens.at_kind("word", "literal") or self._tokens.at("[", "(", "!", _ELLIPSIS, '"', "@super")
 
     def _terminal(self) -> Condition:
         parts = [self._not()]
@@ -260,7 +258,7 @@ class _Parser:
         return self._tokens.at_kind("word") and self._tokens.peek().text == sign
 
     def _before(self, sign: str) -> str | None:
-        """The word before the sign, if that is what is next."""
+        """Read the next word and the sign behind it; None where they are not next."""
         if not self._is_before(sign):
             return None
         word = self._tokens.next().text
@@ -308,7 +306,7 @@ class _Parser:
         return InPhrase((parts[0] if len(parts) == 1 else Sequence(tuple(parts)),))
 
     def _bracket(self) -> Condition:
-        """`…]`: a referable ellipsis, or a named condition."""
+        """Read `…]`: a referable ellipsis, or a named condition."""
         if self._tokens.accept(_ELLIPSIS):
             self._tokens.expect("]")
             return Named((Ellipsis(is_referable=True),), _ELLIPSIS)
@@ -335,13 +333,10 @@ class _Parser:
 
     def _value(self) -> str:
         value = self._tokens.expect_kind("word").text
-        if self._is_decimal() and value.isdigit():
+        if value.isdigit() and self._tokens.at(".") and self._tokens.peek().text.isdigit():
             self._tokens.next()
             value += f".{self._tokens.next().text}"
         return value
-
-    def _is_decimal(self) -> bool:
-        return self._tokens.at(".") and self._tokens.peek().text.isdigit()
 
     def _read_production(self) -> Production:
         tokens = self._tokens
@@ -364,7 +359,7 @@ class _Parser:
         tokens.fail(f"expected a production or ';', found {tokens.found()}")
 
     def _reference(self) -> tuple[str, bool]:
-        """`name]`, `name*]` or `...]`, and whether all of the condition is meant."""
+        """Read `name]`, `name*]` or `...]`, and whether all of the condition is meant."""
         name = self._tokens.accept(_ELLIPSIS) or self._tokens.expect_kind("word")
         is_all = self._tokens.accept("*") is not None
         self._tokens.expect("]")
@@ -374,7 +369,7 @@ class _Parser:
         sign = "-" if self._tokens.accept("-") else ""
         value = self._value()
         if not value.replace(".", "", 1).isdecimal():
-            self._fail_number(value)
+            self._tokens.fail(f"expected a number, found '{value}'")
         return sign + value
 
     def _weight(self) -> int:
@@ -382,9 +377,6 @@ class _Parser:
         if not (token.text.isdecimal() and len(token.text) <= 10 and int(token.text) <= _MAX_WEIGHT):
             self._tokens.fail(f"a weight is a whole number of at most {_MAX_WEIGHT}, not '{token.text}'", token)
         return int(token.text)
-
-    def _fail_number(self, value: str) -> NoReturn:
-        self._tokens.fail(f"expected a number, found '{value}'")
 
 
 def _unquote(literal: Token) -> str:

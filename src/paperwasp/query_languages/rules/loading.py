@@ -1,5 +1,4 @@
-"""From the files of an application to its rule bases: inclusion, `@super`, and every check that needs more than one
-statement.
+"""Rule bases, made of the files of an application: inclusion, `@super`, and the checks of several statements.
 
 Vespa: https://docs.vespa.ai/en/linguistics/query-rewriting.html#using-multiple-rule-bases
 Differs: there are no automata, conditions that refer to themselves are refused, and so are references that can never be
@@ -36,7 +35,7 @@ _LONG_CHOICE: Final = 4
 
 
 def load_rules(texts: Mapping[str, str]) -> tuple[RuleBases, list[Finding]]:
-    """The rule bases in the files, path → text, and the findings about them. With an error among these, there are none.
+    """Read the rule bases in files, path → text, with the findings. With an error among these there are no rule bases.
 
     A rule base has the name of its file, without `.sr`.
     """
@@ -60,7 +59,9 @@ class _Loader:
             for error in file.errors:
                 self._tell(error)
             if file.automata is not None:
-                self._warn_of_automata(*file.automata)
+                automaton, position = file.automata
+                message = f"the automaton '{automaton}' is not used: all conditions are read from the rule bases"
+                self.findings.append(Finding(message, position, "WARNING"))
             try:
                 bases[name] = self._base(name, file)
             except LanguageError as error:
@@ -70,10 +71,6 @@ class _Loader:
     def _tell(self, error: LanguageError) -> None:
         self.findings.append(Finding(error.bare_message, error.position, "ERROR"))
 
-    def _warn_of_automata(self, name: str, position: Position) -> None:
-        message = f"the automaton '{name}' is not used: all conditions are read from the rule bases"
-        self.findings.append(Finding(message, position, "WARNING"))
-
     def _default(self, bases: Mapping[str, RuleBase]) -> RuleBase | None:
         found = [base for base in bases.values() if base.is_default]
         for other in found[1:]:
@@ -82,7 +79,7 @@ class _Loader:
         return found[0] if found else None
 
     def _base(self, name: str, file: RuleFile) -> RuleBase:
-        """The rule base of a file with all that it includes. Errors: LanguageError."""
+        """Make the rule base of a file with all that it includes. Errors: LanguageError."""
         rules: list[Rule] = []
         conditions: dict[str, Condition] = {}
         positions: dict[str, Position] = {}
@@ -115,7 +112,7 @@ class _Loader:
         seen: set[str],
         path: tuple[str, ...],
     ) -> None:
-        """Adds what a file says where it stands; its own conditions go over those that it includes."""
+        """Add the rules of a file in their order; its own conditions go over those that it includes."""
         seen.add(name)
         file = self._files[name]
         for statement in file.statements:
@@ -142,7 +139,7 @@ class _Loader:
         return name
 
     def _super(self, name: str, wanted: str, path: tuple[str, ...]) -> Condition:
-        """The condition of that name in the first rule base that `name` includes and that has it."""
+        """Find the condition of that name in the first rule base that `name` includes and that has it."""
         file = self._files[name]
         for statement in file.statements:
             if not isinstance(statement, Include):
@@ -160,11 +157,11 @@ class _Loader:
 
 
 class _NoSuper(LanguageError):
-    """There is nothing that `@super` could stand for."""
+    """No included rule base has a condition for `@super`."""
 
 
 def _with_super(condition: Condition, find: Callable[[], Condition]) -> Condition:
-    """The condition with what `find` finds in place of `@super`; the same object where it has none."""
+    """Put what `find` finds in place of `@super`; a condition without one is returned as it is."""
     if isinstance(condition, Super):
         return find()
     parts = tuple(_with_super(part, find) for part in condition.inside())
@@ -178,7 +175,7 @@ def _with_super(condition: Condition, find: Callable[[], Condition]) -> Conditio
 def _long_choices(
     rules: list[Rule], conditions: Mapping[str, Condition]
 ) -> Iterator[tuple[Choice, Mapping[Form, tuple[Condition, ...]]]]:
-    """The choices whose alternatives all begin with words, and the alternatives by these."""
+    """Find the choices whose alternatives all begin with words, with the alternatives by these."""
     waiting = [*(rule.condition for rule in rules), *conditions.values()]
     while waiting:
         condition = waiting.pop()
@@ -195,11 +192,14 @@ def _long_choices(
                 yield condition, {form: tuple(parts) for form, parts in by_form.items()}
 
 
-# Checks of a rule base as a whole, whose files are each right: unknown names, conditions without end.
+# Checks of a rule base
 
 
 class Check:
-    """Looks through the rules and conditions of one rule base. Errors: LanguageError at the first mistake."""
+    """Checks the rules and conditions of one rule base, whose files are each right: unknown names, endless conditions.
+
+    Errors: LanguageError at the first mistake.
+    """
 
     def __init__(
         self, name: str, conditions: Mapping[str, Condition], positions: Mapping[str, Position], has_automaton: bool
@@ -233,7 +233,7 @@ class Check:
                 raise LanguageError(problem, position)
 
     def _depth(self, name: str, path: tuple[str, ...]) -> int:
-        """How many named conditions refer to each other from this one on."""
+        """Count the named conditions that refer to each other from this one on."""
         known = self._depths.get(name)
         if known is not None:
             return known
@@ -242,7 +242,7 @@ class Check:
             raise LanguageError(f"Condition '{path[0]}' refers to itself: {' → '.join((*path, name))}", position)
         if len(path) >= limits.RULE_DEPTH:
             raise LanguageError(f"Conditions refer to each other over {limits.RULE_DEPTH} levels", position)
-        below = _find_references(self._conditions[name])
+        below = {part.condition for part in _walk(self._conditions[name]) if isinstance(part, Reference)}
         depth = 1 + max((self._depth(inner, (*path, name)) for inner in below), default=0)
         if depth > limits.RULE_DEPTH:
             raise LanguageError(f"Conditions refer to each other over {limits.RULE_DEPTH} levels", position)
@@ -260,7 +260,7 @@ class Check:
                 self._all_terms(name, rule)
 
     def _names_in(self, condition: Condition) -> frozenset[str]:
-        """The names that a production can refer to."""
+        """Return the names that a production can refer to."""
         found: set[str] = set()
         for part in _walk(condition):
             if isinstance(part, Named):
@@ -282,12 +282,12 @@ class Check:
 
 
 def alternatives_of(condition: Condition) -> tuple[Condition, ...]:
-    """The alternatives of a choice; else the condition alone."""
+    """Return the alternatives of a choice; else the condition alone."""
     return condition.parts if isinstance(condition, Choice) else (condition,)
 
 
 def words_of(condition: Condition) -> tuple[str, ...] | None:
-    """The words of a condition that is nothing but words."""
+    """Return the words of a condition that is nothing but words."""
     if isinstance(condition, Term):
         return (condition.text,)
     if not isinstance(condition, Sequence):
@@ -302,7 +302,3 @@ def _walk(condition: Condition) -> Iterator[Condition]:
         part = waiting.pop()
         yield part
         waiting += part.inside()
-
-
-def _find_references(condition: Condition) -> set[str]:
-    return {part.condition for part in _walk(condition) if isinstance(part, Reference)}

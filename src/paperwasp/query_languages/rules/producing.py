@@ -47,7 +47,7 @@ class NotProducible(Exception):
 def produce(
     rule: Rule, matches: Sequence[Match], root: Branch, conditions: Mapping[str, Condition], joined: str
 ) -> dict[str, str]:
-    """Does to the tree under `root` what a rule that matched says; the parameters that it sets.
+    """Change the tree under `root` as a rule that matched says; return the parameters that it sets.
 
     `joined`: the kind of branch that puts terms of the query together. Errors: NotProducible, before anything changed.
     """
@@ -61,7 +61,7 @@ def produce(
     return {production.key: production.value for production, _ in made if isinstance(production, ProducedParameter)}
 
 
-# What is produced
+# The nodes that are produced
 
 
 def _nodes(
@@ -69,7 +69,9 @@ def _nodes(
 ) -> Iterator[QueryNode]:
     index = DEFAULT_INDEX if production.label is None else production.label
     name = getattr(production, "name", "")
-    found = [match for match in matches if match.name == name] if name else _nameless(matches)
+    found: Sequence[Match] = [match for match in matches if match.name == (name or None)]
+    if not found and not name:
+        found = matches
     if name and not found:
         raise NotProducible
     weighed = _annotations(production, found[0].leaf if found and (name or rule.is_replacing) else None)
@@ -88,12 +90,8 @@ def _nodes(
             yield _again(_distinct(found), index, production)
 
 
-def _nameless(matches: Sequence[Match]) -> Sequence[Match]:
-    return [match for match in matches if match.name is None] or matches
-
-
 def _distinct(matches: Sequence[Match]) -> list[Match]:
-    """The matches of each leaf once: a comparison matches a leaf twice."""
+    """Return the matches of each leaf once: a comparison matches a leaf twice."""
     return list({id(match.leaf): match for match in reversed(matches)}.values())[::-1]
 
 
@@ -109,7 +107,7 @@ def _phrase(index: str, words: Sequence[str], annotations: Annotations) -> Branc
 
 
 def _again(matches: Sequence[Match], index: str, production: Production) -> QueryNode:
-    """A copy of the matched terms: a word, or a phrase."""
+    """Copy the matched terms: a word, or a phrase."""
     leaves = [_leaf_again(match, index, production) for match in matches]
     if len(leaves) == 1:
         return leaves[0]
@@ -137,7 +135,7 @@ def _range(production: ProducedRange, index: str, matches: Sequence[Match], weig
     return Leaf(index, None, weighed, RangeItem(index, number, None, inclusive, True, annotations=weighed))
 
 
-# Where it goes
+# Where they go
 
 Produced = Sequence[tuple[Production, list[QueryNode]]]
 
@@ -165,7 +163,7 @@ def _replace(terms: Produced, matches: Sequence[Match], root: Branch) -> None:
 
 
 def _remove(leaves: list[Leaf], root: Branch, keep_one: bool) -> None:
-    """Takes leaves away, the last first; with `keep_one`, not the last one that is left."""
+    """Take leaves away, the last first; with `keep_one`, not the last one that is left."""
     left = sum(1 for _ in leaves_of(root))
     for leaf in reversed(leaves):
         if keep_one and left == 1:
@@ -175,7 +173,7 @@ def _remove(leaves: list[Leaf], root: Branch, keep_one: bool) -> None:
 
 
 def _take_away(node: QueryNode) -> None:
-    """Removes a node; what excludes others than it matches everything then."""
+    """Remove a node; of a `not` whose positive side it is, all documents are left."""
     if node.branch().kind == "not" and node.place() == 0:
         node.replace_by(Unseen(TrueItem()))
     else:
@@ -183,7 +181,7 @@ def _take_away(node: QueryNode) -> None:
 
 
 def _dissolve(slot: _Slot) -> None:
-    """Puts what was made where the slot is, or around what is there."""
+    """Put the produced nodes where the slot is, or around what is there."""
     plain = [node for kind, node in slot.made if not kind]
     groups = [(kind, [node for _, node in group]) for kind, group in groupby(slot.made, lambda made: made[0]) if kind]
     if plain:
@@ -198,7 +196,8 @@ def _dissolve(slot: _Slot) -> None:
     else:
         _take_away(slot)
     for kind, nodes in groups:
-        _around(_operand(put.branch()), kind, nodes)
+        branch = put.branch()
+        _around(branch.children[0] if branch.kind == "root" else branch, kind, nodes)
 
 
 def _first_group(slot: _Slot, kind: str, nodes: list[QueryNode]) -> None:
@@ -215,7 +214,7 @@ def _first_group(slot: _Slot, kind: str, nodes: list[QueryNode]) -> None:
 
 
 def _of(kind: str, nodes: list[QueryNode]) -> QueryNode:
-    """A branch of what was produced alone; of one node, the node."""
+    """Make a branch of produced nodes alone; of one node, the node."""
     if kind == "not":
         return Branch("not", [Unseen(TrueItem()), *nodes])
     if kind == "equiv":
@@ -223,13 +222,8 @@ def _of(kind: str, nodes: list[QueryNode]) -> QueryNode:
     return nodes[0] if len(nodes) == 1 else Branch(kind, nodes)
 
 
-def _operand(branch: Branch) -> QueryNode:
-    """The node that a branch of the whole is put around."""
-    return branch.children[0] if branch.kind == "root" else branch
-
-
 def _around(node: QueryNode, kind: str, nodes: Sequence[QueryNode]) -> None:
-    """Joins what is there with what was produced, under a branch of that kind."""
+    """Join a node with produced ones, under a branch of that kind."""
     if isinstance(node, Branch) and node.kind == kind:
         for other in nodes:
             node.add(other)
@@ -245,7 +239,7 @@ def _around(node: QueryNode, kind: str, nodes: Sequence[QueryNode]) -> None:
 
 
 def _put(slot: _Slot, nodes: list[QueryNode]) -> None:
-    """Puts nodes where the slot is, under the branch that it is in."""
+    """Put nodes where the slot is, under the branch that it is in."""
     branch = slot.branch()
     if branch.is_phrase:
         _put_in_phrase(slot, branch, nodes)
@@ -256,9 +250,10 @@ def _put(slot: _Slot, nodes: list[QueryNode]) -> None:
 
 
 def _put_in_phrase(slot: _Slot, phrase: Branch, nodes: list[QueryNode]) -> None:
-    """Words in its index become part of a phrase; anything else stands beside it."""
+    """Put words in its index into a phrase, and anything else beside it."""
     words = [leaf for node in nodes for leaf in leaves_of(node)]
-    if all(leaf.index == phrase.index and leaf.text is not None for leaf in words) and not _is_nested(nodes):
+    is_nested = any(isinstance(node, Branch) and not node.is_phrase for node in nodes)
+    if all(leaf.index == phrase.index and leaf.text is not None for leaf in words) and not is_nested:
         if len(phrase.children) == 1 and len(nodes) == 1:
             phrase.replace_by(nodes[0])
         elif len(phrase.children) == 1:
@@ -274,10 +269,6 @@ def _put_in_phrase(slot: _Slot, phrase: Branch, nodes: list[QueryNode]) -> None:
         _put(slot, nodes)
     else:
         _around(phrase, "and", nodes)
-
-
-def _is_nested(nodes: Sequence[QueryNode]) -> bool:
-    return any(isinstance(node, Branch) and not node.is_phrase for node in nodes)
 
 
 def _add(terms: Produced, matches: Sequence[Match], root: Branch, joined: str) -> None:
@@ -306,13 +297,13 @@ def _add(terms: Produced, matches: Sequence[Match], root: Branch, joined: str) -
 
 
 def _is_deep(leaf: Leaf) -> bool:
-    """Whether what is added to a leaf goes beside it rather than to the whole query."""
+    """Tell whether nodes added to a leaf go beside it rather than to the whole query."""
     branch = leaf.parent
     return branch is not None and not branch.is_phrase and branch.kind != "root" and branch.branch().kind != "root"
 
 
 def _beside(leaves: list[Leaf], production: Production, kind: str, held: QueryNode | None) -> QueryNode | None:
-    """The node that an EQUIV, or an OR with a phrase, is put around; None: around the whole query. `held`: the one that
+    """Return the node that an EQUIV, or an OR with a phrase, is put around; None: the whole query. `held`: the one that
     the production before was put around."""
     if not leaves or not (kind == "equiv" or (kind == "or" and getattr(production, "is_phrase", False))):
         return None
@@ -333,13 +324,13 @@ def _beside(leaves: list[Leaf], production: Production, kind: str, held: QueryNo
 
 
 def _without_twins(branch: Branch) -> None:
-    """Keeps only the first of equal terms of an EQUIV."""
+    """Keep only the first of equal terms of an EQUIV."""
     if branch.kind == "equiv":
         branch.children = list({described(node): node for node in reversed(branch.children)}.values())[::-1]
 
 
 def _join(root: Branch, node: QueryNode, kind: str) -> None:
-    """Adds a node to the whole query: to what is positive in it, if it does not exclude itself."""
+    """Add a node to the whole query: to what is positive in it, if it does not exclude itself."""
     if not root.children:
         root.add(node)
         return
@@ -355,7 +346,7 @@ def _join(root: Branch, node: QueryNode, kind: str) -> None:
 
 
 def _prune(branch: Branch) -> None:
-    """Takes away branches that nothing is left of."""
+    """Take away branches that nothing is left of."""
     for child in list(branch.children):
         if isinstance(child, Branch):
             _prune(child)

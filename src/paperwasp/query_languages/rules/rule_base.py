@@ -1,4 +1,4 @@
-"""Rules and rule bases: what files of rules say, joined and checked. Immutable.
+"""Productions, rules and rule bases, joined and checked. Immutable.
 
 Vespa: https://docs.vespa.ai/en/reference/querying/semantic-rules.html
 """
@@ -96,7 +96,7 @@ class Rule(Struct, frozen=True, eq=False):
 
     @property
     def removes(self) -> bool:
-        """Whether what is matched is replaced by nothing."""
+        """True where the match is replaced by nothing."""
         return self.is_replacing and not self.productions
 
     @property
@@ -120,7 +120,7 @@ class RuleBase(Struct, frozen=True, eq=False):
     choices: Mapping[Choice, Mapping[Form, tuple[Condition, ...]]]
     """See `Scene.choices`."""
     speeches: frozenset[Speech]
-    """Those of all terms that a rule can begin with."""
+    """The speeches of all terms that a rule can begin with."""
 
 
 class RuleBases(Struct, frozen=True):
@@ -130,7 +130,7 @@ class RuleBases(Struct, frozen=True):
     default: RuleBase | None = None
 
     def named(self, name: str) -> RuleBase | None:
-        """The rule base of that name, with or without what is behind its last dot; the default one for no name.
+        """Return the rule base of that name, with or without what is behind its last dot; the default one for no name.
 
         Errors: InvalidQuery.
         """

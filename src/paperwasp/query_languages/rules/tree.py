@@ -36,16 +36,16 @@ class QueryNode:
         self.parent: Branch | None = None
 
     def branch(self) -> Branch:
-        """The branch that this is in: every node but the root is in one."""
+        """Return the branch that this node is in: every node but the root is in one."""
         assert self.parent is not None
         return self.parent
 
     def place(self) -> int:
-        """The number of this node among those of its branch."""
+        """Return the number of this node among those of its branch."""
         return next(number for number, node in enumerate(self.branch().children) if node is self)
 
     def replace_by(self, *nodes: QueryNode) -> None:
-        """Puts others where this node is."""
+        """Put others where this node is."""
         branch, at = self.branch(), self.place()
         branch.children[at : at + 1] = nodes
         self.parent = None
@@ -78,7 +78,7 @@ class Leaf(QueryNode):
 
     @property
     def written(self) -> str:
-        """As text: what a comparison of it sees."""
+        """The term as text, as comparisons see it."""
         if self.text is not None:
             return self.text
         assert self.item is not None
@@ -122,12 +122,12 @@ class Branch(QueryNode):
 
 
 def root_of(item: Item) -> Branch:
-    """The tree of an item, under a branch `root` that has one child, or none when all was taken away."""
+    """Make the tree of an item, under a branch `root` that has one child, or none when all was taken away."""
     return Branch("root", [_node(item)])
 
 
 def _node(item: Item) -> QueryNode:
-    if _is_filter(item) or not item.is_seen_by_rules:
+    if (isinstance(item, Annotated) and item.annotations.filter) or not item.is_seen_by_rules:
         return Unseen(item)
     if isinstance(item, WordItem):
         return _word(item)
@@ -161,12 +161,8 @@ def _tokens(word: str) -> list[str]:
     return [word] if _NUMBER.fullmatch(word) else _TOKEN.findall(word)
 
 
-def _is_filter(item: Item) -> bool:
-    return isinstance(item, Annotated) and item.annotations.filter
-
-
 def leaves_of(node: QueryNode) -> Iterator[Leaf]:
-    """The leaves below, left to right."""
+    """Return the leaves below, left to right."""
     if isinstance(node, Leaf):
         yield node
     elif isinstance(node, Branch):
@@ -175,7 +171,7 @@ def leaves_of(node: QueryNode) -> Iterator[Leaf]:
 
 
 def item_of(root: Branch) -> Item | None:
-    """The item of the tree as it is now, not canonical; None: nothing is left."""
+    """Return the item of the tree as it is now, not canonical; None: nothing is left."""
     return _item(root.children[0]) if root.children else None
 
 
@@ -207,12 +203,11 @@ def _phrase(node: Branch, children: list[Item]) -> Item | None:
         (child,) = children
         weighed = replace(node.annotations, and_segmenting=False)
         return replace(child, annotations=weighed) if isinstance(child, WordItem) else child
-    words = [item.word if isinstance(item, WordItem) and _is_bare(item) else item for item in children]
+    words = [
+        item.word if isinstance(item, WordItem) and item.annotations == DEFAULT_ANNOTATIONS else item
+        for item in children
+    ]
     return PhraseItem(node.index, tuple(words), annotations=node.annotations) if words else None
-
-
-def _is_bare(item: WordItem) -> bool:
-    return item.annotations == DEFAULT_ANNOTATIONS
 
 
 _MADE: Final[Mapping[str, Callable[[tuple[Item, ...]], Item]]] = {
@@ -228,9 +223,9 @@ _HEADS: Final = {"and": "AND", "or": "OR", "weakAnd": "WEAKAND", "rank": "RANK",
 
 
 def described(node: QueryNode) -> str:
-    """The tree in Vespa's notation: `AND a (OR title:b "c d"!50)`, `+a -b`, `|filter`."""
+    """Write the tree in Vespa's notation: `AND a (OR title:b "c d"!50)`, `+a -b`, `|filter`."""
     if isinstance(node, Leaf):
-        return _described_leaf(node)
+        return f"{_prefix(node.index)}{node.written}{_weight(node.annotations)}"
     if not isinstance(node, Branch):
         return _described_unseen(node.item)
     if node.kind == "root":
@@ -240,13 +235,11 @@ def described(node: QueryNode) -> str:
         return f'{_prefix(node.index)}"{words}"{_weight(node.annotations)}'
     if node.kind == "not":
         return _inside(node, " ".join(_with_signs(node.children)))
-    head = _HEADS.get(node.kind) or _kind_of(node)
+    head = _HEADS.get(node.kind)
+    if head is None:
+        assert node.item is not None
+        head = node.item.kind_of()
     return _inside(node, " ".join([head, *map(described, node.children)]))
-
-
-def _kind_of(node: QueryNode) -> str:
-    assert node.item is not None
-    return node.item.kind_of()
 
 
 def _inside(node: QueryNode, text: str) -> str:
@@ -257,10 +250,6 @@ def _with_signs(children: list[QueryNode]) -> Iterator[str]:
     for number, child in enumerate(children):
         if number or not isinstance(child.item, TrueItem):
             yield f"{'-' if number else '+'}{described(child)}"
-
-
-def _described_leaf(leaf: Leaf) -> str:
-    return f"{_prefix(leaf.index)}{leaf.written}{_weight(leaf.annotations)}"
 
 
 def _described_unseen(item: Item | None) -> str:

@@ -31,12 +31,6 @@ from paperwasp.search.query_language import (
 )
 from paperwasp.text.parsing.tokens import Token
 
-# Ranges of numbers that strings and parameters of YQL hold: `<7`, `>7`, `[1;7]`, `<1;7>`, `[;7;-9]`.
-#
-# Vespa: setNumber of container-search's IntItem.java; which bound belongs to a range is the content node's
-# reading of the text (numeric_range_spec.cpp).
-
-
 _HIT_LIMIT: Final = compile_later(r"[+-]?\d{1,9}")
 
 
@@ -51,7 +45,11 @@ class NumberRange(NamedTuple):
 
 
 def parse_range(text: str) -> NumberRange | None:
-    """The range of numbers that a text holds, or None."""
+    """Read the range of numbers in a string or parameter: `<7`, `>7`, `[1;7]`, `<1;7>`, `[;7;-9]`; None: it is none.
+
+    Vespa: setNumber of container-search's IntItem.java; which bound belongs to a range is the content node's reading of
+    the text (numeric_range_spec.cpp).
+    """
     text = text.strip()
     if text[:1] in ("<", ">") and ";" not in text:
         number = parse_number(text[1:])
@@ -74,7 +72,7 @@ def _is_bound(text: str) -> bool:
 
 
 Compared = Number | NumberRange | str
-"""What a field is compared with: a number, a range of them, or any other string."""
+"""The value that a field is compared with: a number, a range of them, or any other string."""
 Bounds = tuple[Number | None, Number | None, bool, bool]
 
 _COMPARISONS: Final[Mapping[str, Callable[[Number], Bounds]]] = {
@@ -351,16 +349,17 @@ class ConditionParser(ArgumentReader):
         text = sign + self.text("a number")
         if text in ("true", "false"):
             return text == "true", scope
-        value = self._number_of_text(text)
+        value = _compared(text)
         if sign and isinstance(value, str):
             tokens.fail(f"'{text}' is not a number", token)
         return value, scope
 
-    @staticmethod
-    def _number_of_text(text: str) -> Compared:
-        number = parse_number(text)
-        value = parse_range(text) if number is None else number
-        return text if value is None else value
+
+def _compared(text: str) -> Compared:
+    """Read the number or the range in a text; any other text stays one."""
+    number = parse_number(text)
+    value = parse_range(text) if number is None else number
+    return text if value is None else value
 
 
 def _literal_text(value: Value) -> str:

@@ -15,11 +15,11 @@ class Reading(Struct, frozen=True):
     """How the words of an index are read."""
 
     is_whole: bool = False
-    """Whatever stands there is one word: `match: word` and `match: exact`."""
+    """True where a value is one word, whatever stands there: `match: word` and `match: exact`."""
     terminator: str = ""
     """The text that ends such a word; empty: white space, or a sign that looks like an end."""
     phrases: bool = False
-    """Whether words without white space between them are a phrase: `query-command: phrase-segmenting`."""
+    """True where words without white space between them are a phrase: `query-command: phrase-segmenting`."""
     literal: str = ""
     """The index of the same words as they are, which queries also rank by; empty: there is none."""
 
@@ -43,7 +43,7 @@ class Indexes(frozenset[str]):
 
     @property
     def has_literals(self) -> bool:
-        """Whether there are indexes with others of the same words as they are."""
+        """Tell whether there are indexes with others of the same words as they are."""
         return any(reading.literal for reading in self._readings.values())
 
     def reading(self, name: str) -> Reading:

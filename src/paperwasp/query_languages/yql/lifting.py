@@ -124,36 +124,26 @@ def _slots(item: Item) -> Iterator[int]:
 
 
 def _fill_of(item: Item) -> Fill | None:
-    """The function that makes the item from the values; None where the item has no slot."""
+    """Return the function that makes the item from the values; None where the item has no slot."""
     parts = item.parts_of()
     if parts:
-        return _fill_parts(item, [_fill_part(part) for part in parts], parts)
+        fills = [
+            _fill_of(part) if isinstance(part, Item) else itemgetter(part.slot) if isinstance(part, SlotText) else None
+            for part in parts
+        ]
+        return _fill_parts(item, fills, parts) if any(fills) else None
     own = {name: value.slot for name in item.copied if isinstance(value := getattr(item, name), Slot)}
     if not own:
         return None
     if type(item) is WordItem:
-        return _fill_word(item, own["word"])
+        slot, index, annotations = own["word"], item.index, item.annotations
+        return lambda values: WordItem(index, values[slot], annotations=annotations)  # type: ignore[arg-type]
     changes = tuple(own.items())
     return lambda values: replace(item, **{name: values[slot] for name, slot in changes})
 
 
-def _fill_word(item: WordItem, slot: int) -> Fill:
-    index, annotations = item.index, item.annotations
-    return lambda values: WordItem(index, values[slot], annotations=annotations)  # type: ignore[arg-type]
-
-
-def _fill_part(part: str | Item) -> Callable[[Values], Any] | None:
-    """The function that makes a part of an item from the values; None where the part has no slot."""
-    if isinstance(part, Item):
-        return _fill_of(part)
-    return itemgetter(part.slot) if isinstance(part, SlotText) else None
-
-
-def _fill_parts(
-    item: Item, fills: Sequence[Callable[[Values], Any] | None], parts: tuple[str | Item, ...]
-) -> Fill | None:
-    if not any(fills):
-        return None
+def _fill_parts(item: Item, fills: Sequence[Callable[[Values], Any] | None], parts: tuple[str | Item, ...]) -> Fill:
+    """Return the function that makes the item; each of `fills` makes a part of it, None for one without a slot."""
     pairs = tuple(zip(parts, fills, strict=True))
 
     def make_parts(values: Values) -> tuple[Any, ...]:

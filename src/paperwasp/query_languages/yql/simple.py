@@ -1,4 +1,23 @@
-"""The simple query language, what people type into a search box; and the advanced one, with its operators."""
+"""The simple query language, as people type it into a search box; and the advanced one, with its operators.
+
+Every text is a valid query: what makes no sense is skipped. The grammar has two layers: `simple_terms.Reader` reads
+the terms; a syntax (`_SYNTAXES`) puts terms together.
+
+    all, web    `+` and nothing in front ask for the same; `-` excludes
+    any         terms without a sign are alternatives; where something is required with `+`, they only rank
+    advanced    `a and b`, `a or b`, `a andnot b`, `a rank b`, `a near(5) b`, `a onear(5) b`, `a equiv b`,
+                `a weakand(100) b`, in any case. Operators have no precedence: each takes all that stands to its left.
+                Terms without an operator between them go to the operator before them, or are joined by `and`
+
+The rules of type any also hold in parentheses. A group that comes after other terms becomes what is searched for, and
+what was before it only ranks, but for a group of alternatives in a query of another type than any, which takes it in.
+The rules are Vespa's, strange ones too: `SimpleParser.java`, and `combineItems` of `AnyParser.java` and
+`AllParser.java` in container-search.
+
+Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html, `model.type` in the query API, and
+com.yahoo.prelude.query.parser.AdvancedParser, whose type is deprecated there in favor of YQL.
+Differs: in advanced, terms after a closing parenthesis are joined by `and` too, not put into what the parentheses hold.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +43,6 @@ from paperwasp.search.operators.phrase import PhraseItem
 from paperwasp.search.operators.weak_and import WeakAndItem
 from paperwasp.search.operators.word import TOKEN, WordItem, is_number
 from paperwasp.text.parsing.tokens import position_of
-
-# The simple query language: what people type into a search box.
-#
-# Every text is a valid query: what makes no sense is skipped. The grammar has two layers: `simple_terms.Reader` knows
-# the terms; a syntax knows how terms are put together. Syntaxes are in one table at the end.
-# Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html and `model.type` in the query API.
-
 
 Compose = Callable[[tuple[Item, ...]], Item]
 
@@ -58,7 +70,7 @@ def _term_or_group(reader: Reader, compose: Compose | None) -> Part | None:
 
 
 def _included(reader: Reader, compose: Compose | None) -> Part | None:
-    """What comes after `+`. `compose` is that of the type, None: type any."""
+    """Read the term or group after `+`. `compose` is that of the type; None: type any."""
     start = reader.at
     if not reader.prefix("+"):
         return None
@@ -71,13 +83,13 @@ def _included(reader: Reader, compose: Compose | None) -> Part | None:
 
 
 def read_included(reader: Reader) -> Item | None:
-    """An item after `+`, by the rules of type any."""
+    """Read an item after `+`, by the rules of type any."""
     part = _included(reader, None)
     return None if part is None else built(part)
 
 
 def read_excluded(reader: Reader) -> Item | None:
-    """An item after `-`, or more of them, by the rules of type any."""
+    """Read an item after one `-` or several, by the rules of type any."""
     start = reader.at
     if not reader.prefix("-"):
         return None
@@ -90,14 +102,14 @@ def read_excluded(reader: Reader) -> Item | None:
 
 
 def _read_excluded(reader: Reader, compose: Compose) -> Item | None:
-    """An item after `-`; but `-5` without a field is a number below zero."""
+    """Read an item after `-`; but `-5` without a field is a number below zero."""
     start = reader.at
     if not reader.prefix("-"):
         return None
     item, names_index = reader.term()
     if item is None:
         item = _excluded_group(reader, compose)
-    elif not names_index and isinstance(item, WordItem) and _is_unsigned_number(item.word):
+    elif not names_index and isinstance(item, WordItem) and is_number(item.word) and not item.word.startswith("-"):
         item = None
     if item is None:
         reader.at = start
@@ -105,23 +117,19 @@ def _read_excluded(reader: Reader, compose: Compose) -> Item | None:
 
 
 def _excluded_group(reader: Reader, compose: Compose | None) -> Item | None:
-    """A group after `-`: of several terms without signs in it, all together."""
+    """Read a group after `-`: several terms without signs in it are excluded together."""
     group = _group(reader, compose)
     item = None if group is None else built(group)
     return (compose or AndItem)(item.children) if isinstance(item, OrItem) else item
 
 
-def _is_unsigned_number(word: str) -> bool:
-    return is_number(word) and not word.startswith("-")
-
-
 def _without(item: Item | None, negatives: list[Item]) -> Item | None:
-    """What is found, but for what is excluded: of all documents where nothing else is said."""
+    """Exclude `negatives` from `item`, or from all documents where there is none."""
     return NotItem((item or TrueItem(), *negatives)) if negatives else item
 
 
 def _group(reader: Reader, compose: Compose | None) -> Part | None:
-    """`(…)`, with parentheses in it. The cursor stays before one that holds nothing. The last may be left out."""
+    """Read `(…)`, with parentheses in it. The cursor stays before one that holds nothing. The last may be left out."""
     start = reader.at
     if reader.depth >= _DEPTH or not reader.text.startswith("(", start) or start in reader.empty_groups:
         return None
@@ -147,11 +155,6 @@ def _side_by_side(reader: Reader, compose: Compose | None) -> Part | None:
     )
 
 
-def _any_terms(reader: Reader) -> Item | None:
-    part = _side_by_side(reader, None)
-    return None if part is None else built(part)
-
-
 def _web_terms(reader: Reader) -> Item | None:
     """As type all without groups, and a capital `OR` between terms asks for one of its sides."""
     alternatives: list[list[Item]] = [[]]
@@ -175,11 +178,14 @@ def _web_terms(reader: Reader) -> Item | None:
 def _simple_terms(reader: Reader, composite: str) -> Item | None:
     if composite == "phrase":
         return _words(reader, composite)
-    return _any_terms(reader) if composite == "or" else _all_terms(reader, _COMPOSE[composite])
+    if composite != "or":
+        return _all_terms(reader, _COMPOSE[composite])
+    part = _side_by_side(reader, None)
+    return None if part is None else built(part)
 
 
 def _words(reader: Reader, composite: str) -> Item | None:
-    """All words of the text, whatever signs stand between them."""
+    """Read all words of the text, whatever signs stand between them."""
     words = TOKEN.findall(reader.text)
     if len(words) < 2:
         return WordItem(reader.default_index, words[0]) if words else None
@@ -219,7 +225,7 @@ def parse_simple(
     default_index: str | None = None,
     indexes: Indexes = NO_INDEXES,
 ) -> Item | None:
-    """The canonical tree of a text in the simple query language; None when it holds nothing to search for.
+    """Return the canonical tree of a text in the simple query language; None where there is nothing to search for.
 
     `default_index` is the one that the request names; None: `default`, whose words are then read as text.
     `indexes` are the names that may stand before a colon; after any other the colon is part of the word.
@@ -241,7 +247,12 @@ def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: 
         plain = _plain(text, kind, DEFAULT_INDEX)
     else:
         plain = None if indexes.reading(default_index).is_whole else _plain(text, kind, default_index)
-    item = plain or _parse(text, kind, default_index, indexes)
+    item = plain
+    if item is None:
+        read = _SYNTAXES.get(kind.syntax)
+        if read is None:
+            raise IllegalQuery(f"A text of the syntax '{kind.syntax}' is not read here")
+        item = read(Reader(text, default_index, indexes), kind.composite)
     if item is None or isinstance(item, TrueItem):
         return None
     whole = item if plain is not None else item.canonical()  # words, and one operator over them, are canonical
@@ -249,7 +260,7 @@ def _tree(text: str, type: str | QueryType, default_index: str | None, indexes: 
 
 
 def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
-    """The tree of nothing but words, which most texts are; None: there is more in it."""
+    """Return the tree of a text of nothing but words, as most are; None: there is more in it."""
     if (
         kind.syntax != "simple"
         or kind.composite == "phrase"
@@ -264,19 +275,7 @@ def _plain(text: str, kind: QueryType, default_index: str) -> Item | None:
     return words[0] if len(words) == 1 else _COMPOSE[kind.composite](words)
 
 
-def _parse(text: str, kind: QueryType, default_index: str | None, indexes: Indexes) -> Item | None:
-    read = _SYNTAXES.get(kind.syntax)
-    if read is None:
-        raise IllegalQuery(f"A text of the syntax '{kind.syntax}' is not read here")
-    return read(Reader(text, default_index, indexes), kind.composite)
-
-
-# What the simple query language makes of terms that stand side by side, at the top of type any and in parentheses.
-#
-# Terms without a sign are alternatives. Where something is required with `+`, they only rank; `-` excludes. A group
-# that comes after other terms becomes what is searched for, and what was before it only ranks, but for a group of
-# alternatives in a query of another type than any, which takes it in. The rules are Vespa's, strange ones too:
-# `SimpleParser.java`, and `combineItems` of `AnyParser.java` and `AllParser.java` in container-search.
+# Terms side by side, at the top of type any and in parentheses
 
 
 class _Many(Struct, eq=False):
@@ -287,7 +286,7 @@ class _Many(Struct, eq=False):
 
 
 class _Signed(Struct, eq=False):
-    """What is required and what is excluded, in the making."""
+    """Required and excluded terms, in the making."""
 
     required: list[Part] = field(default_factory=list)
     excluded: list[Item] = field(default_factory=list)
@@ -307,7 +306,7 @@ def read_side_by_side(
     *,
     is_any: bool,
 ) -> Part | None:
-    """All items from here on; in parentheses (`reader.depth`), up to the first thing that is none.
+    """Read all items from here on; in parentheses (`reader.depth`), up to the first thing that is none.
 
     `is_any`: by the rules of type any. None: there are none. The result is to be given to `built`, or to be part of
     what is around the parentheses.
@@ -337,7 +336,7 @@ def read_side_by_side(
 
 
 def built(part: Part) -> Item:
-    """The item that was made."""
+    """Return the item of a part."""
     if isinstance(part, _Many):
         children = tuple(map(built, part.parts))
         return RankItem(children) if part.is_rank else OrItem(children)
@@ -360,7 +359,7 @@ def _with_term(top: Part | None, term: Item, is_any: bool) -> Part:
 
 
 def _combined(top: Part | None, part: Part, is_any: bool) -> Part:
-    """What is there so far, and a group or what has signs."""
+    """Join the terms so far with a group, or with terms that have signs."""
     if top is None:
         return part
     ranks = isinstance(top, _Many) and top.is_rank
@@ -384,7 +383,7 @@ def _combined(top: Part | None, part: Part, is_any: bool) -> Part:
 
 
 def _with_signed(top: Part | None, signed: _Signed, is_any: bool) -> Part:
-    """The whole, where something had a sign: what only ranks is required where nothing else is."""
+    """Join all terms, where some have signs: those that only rank are required where nothing else is."""
     alone = top is signed or top is None
     if not signed.excluded:
         if alone:
@@ -394,27 +393,14 @@ def _with_signed(top: Part | None, signed: _Signed, is_any: bool) -> Part:
             return _combined(top, signed.required[0] if len(signed.required) == 1 else signed, is_any)
     if not signed.required and not alone:
         assert top is not None
-        signed.required.append(_beside_signs(top, signed))
+        parts: list[Part] = top.parts if isinstance(top, _Many) else [top]
+        others = [part for part in parts if part is not signed]
+        signed.required.append(others[0] if len(others) == 1 else _Many(others))
         return signed
     return signed if top is None else top
 
 
-def _beside_signs(top: Part, signed: _Signed) -> Part:
-    """What stands beside the signs, as alternatives."""
-    if not isinstance(top, _Many):
-        return top
-    others = [part for part in top.parts if part is not signed]
-    return others[0] if len(others) == 1 else _Many(others)
-
-
-# The syntax `advanced`: terms with operators between them, and parentheses.
-#
-# `a and b`, `a or b`, `a andnot b`, `a rank b`, `a near(5) b`, `a onear(5) b`, `a equiv b`, `a weakand(100) b`, in any
-# case. Operators have no precedence: each takes all that stands to its left. Terms without an operator between them go
-# to the operator before them, or are joined by `and`.
-# Differs: after a closing parenthesis they are joined by `and` too, not put into what the parentheses hold.
-# Vespa: com.yahoo.prelude.query.parser.AdvancedParser; the type is deprecated there in favor of YQL.
-
+# The advanced syntax
 
 _ARGUMENT = compile_later(r"\s*\(\s*(?:([0-9]{1,9})\s*\))?")
 
@@ -445,7 +431,7 @@ class _Group(Struct):
         return _OPERATORS[self.operator or "and"](tuple(self.children), self.argument)
 
     def take(self, operator: str, argument: int) -> None:
-        """Goes on with an operator; another than the open one takes what was read so far as its first child."""
+        """Go on with an operator; another than the open one takes what was read so far as its first child."""
         if (operator, argument) != (self.operator, self.argument) and self.operator:
             item = self.item()
             self.children = [item] if item is not None else []
@@ -453,7 +439,7 @@ class _Group(Struct):
 
 
 def advanced_terms(reader: Reader, depth: int = 0) -> Item | None:
-    """The tree of what stands up to the end, or up to the parenthesis that closes the group of depth > 0."""
+    """Read up to the end, or up to the parenthesis that closes a group of depth > 0."""
     if depth > limits.EXPRESSION_DEPTH:
         raise LanguageError(
             f"nested deeper than {limits.EXPRESSION_DEPTH} levels", position_of(reader.text, reader.at, "query")
@@ -488,7 +474,7 @@ def _parentheses(reader: Reader, depth: int) -> Item | None:
 
 
 def _argument(reader: Reader) -> int:
-    """The number in parentheses after the name of an operator; 0: none."""
+    """Read the number in parentheses after the name of an operator; 0: none."""
     match = _ARGUMENT.match(reader.text, reader.at)
     if match is None:
         return 0
@@ -499,7 +485,7 @@ def _argument(reader: Reader) -> int:
 
 
 def marked(item: Item, given: Mapping[str, object]) -> Item:
-    """`item` with the annotations `given`, by the names of `Annotations`, on each term in it."""
+    """Return `item` with the annotations `given`, by the names of `Annotations`, on each term in it."""
     if not given:
         return item
     item = item.map_parts(lambda part: marked(part, given))

@@ -3,7 +3,12 @@
 A run of characters without white space (`foo-bar`, `c++`, `http://a.b/c`) becomes one WordItem with its text as
 written, because only its field knows how to make tokens of it. Of several tokens all are required; between quotes, as
 a phrase. A plain number is a WordItem too, which a numeric attribute reads as a number.
-Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html
+
+In an index whose values are one word each a word may have any characters. With `match: exact` it ends at the field's
+terminator. With `match: word` it ends at white space, unless it stands in quotes; stars, weights and the parentheses of
+a group at its end are not part of it.
+Vespa: https://docs.vespa.ai/en/reference/querying/simple-query-language.html and
+https://docs.vespa.ai/en/reference/schemas/schemas.html#match
 """
 
 from __future__ import annotations
@@ -40,9 +45,9 @@ _ELEMENT_RUN = compile_later(rf"[^}}{_BREAKS}]+")
 _QUOTED = compile_later(rf"[{_QUOTES}]+([^{_QUOTES}]*)[{_QUOTES}]*")
 _WORD_CHARACTER = r"\p{L}\p{N}\p{M}\p{So}'"
 _BEGINNING = regex.compile(rf"[{_STARS}]*[{_WORD_CHARACTER}]|-[0-9]")
-"""What a word or a number begins with."""
+"""The beginning of a word or a number."""
 _NO_TERM: Final = ")];!\t\n\r "
-"""What a sign never stands before."""
+"""The characters before which a sign never stands."""
 _NO_WORD = regex.compile(rf"[^{_BREAKS}\p{{L}}\p{{N}}\p{{M}}\p{{So}}]+")
 _INDEX = compile_later(r"\[?([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*):")
 _WEIGHT = compile_later(r"!(?:([0-9]{1,9})|!*)")
@@ -74,20 +79,20 @@ class Reader:
         self.default_index = DEFAULT_INDEX if default_index is None else default_index
         self._indexes = indexes
         self._is_plain = default_index is not None and indexes.reading(default_index).is_whole
-        """Whether only white space has a meaning: a default index that the request names has whole words."""
+        """True where only white space has a meaning: a default index that the request names has whole words."""
         self._skips_noise = default_index is not None
-        """Whether a term may begin with characters of no word, as where its index is known: `StructuredParser.java`."""
+        """True where a term may begin with characters of no word: its index is known. `StructuredParser.java`."""
         self._run = _RUN
         self._terms = 0
 
     def skip_spaces(self) -> bool:
-        """Moves to the next character that is not white space; False at the end. Errors: OutOfTime."""
+        """Move to the next character that is not white space; False at the end. Errors: OutOfTime."""
         check_time()
         self.at = _SPACES.match(self.text, self.at).end()  # type: ignore[union-attr]
         return self.at < len(self.text)
 
     def skip(self) -> None:
-        """Moves past what no term starts with: a run or a quote with nothing to search for, or one character.
+        """Move past what no term starts with: a run or a quote with nothing to search for, or one character.
 
         Where terms begin with a word (`_skips_noise` is False), up to the word behind it, or to the sign before that.
         """
@@ -108,7 +113,7 @@ class Reader:
         self.at = max(self.at, start + 1)
 
     def prefix(self, character: str) -> bool:
-        """Moves past `character` if it is here and something that is not white space follows."""
+        """Move past `character` if it is here and something that is not white space follows."""
         if self._is_plain:
             return False
         after = self.at + 1
@@ -117,7 +122,7 @@ class Reader:
         return found
 
     def term(self) -> tuple[Item | None, bool]:
-        """The term here, with its field and weight, and whether it names its field; no term: the cursor stays.
+        """Read the term here, with its field and weight, and whether it names its field; no term: the cursor stays.
 
         Errors: IllegalQuery beyond `limits.QUERY_ITEMS` terms, before the rest of a text is read in vain.
         """
@@ -140,7 +145,7 @@ class Reader:
         return self._with_weight(item), named is not None
 
     def _index(self) -> str | None:
-        """The index that is named here; None: there is none. What names one and has nothing behind it is skipped."""
+        """Read the index that is named here; None: there is none. A name with nothing behind it is skipped."""
         while (match := _INDEX.match(self.text, self.at)) and (name := self._indexes.canonical(match.group(1))):
             self.at = match.end()
             if self._indexes.reading(name).is_whole or self._something_ahead():
@@ -149,7 +154,7 @@ class Reader:
         return None
 
     def _something_ahead(self) -> bool:
-        """Whether anything to search for follows without white space between; if not, moves past what does."""
+        """Tell whether anything to search for follows without white space between; if not, move past what does."""
         ahead = _QUOTED.match(self.text, self.at) or _NO_SPACE.match(self.text, self.at)
         assert ahead is not None
         if _searchable(ahead.group()):
@@ -158,7 +163,7 @@ class Reader:
         return False
 
     def _whole(self, index: str, reading: Reading) -> Item | None:
-        """A word of whatever characters, up to its end."""
+        """Read a word of any characters, up to its end."""
         if reading.terminator:
             item, self.at = terminated(index, self.text, self.at, reading.terminator)
             return item
@@ -178,7 +183,10 @@ class Reader:
             return RangeItem(index, None, _number(bound), high_inclusive=False)
         if sign == ">":
             return RangeItem(index, _number(bound), None, low_inclusive=False)
-        return _closed_range(index, _number(low), _number(high), int(limit or 0))
+        lowest, highest = _number(low), _number(high)
+        if lowest is not None and highest is not None and lowest > highest:
+            lowest, highest = highest, lowest
+        return RangeItem(index, lowest, highest, hit_limit=int(limit or 0))
 
     def _phrase(self, index: str) -> Item | None:
         match = _QUOTED.match(self.text, self.at)
@@ -271,25 +279,14 @@ def _number(text: str | None) -> int | float | None:
     return float(text) if "." in text else int(text)
 
 
-def _closed_range(index: str, low: int | float | None, high: int | float | None, hit_limit: int) -> RangeItem:
-    if low is not None and high is not None and low > high:
-        low, high = high, low
-    return RangeItem(index, low, high, hit_limit=hit_limit)
-
-
-# The words of indexes whose values are one word each, within a simple query: they may have any characters.
-#
-# With `match: exact` a word ends at the field's terminator. With `match: word` it ends at white space, unless it stands
-# in quotes; stars, weights and the parentheses of a group at its end are not part of it, where they look like that.
-# Vespa: https://docs.vespa.ai/en/reference/schemas/schemas.html#match
-
+# Indexes whose values are one word each
 
 _UNBROKEN: Final = compile_later(r"\S+")
 _AFTER: Final = {
     True: compile_later(rf"(?:[{_STARS}]|!+[0-9]*|\))*(?=\s|\Z)"),
     False: compile_later(rf"(?:[{_STARS}]|!+[0-9]*)*(?=\s|\Z)"),
 }
-"""Whether a group is open → what may stand behind a word that ends."""
+"""Whether a group is open → the characters that may stand behind a word."""
 
 
 def terminated(index: str, text: str, at: int, terminator: str) -> tuple[Item | None, int]:

@@ -60,7 +60,7 @@ class OrderBy(Struct, frozen=True):
     strength: str = ""
     """The strength of `uca`: primary, secondary, tertiary, quaternary, identical."""
     is_quoted: bool = False
-    """Whether the name is in quotes, and may be of any case."""
+    """True where the name is in quotes, and may be of any case."""
 
 
 class YqlQuery(Struct, frozen=True):
@@ -195,7 +195,8 @@ class _StatementParser:
         order_by = self._order_by()
         hits, offset = self._limit_and_offset()
         timeout_ms = self._number_after("timeout")
-        grouping = self._grouping()
+        token = self.tokens.accept_kind("grouping")
+        grouping = "" if token is None else token.text[1:].rstrip().removesuffix(";").strip()
         self.tokens.accept(";")
         self.tokens.expect_end()
         indexes = MappingProxyType(self.conditions.fields)
@@ -286,10 +287,6 @@ class _StatementParser:
         if not isinstance(value, int) or not 0 <= value < 2**31:
             tokens.fail(f"{word} takes an integer from 0 to {2**31 - 1}, not '{text}'", token)
         return value
-
-    def _grouping(self) -> str:
-        token = self.tokens.accept_kind("grouping")
-        return "" if token is None else token.text[1:].rstrip().removesuffix(";").strip()
 
 
 def _either(words: tuple[str, ...]) -> str:

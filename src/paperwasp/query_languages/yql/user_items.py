@@ -60,9 +60,9 @@ class UserTextItem(Item, PartlyCompared, frozen=True):
     """The distance of `near` and `oNear`; None: their default."""
     allow_empty: bool = False
     fields_allowed: bool = True
-    """Whether `field:word` may choose another field: in `userInput`, not in `text`."""
+    """True where `field:word` may choose another field: in `userInput`, not in `text`."""
     nfkc: bool = False
-    """Whether the text is normalized before it is read."""
+    """True where the text is normalized before it is read."""
     position: Position | None = None
 
     def with_indexes(self, rename: Callable[[str], str]) -> Item:

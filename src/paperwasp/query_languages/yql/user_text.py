@@ -1,4 +1,4 @@
-"""Text from a user inside a YQL query: how the tree is completed with it.
+"""Text from a user inside a YQL query, which completes its tree; and the terms that parameters put beside it.
 
 YQL is parsed once and remembered; the text changes with every request. So the parser leaves an item in its place
 (`user_items`), and `complete` puts the parsed text there.
@@ -51,13 +51,13 @@ class UserText(NamedTuple):
     filter: str = ""
     """`model.filter`, which goes with `query`."""
     is_yql_default: bool = False
-    """Whether `type` holds for `userInput` too, where that says nothing: `model.type.isYqlDefault`."""
+    """True where `type` holds for `userInput` too, unless that says another: `model.type.isYqlDefault`."""
     max_items: int = limits.QUERY_ITEMS
     """How many items the whole query may have."""
 
 
 def complete(tree: Item, user: UserText) -> Item | None:
-    """The canonical tree with all user text parsed and in its place; None where nothing is left.
+    """Return the canonical tree with all user text parsed and in its place; None where nothing is left.
 
     Errors: IllegalQuery when more than `user.max_items` items are left; LanguageError for a text that may not be
     empty and is.
@@ -73,14 +73,17 @@ def complete(tree: Item, user: UserText) -> Item | None:
 
 
 def number_of_items(item: Item) -> int:
-    """How many items a tree has, its root among them."""
+    """Count the items of a tree, its root among them."""
     children = item.children_of()
     return 1 + sum([1 if type(child) is WordItem else number_of_items(child) for child in children])
 
 
 def _complete(item: Item, user: UserText) -> Item | None:
     if isinstance(item, UserQueryItem):
-        return _user_query(user)
+        query = None
+        if user.query is not None:
+            query = _read(user.query, type_of(user.type), user.default_index, user.indexes, user)
+        return filtered(query, user.filter, user.default_index, user.indexes) if user.filter else query
     if isinstance(item, UserTextItem):
         return _parse(item, user)
     if isinstance(item, NonEmptyItem):
@@ -111,13 +114,6 @@ def _not_empty(item: NonEmptyItem, user: UserText) -> Item:
         if (isinstance(part, WordItem) and not part.word) or (isinstance(part, PhraseItem) and not all(part.words)):
             raise LanguageError("searching for an empty string inside nonEmpty()", item.position)
     return whole
-
-
-def _user_query(user: UserText) -> Item | None:
-    parsed = None
-    if user.query is not None:
-        parsed = _read(user.query, type_of(user.type), user.default_index, user.indexes, user)
-    return filtered(parsed, user.filter, user.default_index, user.indexes) if user.filter else parsed
 
 
 def _read(text: str, kind: QueryType, default_index: str | None, indexes: Indexes, user: UserText) -> Item | None:
@@ -151,7 +147,7 @@ def _parse(item: UserTextItem, user: UserText) -> Item | None:
 
 
 def _one_word(text: str, item: UserTextItem) -> Item | None:
-    """The text as it is (`raw`), or as its field makes tokens of it (`segment`)."""
+    """Return the word of a text as it is (`raw`), or of which its field makes tokens (`segment`)."""
     if not text and item.allow_empty:
         return None
     annotations = item.annotations
@@ -161,7 +157,7 @@ def _one_word(text: str, item: UserTextItem) -> Item | None:
 
 
 def type_of_text(item: UserTextItem, user: UserText) -> QueryType:
-    """How the text of an item is read. Errors: LanguageError where the parts of the type do not go together."""
+    """Return the type by which the text of an item is read. Errors: LanguageError where its parts contradict."""
     said: Grammar = item.grammar
     if said.name:
         base = QUERY_TYPES[said.name]
@@ -183,21 +179,22 @@ def _with_settings(parsed: Item, item: UserTextItem) -> Item:
     return parsed
 
 
-# The parameters `model.filter` and `recall`: terms beside the query, in its signs.
-#
-# `+term` must match, `-term` must not, and a term without a sign only ranks. They never find more than the query does.
-# Vespa: `model.filter` and `recall` in https://docs.vespa.ai/en/reference/api/query.html
+# The parameters `model.filter` and `recall`
 
 
 class Filter(Struct, frozen=True):
-    """The terms of a filter, each marked as one that the user did not write."""
+    """The terms of `model.filter` or `recall`, each marked as one that the user did not write.
+
+    `+term` must match, `-term` must not, and a term without a sign only ranks: they never find more than the query.
+    Vespa: `model.filter` and `recall` in https://docs.vespa.ai/en/reference/api/query.html
+    """
 
     required: tuple[Item, ...] = ()
     excluded: tuple[Item, ...] = ()
     ranking: tuple[Item, ...] = ()
 
     def applied_to(self, tree: Item) -> Item:
-        """The canonical tree of what `tree` finds and the filter lets through."""
+        """Return the canonical tree of the documents that `tree` finds and the filter lets through."""
         if self.required:
             tree = AndItem((tree, *self.required))
         if self.excluded:
@@ -208,7 +205,7 @@ class Filter(Struct, frozen=True):
 
 
 def parse_filter(text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES) -> Filter:
-    """The filter in `text`: simple query language of type `any`. Its terms have the annotation `filter`, and rank."""
+    """Read a filter: simple query language of type `any`, whose terms have the annotation `filter`, and rank."""
     reader = Reader(text, default_index, indexes)
     required: list[Item] = []
     forbidden: list[Item] = []
@@ -233,7 +230,7 @@ def _filters(items: list[Item], **more: object) -> tuple[Item, ...]:
 def filtered(
     tree: Item | None, text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES
 ) -> Item | None:
-    """The tree of a query with the filter in `text`; of a query with nothing to search for, that of the filter."""
+    """Add the filter in `text` to the tree of a query; without a tree, return that of the filter."""
     if tree is not None:
         return parse_filter(text, default_index, indexes).applied_to(tree)
     alone = parse_simple(text, "any", default_index, indexes)
@@ -241,7 +238,7 @@ def filtered(
 
 
 def parse_recall(text: str, default_index: str | None = None, indexes: Indexes = NO_INDEXES) -> Filter:
-    """As `parse_filter`, of terms that do not rank. Errors: InvalidQuery for a term without a sign, or no term."""
+    """Read a filter of terms that do not rank. Errors: InvalidQuery for a term without a sign, or no term."""
     found = parse_filter(text, default_index, indexes)
     if found.ranking:
         raise InvalidQuery("Recall contains at least one rank item.")
