@@ -52,7 +52,10 @@ def bind(
     ready = served.ready_profile(view.schemas[name], query.rank.profile, query.rank.expressions)
     observer = observer_of(trace, query.observe.profiling, () if streamed else ready.declared.mutations)
     profile = observer.profile(ready.profile_for(query.rank.override, streamed=streamed))
-    skips = not query.order.keys or _needs_ranking(query, profile)
+    # In a query that sorts without scores a weakAnd leaves nothing out, since nothing that it finds would make others
+    # harder to find. Vespa: matcher.cpp (`willNeedRanking`).
+    sorts_by_score = RELEVANCE in (key.field for key in query.order.keys)
+    skips = not query.order.keys or sorts_by_score or profile.rank_score_drop_limit is not None
     space = _space(cache_of(view, name), query, ready, clock, streamed=streamed, weak_and_skips=skips)
     try:
         setting = _setting(plan(query.match.tree, space), profile, query, space)
@@ -84,14 +87,6 @@ def bind_to_write(view: View, name: str, query: Query, served: ServedSchemas) ->
     ready = served.ready_profile(view.schemas[name], query.rank.profile, query.rank.expressions)
     profile, space = ready.profile_for(query.rank.override, streamed=False), space_of(view, name)
     return BoundQuery(query, ready, profile, _setting(FalseOperator(space), profile, query, space), ready.cost)
-
-
-def _needs_ranking(query: Query, profile: CompiledProfile) -> bool:
-    """Whether documents are scored to find the hits of a query that sorts. Vespa: matcher.cpp (`willNeedRanking`).
-
-    Where they are not, a weakAnd leaves nothing out, since nothing that it finds makes others harder to find.
-    """
-    return RELEVANCE in (key.field for key in query.order.keys) or profile.rank_score_drop_limit is not None
 
 
 def space_of(view: View, name: str) -> SearchSpace:

@@ -68,7 +68,10 @@ class HitGroups:
         for request in self._query.groupings:
             grouped = hits if view.own_lids is None else self._of_batch(request, bound, hits)
             with suppress(MissingAttribute):
-                result = self._facet(request, bound, grouped) if self._is_one else None
+                result = None
+                if self._is_one:
+                    threads = threads_of(bound, len(grouped.lids)) if len(grouped.lids) > PART_ROWS else 1
+                    result = facet(request, bound.setting.space.columns, grouped, threads, bound.helpers.work)
                 if result is not None:
                     self._held_bytes += facet_bytes(result)
                 else:
@@ -81,11 +84,6 @@ class HitGroups:
         if bound.observer.is_tracing:
             bound.observer.tag("grouping", groups=[[len(level.parents) for level in result.levels] for result in found])
         self._parts.append(tuple(found))
-
-    @staticmethod
-    def _facet(request: GroupingRequest, bound: BoundQuery, hits: Hits) -> PartialResult | None:
-        threads = threads_of(bound, len(hits.lids)) if len(hits.lids) > PART_ROWS else 1
-        return facet(request, bound.setting.space.columns, hits, threads, bound.helpers.work)
 
     def _of_batch(self, request: GroupingRequest, bound: BoundQuery, hits: Hits) -> Hits:
         """What is grouped of a batch: hits, or for `where(true)` all documents; and no more of either than `max` of the

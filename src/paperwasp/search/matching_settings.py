@@ -125,14 +125,12 @@ def _neighbors(said: Mapping[str, float], properties: Mapping[str, str]) -> Neig
         if key in properties or name in said
     }
     tuning = replace(NO_TUNING.neighbors, **found) if found else NO_TUNING.neighbors
-    budget_ms = properties.get(TIME_BUDGET)
-    return tuning if budget_ms is None else replace(tuning, time_budget_ms=_milliseconds(budget_ms))
-
-
-def _milliseconds(text: str) -> float:
+    text = properties.get(TIME_BUDGET)
+    if text is None:
+        return tuning
     if not (text.isascii() and text.isdecimal()) or len(text) > _DIGITS + 1:
         raise InvalidQuery(f"The rank property '{TIME_BUDGET}' is a number of milliseconds, not '{text[:20]}'")
-    return float(text)
+    return replace(tuning, time_budget_ms=float(text))
 
 
 def _setting(key: str, properties: Mapping[str, str], declared: float) -> float:

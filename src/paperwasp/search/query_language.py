@@ -358,20 +358,14 @@ def read_map(tokens: TokenStream, parameter: Callable[[], str]) -> dict[str, Val
     tokens.expect("{")
     values: dict[str, Value] = {}
     while not tokens.at("}"):
-        name = _name(tokens)
+        token = tokens.accept_kind("string")
+        name = dotted_name(tokens) if token is None else string_value(tokens, token)
         tokens.expect(":")
         values[name] = read_value(tokens, parameter)
         if not tokens.accept(","):
             break
     tokens.expect("}")
     return values
-
-
-def _name(tokens: TokenStream) -> str:
-    token = tokens.accept_kind("string")
-    if token is not None:
-        return string_value(tokens, token)
-    return dotted_name(tokens)
 
 
 def read_value(tokens: TokenStream, parameter: Callable[[], str]) -> Value:

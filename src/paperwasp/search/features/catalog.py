@@ -121,7 +121,8 @@ class Catalog(Struct):
     def _describe(self, name: str, arguments: tuple[str | None, ...], output: str) -> Description:
         family = families().get(name)
         if family is None:
-            raise LanguageError(_unknown(name, self.setup))
+            names = [*families(), *self.setup.profile.functions, *self.setup.profile.constants]
+            raise LanguageError(f"unknown rank feature or function {name!r}{did_you_mean(name, names)}")
         if output and output not in family.outputs and not family.any_output:
             raise LanguageError(f"rank feature {name!r} has no output {output!r}; it has {', '.join(family.outputs)}")
         positional = _positional(name, arguments)
@@ -206,8 +207,3 @@ def feature_named(text: str) -> str:
 def default_rank_features(setup: RankSetup) -> tuple[str, ...]:
     """What `ranking.listFeatures` shows: the features that each family lists, in the order of their names."""
     return tuple(name for family in sorted(families()) for name in families()[family].listed(setup))
-
-
-def _unknown(name: str, setup: RankSetup) -> str:
-    known = [*families(), *setup.profile.functions, *setup.profile.constants]
-    return f"unknown rank feature or function {name!r}{did_you_mean(name, known)}"

@@ -231,7 +231,7 @@ _OF_PLACES: Final = ("index", "latitude", "longitude", "km")
 )
 def bind_distance(setup: RankSetup, arguments: tuple[str, ...], output: str) -> Compute:
     if is_of_positions(setup, arguments):
-        return _distance_of_positions(arguments[-1], output)
+        return lambda block: _shown(nearest_places(block, arguments[-1]), output)
     kind, name = kind_and_name(arguments)
 
     def compute(block: Block) -> Floats:
@@ -239,13 +239,6 @@ def bind_distance(setup: RankSetup, arguments: tuple[str, ...], output: str) -> 
         for vectors in vectors_of(block, kind, name):
             least = np.minimum(least, vectors.distances)
         return least
-
-    return compute
-
-
-def _distance_of_positions(field: str, output: str) -> Compute:
-    def compute(block: Block) -> Floats:
-        return _shown(nearest_places(block, field), output)
 
     return compute
 

@@ -225,11 +225,8 @@ def _bound_levels(levels: Sequence[Level], binding: Binding) -> Iterator[BoundLe
         if node.array is not None and binding.within is not None:
             binding = binding.within(node.array)
         aggregators_ = _aggregators(order.aggregations, binding)
-        yield BoundLevel(level, node, _accept(level.filter, binding), aggregators_, order)
-
-
-def _accept(wanted: Filter | None, binding: Binding) -> Accept | None:
-    return None if wanted is None else binding.filter(wanted)
+        accept = None if level.filter is None else binding.filter(level.filter)
+        yield BoundLevel(level, node, accept, aggregators_, order)
 
 
 def _aggregators(aggregations: Sequence[Aggregation], binding: Binding) -> tuple[Aggregator, ...]:

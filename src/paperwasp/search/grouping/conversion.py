@@ -57,14 +57,11 @@ def whole_in(text: bytes) -> int | None:
     sign, hexadecimal, octal, decimal = found.groups()
     if hexadecimal is not None:
         number = int(hexadecimal, 16)
-    else:
-        number = int(octal, 8) if octal is not None else _decimal(decimal)
+    elif octal is not None:
+        number = int(octal, 8)
+    else:  # thousands of digits, of which Python reads no number, are more than any long, too
+        number = int(decimal) if len(decimal) < 32 else MOST + 2
     return -number if sign == b"-" else number
-
-
-def _decimal(digits: bytes) -> int:
-    """Thousands of digits, of which Python would read no number, are more than any long too."""
-    return int(digits) if len(digits) < 32 else MOST + 2
 
 
 def number_of(text: bytes) -> float:

@@ -28,17 +28,10 @@ def held_bytes(value: Any) -> int:
         else:
             names = _MEMBERS.get(kind)
             if names is None:
-                names = _members(kind)
+                names = _MEMBERS[kind] = getattr(kind, "__struct_fields__", ())
             if names:
                 left.extend([getattr(part, name) for name in names])
     return held
-
-
-def _members(kind: type) -> tuple[str, ...]:
-    """The names of the members of records of a type; none of what is no record."""
-    names: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
-    _MEMBERS[kind] = names
-    return names
 
 
 def check_memory(size_bytes: int) -> None:

@@ -41,7 +41,9 @@ def key_ranks(level: Level, columns: Sequence[Values]) -> list[NDArray[Any]]:
     found = []
     for key, values in zip(level.order, columns, strict=True):
         ranks = ranks_of(values)
-        found.append(ranks if key.is_ascending else _reversed(ranks))
+        if not key.is_ascending:  # ~ does not overflow, as the minus of the least integer would
+            ranks = ~ranks if ranks.dtype.kind == "i" else -ranks
+        found.append(ranks)
     return found
 
 
@@ -56,11 +58,6 @@ def first_groups(parents: NDArray[np.uint32], keys: Sequence[NDArray[Any]], most
 def has_more(parents: NDArray[Any], most: int | None) -> bool:
     """Whether some parent has more groups than that."""
     return most is not None and len(parents) > most and int(np.bincount(parents).max(initial=0)) > most
-
-
-def _reversed(ranks: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that rise where others fall. ~ does not overflow, as a minus of the least integer would."""
-    return ~ranks if ranks.dtype.kind == "i" else -ranks
 
 
 _GONE = -1

@@ -32,10 +32,12 @@ Entry = tuple[str, str, int]
 def partial_to_bytes(partial: PartialResult) -> bytes:
     """A partial result with its states. Hits in it are numbers of documents, also where they are written."""
     blocks: list[bytes] = []
-    levels = [
-        {"tag": level.tag, "arrays": _put(_level_arrays(level), blocks), "states": _put_states(level.states, blocks)}
-        for level in partial.levels
-    ]
+    levels = []
+    for level in partial.levels:
+        groups: Arrays = {"parents": level.parents, "relevances": level.relevances, **arrays_of(level.ids)}
+        arrays = _put(groups, blocks)
+        states = [{"form": state.form, "arrays": _put(state.arrays(), blocks)} for state in level.states]
+        levels.append({"tag": level.tag, "arrays": arrays, "states": states})
     header = orjson.dumps({"number": partial.number, "levels": levels})
     header += b" " * (-(_START.size + len(header)) % _ALIGNMENT_BYTES)
     body = b"".join(blocks)
@@ -70,10 +72,6 @@ def partial_from_bytes(data: bytes, request: GroupingRequest) -> PartialResult:
     return PartialResult(request.number, tuple(found))
 
 
-def _level_arrays(level: Groups) -> dict[str, NDArray[Any]]:
-    return {"parents": level.parents, "relevances": level.relevances, **arrays_of(level.ids)}
-
-
 def _put(arrays: Arrays, blocks: list[bytes]) -> list[Entry]:
     """Append arrays to the blocks, each filled up to the next multiple of 8 bytes; return what they are."""
     entries = []
@@ -84,10 +82,6 @@ def _put(arrays: Arrays, blocks: list[bytes]) -> list[Entry]:
         blocks.append(block + bytes(-len(block) % _ALIGNMENT_BYTES))
         entries.append((name, plain.dtype.str, len(plain)))
     return entries
-
-
-def _put_states(states: Sequence[State], blocks: list[bytes]) -> list[dict[str, Any]]:
-    return [{"form": state.form, "arrays": _put(state.arrays(), blocks)} for state in states]
 
 
 class _Reader:

@@ -90,11 +90,9 @@ class PagePosition(Struct, frozen=True):
 
 def encode(positions: Iterable[PagePosition]) -> str:
     """The text of a continuation."""
-    return "".join([_encode_position(position) for position in positions])
-
-
-def _encode_position(position: PagePosition) -> str:
-    integers = (len(position.path), *position.path, position.tag, position.offset, position.flags)
+    integers: list[int] = []
+    for position in positions:
+        integers += (len(position.path), *position.path, position.tag, position.offset, position.flags)
     return "".join([_encode_integer(integer) for integer in integers])
 
 

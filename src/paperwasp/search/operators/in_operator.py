@@ -66,7 +66,8 @@ class InItem(TermItem, frozen=True):
         matches: list[FieldMatch] = []
         for field in fields_of(self.index, space):
             if space.has_index(field):
-                matches.append(_any_word(self, field, space))
+                found = (token_of(value, field, space) for value in self.values)
+                matches.append(TokensMatch(space, field.name, [match for match in found if match is not None]))
             elif (column := space.column(field)) is not None:
                 matches.append(AttributeMatch(space, field.name, column, column.any_of(self.values)))
         return term_operator(space, matches, self.annotations)
@@ -82,11 +83,6 @@ def _is_text(value: str | int) -> bool:
 
 def _is_integer(value: str | int) -> bool:
     return isinstance(value, int) or isinstance(parse_number(value), int)
-
-
-def _any_word(item: InItem, field: Field, space: SearchSpace) -> FieldMatch:
-    found = (token_of(value, field, space) for value in item.values)
-    return TokensMatch(space, field.name, [match for match in found if match is not None])
 
 
 def token_of(value: str | int, field: Field, space: SearchSpace) -> FieldMatch | None:

@@ -65,7 +65,9 @@ class RangeItem(TermItem, frozen=True):
 
     def plan(self, space: SearchSpace) -> Operator:
         term = NumberTerm(self.low, self.high, self.low_inclusive, self.high_inclusive, self.hit_limit)
-        text = "" if term.low is None or term != NumberTerm(term.low, term.low) else _as_text(term.low)
+        text = ""
+        if term.low is not None and term == NumberTerm(term.low, term.low):  # as Vespa writes a number into the query
+            text = str(term.low) if isinstance(term.low, int) else double_text(term.low)
         found = (_match(space, field, term, text) for field in fields_of(self.index, space))
         matches = [seen_match(match, space) for match in found if match is not None]
         length = len(_WORDS.findall(text)) if any(match.is_positional for match in matches) else 1
@@ -86,11 +88,6 @@ def _match(space: SearchSpace, field: Field, term: NumberTerm, text: str) -> Fie
     if column is None:
         return None
     return word_match(space, field, column, text) if column.is_string else range_match(space, field, column, term)
-
-
-def _as_text(number: int | float) -> str:
-    """A number as Vespa writes it into the query."""
-    return str(number) if isinstance(number, int) else double_text(number)
 
 
 @condition("range", Argument.NAME, Argument.LITERAL)

@@ -216,14 +216,10 @@ def _frequency(operator: Operator) -> int:
     return operator.estimate()
 
 
-def _weight(child: Item, operator: Operator) -> int:
-    """The weight of a part; 0 of a word that is an and of its tokens."""
-    return 0 if isinstance(operator, AndOperator) else child.weak_weight()
-
-
 def score_of(child: Item, operator: Operator, space: SearchSpace) -> int:
     """What a part scores in every document that it matches."""
     total = space.documents + 1
     frequency = max(_frequency(operator), 1)
     idf = math.log1p((total - frequency + 0.5) / (frequency + 0.5))
-    return min(max(int(_FIXED_POINT * _weight(child, operator) * idf) + 1, 0), _MOST_SCORE)
+    weight = 0 if isinstance(operator, AndOperator) else child.weak_weight()  # such an `and` is of the tokens of a word
+    return min(max(int(_FIXED_POINT * weight * idf) + 1, 0), _MOST_SCORE)

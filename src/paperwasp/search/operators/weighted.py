@@ -244,15 +244,10 @@ class WandMatch(BestMatch):
         for start in range(0, len(lids), _BLOCK_LIDS):
             space.check_time()
             block = lids[start : start + _BLOCK_LIDS]
-            best, values = _first(
-                np.concatenate([best, block]), np.concatenate([values, self._values(block)]), self._target_hits
-            )
+            products = self._tokens.products(block)
+            reached = np.where(products > self._threshold, products, -np.inf)
+            best, values = _first(np.concatenate([best, block]), np.concatenate([values, reached]), self._target_hits)
         return best
-
-    def _values(self, lids: Lids) -> NDArray[np.float64]:
-        """The sums of products, -inf where they do not reach the threshold."""
-        products = self._tokens.products(lids)
-        return np.where(products > self._threshold, products, -np.inf)
 
     def scores(self, lids: Lids) -> NDArray[np.float64]:
         return self._tokens.products(lids)

@@ -71,7 +71,8 @@ class WordItem(OneText, TermItem, frozen=True):
         found = cache.get(self.index, self.word, space.language)
         if found is None:
             found = _plan_word(self, space)
-            if _is_of_view(found):
+            # Terms of indexed fields alone are the same for every query of a view, and small.
+            if isinstance(found, TermOperator) and all(isinstance(match, IndexMatch) for match in found.matches):
                 found = _plan_word(self, replace(cache.space, language=space.language))
                 cache.keep(self.index, self.word, space.language, found)
         return found
@@ -91,11 +92,6 @@ class WordItem(OneText, TermItem, frozen=True):
 
     def shown_words(self, target: Target) -> Way:
         return target.words(self.annotations, self.word)
-
-
-def _is_of_view(operator: Operator) -> bool:
-    """Whether an operator is the same for every query of a view, and small: terms of indexed fields."""
-    return isinstance(operator, TermOperator) and all(isinstance(match, IndexMatch) for match in operator.matches)
 
 
 def _plan_word(item: WordItem, space: SearchSpace) -> Operator:

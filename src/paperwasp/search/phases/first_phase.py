@@ -53,7 +53,10 @@ def pruned(bound: BoundQuery, kept: int) -> RankedHits | None:
     lids, scores = found.lids, found.scores
     in_time = found.searched == 1
     if not found.exact and in_time:
-        lids, scores = _rescored(bound, lids)
+        lids = np.sort(lids)
+        scores = _scores(bound, lids)
+        order = np.lexsort((lids, -scores))
+        lids, scores = lids[order], scores[order]
     if observer.is_tracing:
         observer.step("match", "kernel best")
         observer.step("rank", "kernel best" if found.exact else "kernel best, then the rank program")
@@ -248,13 +251,6 @@ def _hits(
         highest,
         known=known,
     )
-
-
-def _rescored(bound: BoundQuery, lids: Lids) -> tuple[Lids, Scores]:
-    ascending = np.sort(lids)
-    scores = _scores(bound, ascending)
-    order = np.lexsort((ascending, -scores))
-    return ascending[order], scores[order]
 
 
 def _scores(bound: BoundQuery, lids: Lids) -> Scores:

@@ -47,7 +47,8 @@ def _reranked(bound: BoundQuery, ranked: RankedHits, program: Program) -> tuple[
     lids, first = ranked.lids[:count][order], ranked.first_phase[:count][order]
     reranked = ranked.lids[:count]
     end = FirstPhase(-np.inf if ranked.highest is None else ranked.highest, reranked)
-    block = Block(bound.setting, lids, _known_first(first), profile.phases, end)
+    known = {"firstPhase": first} if np.isfinite(first).all() else {}  # else they are not the values of its expression
+    block = Block(bound.setting, lids, known, profile.phases, end)
     begun_ns = time.thread_time_ns()
     with observer.task(SECOND_PHASE, EXPRESSION, count):
         scores = _scores(bound, block, program)
@@ -99,11 +100,6 @@ def _diverse(bound: BoundQuery, ranked: RankedHits) -> tuple[RankedHits, int]:
 def reranked_count(profile: CompiledProfile) -> int:
     """How many hits the second phase ranks."""
     return profile.rerank_count if profile.second_phase is not None else 0
-
-
-def _known_first(scores: Scores) -> dict[str, Scores]:
-    """The first phase's scores as `firstPhase`, where they are the values of its expression."""
-    return {"firstPhase": scores} if np.isfinite(scores).all() else {}
 
 
 # The global phase: the best hits of one document type, merged from all nodes, are ranked again.

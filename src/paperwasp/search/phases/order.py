@@ -23,7 +23,7 @@ from paperwasp.core.clock import check_time
 from paperwasp.document.types import BOOL
 from paperwasp.errors import InvalidQuery
 from paperwasp.ranking import CompiledProfile
-from paperwasp.schema.model import Field, Sorting
+from paperwasp.schema.model import Sorting
 from paperwasp.search.features.block import Block
 from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.operators import SearchSpace
@@ -128,7 +128,8 @@ def _level(key: SortKey, space: SearchSpace, language: str, features: FeatureOf)
     view = space.columns.get(field.name)
     if view is None:
         raise InvalidQuery(f"The schema '{space.schema.name}' has no sortable attribute named: {key.field}")
-    return Level(key.field, _order(key, _defaults(field), is_text=view.is_string, language=language), view)
+    sorting = field.attribute.sorting or Sorting()
+    return Level(key.field, _order(key, sorting, is_text=view.is_string, language=language), view)
 
 
 def _built_in(key: SortKey) -> Level:
@@ -138,10 +139,6 @@ def _built_in(key: SortKey) -> Level:
         raise InvalidQuery(f"Could not sort by '{key.field}': known are {RELEVANCE}, {DOCUMENT_ID}, {SOURCE}")
     descending = key.field == RELEVANCE if key.descending is None else key.descending
     return Level(key.field, SortOrder(descending))
-
-
-def _defaults(field: Field) -> Sorting:
-    return (field.attribute and field.attribute.sorting) or Sorting()
 
 
 def _order(key: SortKey, schema: Sorting, *, is_text: bool, language: str) -> SortOrder:

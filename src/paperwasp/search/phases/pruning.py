@@ -79,7 +79,12 @@ class PrunedHits(Struct, frozen=True, eq=False):
 
 def kernel_query_of(operator: Operator, fields: Mapping[str, float]) -> KernelQuery | None:
     """How to run a query whose score is a sum of bm25 over `fields`; None: only in full."""
-    return _listed_query(operator, fields) or _accepted_query(operator, fields)
+    if (listed := _listed_query(operator, fields)) is not None:
+        return listed
+    terms = tuple(operator.terms())
+    if not _scores(operator, fields) or not all(_is_runnable(term, fields) for term in terms):
+        return None
+    return KernelQuery(terms, filters=(operator,), filters_are_matches=True)
 
 
 def _listed_query(operator: Operator, fields: Mapping[str, float]) -> KernelQuery | None:
@@ -111,13 +116,6 @@ def _and_query(operator: AndOperator, fields: Mapping[str, float]) -> KernelQuer
         return inner and replace(inner, filters=(*inner.filters, *filters))
     words = tuple(child for child in scoring if isinstance(child, TermOperator) and _is_one_word(child, fields))
     return KernelQuery(words, True, filters) if words and len(words) == len(scoring) else None
-
-
-def _accepted_query(operator: Operator, fields: Mapping[str, float]) -> KernelQuery | None:
-    terms = tuple(operator.terms())
-    if not _scores(operator, fields) or not all(_is_runnable(term, fields) for term in terms):
-        return None
-    return KernelQuery(terms, filters=(operator,), filters_are_matches=True)
 
 
 def _scores(operator: Operator, fields: Mapping[str, float]) -> bool:

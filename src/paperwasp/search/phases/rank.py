@@ -145,7 +145,8 @@ def _sorted(bound: BoundQuery, wanted: int) -> RankedHits:
     """
     matches = match(bound)
     if _needs_scores(bound):
-        return _sorted_with_scores(bound, matches, wanted)
+        ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
+        return _in_order(bound, ranked, wanted, bound.query.order.after)
     lids = _first(bound, matches.bitmap, wanted, _no_scores, bound.query.order.after)
     bound.observer.step("order", "kernel sorting")
     scores = _no_scores(lids)
@@ -156,11 +157,6 @@ def _needs_scores(bound: BoundQuery) -> bool:
     """Whether hits that are sorted have a relevance."""
     drops = bound.profile.rank_score_drop_limit is not None
     return drops or bound.setting.space.streamed or any(level.field == RELEVANCE for level in bound.levels)
-
-
-def _sorted_with_scores(bound: BoundQuery, matches: Matches, wanted: int) -> RankedHits:
-    ranked, _ = rerank(bound, exhaustive(bound, matches, matches.count))
-    return _in_order(bound, ranked, wanted, bound.query.order.after)
 
 
 def _in_order(bound: BoundQuery, ranked: RankedHits, wanted: int, after: SearchAfter | None) -> RankedHits:

@@ -354,7 +354,8 @@ class _Expressions:
         self._inputs = bound.setting.inputs
         self._kinds = dict.fromkeys(_PHASES, "relevance")
         self._kinds |= dict.fromkeys(_closeness_names(template), "closeness")
-        self._kinds |= dict.fromkeys(_raw_score_names(template), "rawScore")
+        if label := _label(template):
+            self._kinds[f"itemRawScore({label})"] = "rawScore"
         self.fields = list[Bm25Field]()
         """Those that it has read of."""
 
@@ -421,8 +422,3 @@ def _closeness_names(template: TextTemplate) -> Collection[str]:
     near, label = template.near, _label(template)
     of_field = () if near is None else (f"closeness(field,{near.index})", f"closeness({near.index})")
     return (*of_field, f"closeness(label,{label})") if label else of_field
-
-
-def _raw_score_names(template: TextTemplate) -> Collection[str]:
-    label = _label(template)
-    return (f"itemRawScore({label})",) if label else ()

@@ -63,7 +63,9 @@ class Plans:
         if accepted is None:
             return None
         match_end_ns = now_ns + int((query.deadline_ns - now_ns) * compiled.soft_share)
-        text = _words_of(compiled, query) if compiled.words else query.text
+        text: str | list[str] = query.text
+        if compiled.words:
+            text = [word.fill(query.literals).word for word in compiled.words]  # type: ignore[attr-defined]
         for _ in range(_MOST_LOOKUPS):
             run = compiled.plan.run_of(
                 snapshot,
@@ -204,8 +206,3 @@ class PlannedRoute(NamedTuple):
     def ready(self, run: _core.PlanRun) -> ReadyRun:
         """A run of such a query."""
         return ReadyRun(run, self.view, self.documents, self.compiled, self.served)
-
-
-def _words_of(compiled: CompiledPlan, query: TextQuery) -> list[str]:
-    """The words of a statement."""
-    return [word.fill(query.literals).word for word in compiled.words]  # type: ignore[attr-defined]

@@ -107,7 +107,8 @@ class _Explaining:
         try:
             explanation = self._ranked.bound.profile.explanations[name]
         except LanguageError as error:
-            return [_untold(name, score, error.message) for score in scores.tolist()]
+            note = error.message
+            return [{"phase": name, "score": shown_number(score), "note": note} for score in scores.tolist()]
         trees = self._of_hits(explanation, block, lambda values, hit: rendered(explanation, values.of(hit)))
         explained = []
         for score, tree in zip(scores.tolist(), trees, strict=True):
@@ -141,10 +142,6 @@ class _Explaining:
             return [explain(values, hit) for hit in range(block.hits)]
         except TooLarge as error:
             return [each for part in halves(block, error) for each in self._of_hits(explanation, part, explain)]
-
-
-def _untold(phase: str, score: float, reason: str) -> Json:
-    return {"phase": phase, "score": shown_number(score), "note": reason}
 
 
 class _Values:

@@ -228,12 +228,9 @@ class CountGroupsState(Struct, State, frozen=True, eq=False):
 
     def arrays(self) -> Mapping[str, NDArray[Any]]:
         members = {"offsets": self.offsets, "hashes": self.hashes}
-        return {**members, "has_buckets": (self.rows != _FEW).astype(np.uint8), "buckets": self._rows_of_buckets()}
-
-    def _rows_of_buckets(self) -> NDArray[np.uint8]:
-        """The buckets behind each other, in the order of the groups."""
-        found: Buckets = self.buckets[self.rows[self.rows != _FEW]]
-        return found.reshape(-1)
+        has_buckets = self.rows != _FEW
+        buckets: Buckets = self.buckets[self.rows[has_buckets]]  # in the order of the groups
+        return {**members, "has_buckets": has_buckets.astype(np.uint8), "buckets": buckets.reshape(-1)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:

@@ -44,7 +44,9 @@ class HitsState(Struct, State, frozen=True, eq=False):
 
     def selected(self, rows: Numbers) -> Self:
         offsets, places = parts_at(self.offsets, rows)
-        return self._at(offsets, places)
+        hits = None if self.hits is None else self.hits[places]
+        members = (self.relevances[places], self.lids[places], self.sources[places], hits)
+        return type(self)(self.summary, self.max_hits, offsets, *members)
 
     @classmethod
     def merged(cls, parts: Sequence[Self], places: Sequence[Numbers], count: int) -> Self:
@@ -65,11 +67,6 @@ class HitsState(Struct, State, frozen=True, eq=False):
             np.concatenate(sources)[chosen],
             np.concatenate([part.hits for part in parts if part.hits is not None])[chosen] if is_written else None,
         )
-
-    def _at(self, offsets: Numbers, places: Numbers) -> Self:
-        hits = None if self.hits is None else self.hits[places]
-        members = (self.relevances[places], self.lids[places], self.sources[places], hits)
-        return type(self)(self.summary, self.max_hits, offsets, *members)
 
     def written(self, hits: NDArray[np.object_]) -> HitsState:
         """The state with its hits as they are shown, one for each lid."""

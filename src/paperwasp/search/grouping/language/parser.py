@@ -12,7 +12,7 @@ from paperwasp.errors import LanguageError
 from paperwasp.search.grouping.language.expressions import Aliases, ExpressionParser
 from paperwasp.search.grouping.language.operation import UNLIMITED, Operation, is_aggregator
 from paperwasp.search.grouping.language.reader import Parameters, Reader
-from paperwasp.search.grouping.request import Expression, Filter
+from paperwasp.search.grouping.request import Filter
 from paperwasp.search.query_language import string_values
 
 # From tokens to the predicates of `filter(…)` and `keep(…)`: `not` binds more strongly than `and`, and that than `or`.
@@ -95,7 +95,9 @@ class PredicateParser:
             values += self._values()
         if not values:
             raise LanguageError("In predicate requires at least one argument, but none were provided")
-        _check_in(inner)
+        unfit = "an aggregator" if is_aggregator(inner.function, len(inner.arguments)) else _UNFIT.get(inner.function)
+        if unfit is not None:
+            raise LanguageError(f"In predicate cannot be used with {unfit}")
         return Filter("in", inner, tuple(values))
 
     def _values(self) -> tuple[str, ...]:
@@ -108,13 +110,6 @@ class PredicateParser:
             raise LanguageError(f"Input '{name}' is not a valid list: {error}") from None
         self._reader.count(len(values))
         return values
-
-
-def _check_in(inner: Expression) -> None:
-    name = inner.function
-    unfit = "an aggregator" if is_aggregator(name, len(inner.arguments)) else _UNFIT.get(name)
-    if unfit is not None:
-        raise LanguageError(f"In predicate cannot be used with {unfit}")
 
 
 def parse_grouping(text: str, parameters: Parameters | None = None) -> list[Operation]:
