@@ -27,7 +27,7 @@ from paperwasp.search.grouping.execution import Hits, execute
 from paperwasp.search.grouping.expressions import Scope, bind
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.requests import layout_of
+from paperwasp.search.grouping.request_builder import layout_of
 from paperwasp.storage.attributes.column import bitmap_of
 from paperwasp.storage.attributes.dictionary import StringDictionary
 from paperwasp.storage.attributes.numeric import NumericView

@@ -26,7 +26,7 @@ from paperwasp.errors import Timeout
 from paperwasp.schema import parse_schemas
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
-from paperwasp.search.grouping.requests import layout_of
+from paperwasp.search.grouping.request_builder import layout_of
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.operators.item import Item
 from paperwasp.search.operators.range_operator import RangeItem

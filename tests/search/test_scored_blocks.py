@@ -28,7 +28,7 @@ from paperwasp.query_languages.yql.statement import parse_yql
 from paperwasp.schema import parse_schemas
 from paperwasp.search.operators.boolean import TrueItem
 from paperwasp.search.phases import scored_blocks, scoring
-from paperwasp.search.phases.ranked import NO_SCORES
+from paperwasp.search.phases.ranked_hits import NO_SCORES
 from paperwasp.search.phases.scoring import scores_in_time
 from paperwasp.search.query import Query, SearchResponse
 from paperwasp.search.resources import Helpers

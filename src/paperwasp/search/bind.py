@@ -17,7 +17,7 @@ from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import CompiledProfile
 from paperwasp.ranking.names import input_name
 from paperwasp.ranking.text_hash import text_number
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.matching_settings import element_gaps, tuning
 from paperwasp.search.observe import QueryTrace, observer_of
@@ -26,7 +26,7 @@ from paperwasp.search.operators.boolean import FalseOperator
 from paperwasp.search.operators.item import plan
 from paperwasp.search.operators.operator import ViewCache, no_clock
 from paperwasp.search.phases.match_phase import diversifier_of, limiter_of
-from paperwasp.search.phases.order import RELEVANCE, Level, levels_of, sort_feature
+from paperwasp.search.phases.order import RELEVANCE, SortLevel, levels_of, sort_feature
 from paperwasp.search.query import Query
 from paperwasp.search.ready_profile import ReadyProfile
 from paperwasp.search.resources import QueryClock
@@ -61,7 +61,7 @@ def bind(
         setting = _setting(plan(query.match.tree, space), profile, query, space)
         declared, match = ready.declared, query.match
         diversity = match.match_phase.diversity
-        levels: tuple[Level, ...] = ()
+        levels: tuple[SortLevel, ...] = ()
         if query.order.keys:
             levels = levels_of(query.order.keys, space, match.language, partial(sort_feature, setting, profile))
         return BoundQuery(

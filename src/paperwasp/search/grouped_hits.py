@@ -16,21 +16,21 @@ from paperwasp.base.records import replace
 from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.aggregators.summary import HitsState
+from paperwasp.search.grouping.attribute_columns import MissingAttribute
 from paperwasp.search.grouping.binding import Binding, BoundRequest, bind_filter, bound_request
-from paperwasp.search.grouping.columns import MissingAttribute
 from paperwasp.search.grouping.execution import Hits, execute
+from paperwasp.search.grouping.expression_node import Lids
 from paperwasp.search.grouping.expressions import Scope, bind
 from paperwasp.search.grouping.facets import PART_ROWS, facet, facet_bytes
 from paperwasp.search.grouping.memory import TextMemory, check_memory, held_bytes
 from paperwasp.search.grouping.merging import merged
-from paperwasp.search.grouping.node import Lids
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import GroupingRequest
 from paperwasp.search.phases.rank import sorted_places
-from paperwasp.search.phases.ranked import RankedHits
+from paperwasp.search.phases.ranked_hits import RankedHits
 from paperwasp.search.phases.scored_blocks import threads_of
 from paperwasp.search.query import Query
 from paperwasp.search.show.hits import hits_of

@@ -24,16 +24,16 @@ from paperwasp.core.clock import OutOfTime
 from paperwasp.errors import Timeout
 from paperwasp.ranking.typed_expression import coarse, fields_of_profile, unsearched
 from paperwasp.search.bind import bind, indexed_types, streaming_types
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.grouped_hits import HitGroups
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.merging import most_groups
 from paperwasp.search.observe import QueryTrace
 from paperwasp.search.operators.item import Item
 from paperwasp.search.phases.later_phases import rank_globally
-from paperwasp.search.phases.order import Level, located, streamed_lid, within_batch
+from paperwasp.search.phases.order import SortLevel, located, streamed_lid, within_batch
 from paperwasp.search.phases.rank import match, page_of_all, rank, rank_all
-from paperwasp.search.phases.ranked import NO_LIDS, NO_SCORES, TIMEOUT, Matches, RankedHits
+from paperwasp.search.phases.ranked_hits import NO_LIDS, NO_SCORES, TIMEOUT, Matches, RankedHits
 from paperwasp.search.query import Hit, Query, SearchResponse
 from paperwasp.search.resources import QueryClock
 from paperwasp.search.served import ServedSchemas
@@ -364,7 +364,7 @@ def _falling(relevance: float) -> float:
     return -float(np.nan_to_num(relevance, nan=-np.inf))
 
 
-def _keys(hits: RankedHits, levels: Sequence[Level], numbers: Sequence[int]) -> Iterable[SortKeys]:
+def _keys(hits: RankedHits, levels: Sequence[SortLevel], numbers: Sequence[int]) -> Iterable[SortKeys]:
     """What sorts the hits with these numbers among others; None where the query does not sort."""
     if not levels:
         return repeat(None, len(numbers))
@@ -384,7 +384,7 @@ class _Place(NamedTuple):
     keys: SortKeys
 
 
-def _places(kind: int, hits: RankedHits, levels: Sequence[Level]) -> Iterator[_Place]:
+def _places(kind: int, hits: RankedHits, levels: Sequence[SortLevel]) -> Iterator[_Place]:
     numbers = range(len(hits.lids))
     for number, keys in zip(numbers, _keys(hits, levels, numbers), strict=True):
         order = _falling(hits.scores[number]) if keys is None else keys

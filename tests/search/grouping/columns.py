@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from paperwasp.search.grouping.binding import Accept, Binding, Given
-from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Expression, Filter
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 from tests.search.grouping.oracle import OracleHit
@@ -18,7 +18,7 @@ Column = Sequence[Any]
 """The value of each lid, or the list of its values."""
 
 
-class ColumnNode(Node):
+class ColumnNode(ExpressionNode):
     """Reads a column. `is_bound`: whether of a list the one value that a row is about."""
 
     def __init__(self, name: str, kind: Kind, column: Column, *, is_bound: bool = False) -> None:
@@ -44,10 +44,10 @@ class ColumnNode(Node):
         return Values(self.kind, np.array([codes[value] for value in flat], np.uint32), ListTable(distinct), offsets)
 
 
-class _Combined(Node):
+class _Combined(ExpressionNode):
     """add(…) and neg(…) of numbers."""
 
-    def __init__(self, nodes: Sequence[Node], sign: int) -> None:
+    def __init__(self, nodes: Sequence[ExpressionNode], sign: int) -> None:
         self.kind = Kind.DOUBLE if any(node.kind is Kind.DOUBLE for node in nodes) else Kind.LONG
         self._nodes = nodes
         self._sign = sign
@@ -61,7 +61,7 @@ def binding_of(columns: Mapping[str, tuple[Kind, Column]], bound: frozenset[str]
     """Binds attributes to columns of these names, and add and neg over them or over aggregates. `bound`: the columns of
     which rows are about one value."""
 
-    def node(expression: Expression, given: Given) -> Node:
+    def node(expression: Expression, given: Given) -> ExpressionNode:
         if expression in given:
             return given[expression]
         if expression.function in ("add", "neg"):

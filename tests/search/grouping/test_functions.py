@@ -15,8 +15,8 @@ from paperwasp import limits
 from paperwasp.document.types import BOOL, BYTE, DOUBLE, INT, LONG, RAW, STRING, array_of
 from paperwasp.errors import InvalidQuery
 from paperwasp.limits import grouping as grouping_limits
+from paperwasp.search.grouping.expression_node import Computed
 from paperwasp.search.grouping.expressions import Scope, bind
-from paperwasp.search.grouping.node import Computed
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.values import Kind, Values
 from tests.search.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of

@@ -24,8 +24,8 @@ from paperwasp.document.types import (
     weighted_set_of,
 )
 from paperwasp.errors import InvalidQuery
+from paperwasp.search.grouping.expression_node import Lids
 from paperwasp.search.grouping.expressions import Scope, bind
-from paperwasp.search.grouping.node import Lids
 from paperwasp.search.grouping.request import Bucket, Expression
 from paperwasp.text.linguistics.collation import Collation
 from tests.search.grouping.documents import attribute, column, evaluated, of, rows_of, scope_of

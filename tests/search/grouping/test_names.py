@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from paperwasp.search.grouping import expressions
+from paperwasp.search.grouping.expression_node import BINDERS
 from paperwasp.search.grouping.language import operation
-from paperwasp.search.grouping.node import BINDERS
 
 _ROOT = Path(__file__).parents[3]
 _SCRIPTS = _ROOT / "tests" / "service" / "grouping_value_scripts"

@@ -31,8 +31,8 @@ from paperwasp.document.types import (
 )
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.binding import bind_filter
+from paperwasp.search.grouping.expression_node import ExpressionNode
 from paperwasp.search.grouping.expressions import Rows, Scope, bind
-from paperwasp.search.grouping.node import Node
 from paperwasp.search.grouping.request import Bucket, Expression, Filter, Infinite
 from paperwasp.search.grouping.tables import encoded
 from paperwasp.search.grouping.values import Kind, Values
@@ -401,7 +401,7 @@ def _expected(evaluator: Evaluator, expression: Expression, row: Row) -> Any:
         return type(error)
 
 
-def _found(node: Node, rows: Rows) -> list[list[Any]]:
+def _found(node: ExpressionNode, rows: Rows) -> list[list[Any]]:
     """The values of each row: of all rows at once, and the same in two blocks."""
     whole = _plain(node.values(rows))
     half = np.arange(_ROWS // 2)

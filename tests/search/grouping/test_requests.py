@@ -15,7 +15,7 @@ from paperwasp.search.grouping.request import (
     OrderKey,
     PagePosition,
 )
-from paperwasp.search.grouping.requests import DEFAULTS, Defaults, layout_of
+from paperwasp.search.grouping.request_builder import DEFAULTS, Defaults, layout_of
 
 NO_LIMITS = Defaults(-1, -1, -1, 0)
 A, B, C = (Expression("attribute", (name,)) for name in "abc")

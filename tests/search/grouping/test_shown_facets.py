@@ -13,7 +13,7 @@ from paperwasp.search.grouping.facets import facet
 from paperwasp.search.grouping.language import parse_grouping
 from paperwasp.search.grouping.partial import PartialResult
 from paperwasp.search.grouping.request import Layout
-from paperwasp.search.grouping.requests import layout_of
+from paperwasp.search.grouping.request_builder import layout_of
 from paperwasp.search.grouping.shown_groups import ShownRoot, shown, shown_facets
 from tests.chance import SEED
 from tests.search.grouping.test_facets import columns_of, views_of

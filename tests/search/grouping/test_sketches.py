@@ -24,7 +24,7 @@ from paperwasp.search.grouping.aggregators.count_groups import (
     xxh32,
 )
 from paperwasp.search.grouping.aggregators.quantiles import EXACT, QuantileSketch, merged_sketch, sketch_of
-from paperwasp.search.grouping.node import Rows
+from paperwasp.search.grouping.expression_node import Rows
 from paperwasp.search.grouping.tables import StringTable
 from paperwasp.search.grouping.values import Kind, ListTable, Values
 from paperwasp.storage.attributes.dictionary import StringDictionary

@@ -15,8 +15,8 @@ from paperwasp.search.grouping.aggregators.averages import CountState
 from paperwasp.search.grouping.aggregators.extremes import MaxState
 from paperwasp.search.grouping.aggregators.summary import HitsState
 from paperwasp.search.grouping.conversion import as_longs, as_numbers
+from paperwasp.search.grouping.expression_node import Rows
 from paperwasp.search.grouping.language import operation
-from paperwasp.search.grouping.node import Rows
 from paperwasp.search.grouping.request import Aggregation, Expression
 from paperwasp.search.grouping.values import Kind, ListTable, Null, Values, check_arrays
 from tests.search.grouping.columns import ColumnNode, attribute

@@ -14,8 +14,8 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.language.operation import BOTH
-from paperwasp.search.grouping.node import Node, Rows
 from paperwasp.search.grouping.request import Aggregation, Expression
 from paperwasp.search.grouping.values import Kind, Values
 
@@ -93,7 +93,7 @@ class Aggregator(ABC):
         """The state of `count` groups. groups[i] is the group of row i."""
 
 
-Binder = Callable[[Expression], Node]
+Binder = Callable[[Expression], ExpressionNode]
 """Binds the expression that is aggregated to the columns of a document type."""
 Maker = Callable[[Aggregation, Binder], Aggregator]
 

@@ -15,7 +15,7 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping import aggregators
 from paperwasp.search.grouping.aggregator import Aggregator, State, aggregator_of, is_aggregate
 from paperwasp.search.grouping.conversion import BUCKETS, as_doubles, as_texts
-from paperwasp.search.grouping.node import Node, Rows, Scope, bind
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows, Scope, bind
 from paperwasp.search.grouping.request import Aggregation, Expression, Filter, GroupingRequest, Level, OrderKey
 from paperwasp.search.grouping.tables import TextTable, distinct, encoded, in_pieces
 from paperwasp.search.grouping.values import Kind, Values
@@ -56,7 +56,7 @@ def bind_filter(predicate: Filter, scope: Scope) -> BoundFilter:
     return _of_values(node, _fitting(predicate))
 
 
-def _of_values(node: Node, fits: Callable[[Values], Mask]) -> BoundFilter:
+def _of_values(node: ExpressionNode, fits: Callable[[Values], Mask]) -> BoundFilter:
     """Rows of which any value fits."""
 
     def accept(rows: Rows) -> Mask:
@@ -97,7 +97,7 @@ def _texts_that(values: Values, fits: Callable[[bytes], bool]) -> Mask:
 
 
 Accept = Callable[[Rows], NDArray[np.bool_]]
-Given = Mapping[Expression, Node]
+Given = Mapping[Expression, ExpressionNode]
 NO_TAG = -1
 """Of aggregates that no answer shows."""
 
@@ -105,13 +105,13 @@ NO_TAG = -1
 class Binding(Struct, frozen=True):
     """How expressions and filters are bound."""
 
-    node: Callable[[Expression, Given], Node]
+    node: Callable[[Expression, Given], ExpressionNode]
     """Binds an expression; those that are given stand for themselves."""
     filter: Callable[[Filter], Accept]
     within: Callable[[str], Binding] | None = None
     """How what is below a level is bound that groups by elements of this array; None: as all else."""
 
-    def of_hits(self, expression: Expression) -> Node:
+    def of_hits(self, expression: Expression) -> ExpressionNode:
         """An expression over hits."""
         return self.node(expression, {})
 
@@ -145,7 +145,7 @@ class GroupOrder(Struct, frozen=True):
         return binding.node(expression, given).values(rows) if found is None else found.all_values
 
 
-class _StateNode(Node):
+class _StateNode(ExpressionNode):
     """The aggregates of groups, where rows are numbers of groups."""
 
     def __init__(self, values: Values) -> None:
@@ -160,7 +160,7 @@ class BoundLevel(Struct, frozen=True):
     """A level over the columns of one document type."""
 
     level: Level
-    node: Node
+    node: ExpressionNode
     accepts: Accept | None
     aggregators: tuple[Aggregator, ...]
     """Of `order.aggregations`."""

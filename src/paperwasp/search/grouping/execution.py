@@ -22,9 +22,9 @@ from paperwasp.errors import InvalidQuery
 from paperwasp.limits import grouping as limits
 from paperwasp.search.grouping.aggregator import State
 from paperwasp.search.grouping.binding import BoundLevel, BoundRequest
+from paperwasp.search.grouping.expression_node import Rows
 from paperwasp.search.grouping.memory import check_memory, held_bytes
 from paperwasp.search.grouping.merging import first_groups, has_more, key_ranks, most_groups, takes_first
-from paperwasp.search.grouping.node import Rows
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import GroupingRequest
 from paperwasp.search.grouping.value_columns import group_keys, ranks_of

@@ -18,7 +18,7 @@ from paperwasp.core import _core
 from paperwasp.core.clock import check_time
 from paperwasp.core.together import Together, of_parts
 from paperwasp.search.grouping.aggregators.averages import CountState
-from paperwasp.search.grouping.columns import plain_column
+from paperwasp.search.grouping.attribute_columns import plain_column
 from paperwasp.search.grouping.execution import Hits, check_count, root_groups
 from paperwasp.search.grouping.merging import first_groups, most_groups
 from paperwasp.search.grouping.partial import Groups, PartialResult

@@ -115,7 +115,7 @@ def raw_text(value: bytes) -> str:
 Rows = NDArray[np.int64]
 
 
-class Part(Struct, eq=False):
+class RequestPart(Struct, eq=False):
     """The groups of one level of one request."""
 
     groups: Groups
@@ -145,7 +145,7 @@ class Part(Struct, eq=False):
         return column
 
 
-class Node(Struct, eq=False):
+class ResultNode(Struct, eq=False):
     """The groups of all lists of one tag. Those of one parent stand together, in their order."""
 
     tag: int
@@ -153,8 +153,8 @@ class Node(Struct, eq=False):
     """Whether groups are in the order of their relevance."""
     parents: Rows
     """The row of each group's parent in the node above, rising."""
-    parts: list[Part]
-    children: dict[int, Node] = field(default_factory=dict)
+    parts: list[RequestPart]
+    children: dict[int, ResultNode] = field(default_factory=dict)
     """By tag, in the order of the requests."""
 
     @property
@@ -202,9 +202,9 @@ class Node(Struct, eq=False):
         return found
 
 
-def joined(layout: Layout, found: Mapping[int, PartialResult]) -> Node | None:
+def joined(layout: Layout, found: Mapping[int, PartialResult]) -> ResultNode | None:
     """The tree of a statement; `found` has the results by the numbers of requests. None: there are none."""
-    roots: dict[int, Node] = {}
+    roots: dict[int, ResultNode] = {}
     for request in layout.requests:
         result = found.get(request.number)
         if result is not None:
@@ -212,7 +212,7 @@ def joined(layout: Layout, found: Mapping[int, PartialResult]) -> Node | None:
     return next(iter(roots.values()), None)
 
 
-def _add(roots: dict[int, Node], request: GroupingRequest, result: PartialResult) -> None:
+def _add(roots: dict[int, ResultNode], request: GroupingRequest, result: PartialResult) -> None:
     """Adds the levels of a request, the root first."""
     tags = (request.root_tag, *(level.tag for level in request.levels))
     aggregations = (request.aggregations, *(level.aggregations for level in request.levels))
@@ -221,18 +221,18 @@ def _add(roots: dict[int, Node], request: GroupingRequest, result: PartialResult
     above: Rows | None = None
     for number, groups in enumerate(result.levels):
         below = result.levels[number + 1] if number + 1 < len(result.levels) else None
-        part = Part(groups, aggregations[number], below)
+        part = RequestPart(groups, aggregations[number], below)
         parents = groups.parents.astype(np.int64) if above is None else above[groups.parents]
         node = siblings.get(tags[number])
         if node is None:
-            node = siblings[tags[number]] = Node(tags[number], ranked[number], parents, [])
+            node = siblings[tags[number]] = ResultNode(tags[number], ranked[number], parents, [])
             above = _begin(node, part)
         else:
             above = _join(node, part, parents)
         siblings = node.children
 
 
-def _begin(node: Node, part: Part) -> Rows | None:
+def _begin(node: ResultNode, part: RequestPart) -> Rows | None:
     """Makes a part the first of a node. The result: the row of the node for each of its own; None: the same."""
     node.parts.append(part)
     if not node.parents.any() or (node.parents[1:] >= node.parents[:-1]).all():
@@ -242,7 +242,7 @@ def _begin(node: Node, part: Part) -> Rows | None:
     return _inverse(part.rows)
 
 
-def _join(node: Node, part: Part, parents: Rows) -> Rows | None:
+def _join(node: ResultNode, part: RequestPart, parents: Rows) -> Rows | None:
     """Adds a part to a node. The result: the row of the node for each of its own; None: the same."""
     first = node.parts[0]
     node.parts.append(part)
@@ -266,7 +266,7 @@ def _join(node: Node, part: Part, parents: Rows) -> Rows | None:
     return rank[places]
 
 
-def _keys(node: Node) -> list[tuple[int, Any]]:
+def _keys(node: ResultNode) -> list[tuple[int, Any]]:
     """(parent, id) of each row of a node."""
     keys: list[Any] = [None] * node.count
     for part in reversed(node.parts[:-1]):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from paperwasp.search.grouping.facets import is_facet
 from paperwasp.search.grouping.partial import Groups, PartialResult
 from paperwasp.search.grouping.request import UNSTABLE, Aggregation, Layout, Level, PagePosition, Path, encode
-from paperwasp.search.grouping.result_tree import GroupIds, Node, Rows, ids_of, joined
+from paperwasp.search.grouping.result_tree import GroupIds, ResultNode, Rows, ids_of, joined
 from paperwasp.search.grouping.values import Kind, Values
 
 # The page of a tree of groups that is shown, in columns, level by level.
@@ -153,7 +153,7 @@ class _Pager:
     def this(self) -> str:
         return encode([position for _, position in sorted(self._turned, key=lambda turned: turned[0])])
 
-    def groups(self, node: Node, rows: Rows, relevances: NDArray[np.float64], places: _Places) -> ShownGroups:
+    def groups(self, node: ResultNode, rows: Rows, relevances: NDArray[np.float64], places: _Places) -> ShownGroups:
         """The groups in these rows."""
         outputs: list[tuple[str, Sequence[Any]]] = []
         hit_lists: list[HitLists] = []
@@ -165,7 +165,7 @@ class _Pager:
                 outputs.append((label, self._corrected(node, aggregation, rows, values)))
         return ShownGroups(node.ids_at(rows), relevances, outputs, hit_lists, self._group_lists(node, rows, places))
 
-    def _columns(self, node: Node, rows: Rows) -> Iterable[tuple[Aggregation, Sequence[Any]]]:
+    def _columns(self, node: ResultNode, rows: Rows) -> Iterable[tuple[Aggregation, Sequence[Any]]]:
         """Each aggregation that is shown with its values: of each group that of the second request which has the
         group, if there are two. They only differ where requests group different hits."""
         found: dict[int, tuple[Aggregation, Sequence[Any]]] = {}
@@ -183,7 +183,9 @@ class _Pager:
             found[tag] = found[tag][0], [_second(values) for values in zip(*several, strict=True)]
         return found.values()
 
-    def _corrected(self, node: Node, aggregation: Aggregation, rows: Rows, values: Sequence[Any]) -> Sequence[Any]:
+    def _corrected(
+        self, node: ResultNode, aggregation: Aggregation, rows: Rows, values: Sequence[Any]
+    ) -> Sequence[Any]:
         """Outputs; instead of an estimate of how many groups there are, their number where all are there."""
         if aggregation.expression.function != GROUPS:
             return values
@@ -205,7 +207,7 @@ class _Pager:
         bounds = zip(lists, window.first.tolist(), window.last.tolist(), strict=True)
         return HitLists(label, [None if hits is None else hits[first:last] for hits, first, last in bounds], turns)
 
-    def _group_lists(self, node: Node, rows: Rows, places: _Places) -> list[GroupLists]:
+    def _group_lists(self, node: ResultNode, rows: Rows, places: _Places) -> list[GroupLists]:
         """The lists of groups of these rows, in the order of their tags."""
         steps = np.zeros(len(rows), np.int64)
         found: list[tuple[int, GroupLists]] = []
@@ -216,7 +218,7 @@ class _Pager:
             steps = steps + (counts > 0)
         return [lists for _, lists in sorted(found, key=lambda pair: pair[0])]
 
-    def _lists_of(self, node: Node, starts: Rows, counts: Rows, steps: Rows, places: _Places) -> GroupLists:
+    def _lists_of(self, node: ResultNode, starts: Rows, counts: Rows, steps: Rows, places: _Places) -> GroupLists:
         """The lists of one tag. `starts`, `counts`: the rows of each list; `steps`: its place in the group above."""
         window = self._window(node.tag, counts, steps, places)
         sizes = np.maximum(window.last - window.first, 0)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.ranking.program import find_best_of
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.features.block import Block
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH
 from paperwasp.search.observe import EXPRESSION, FIRST_PHASE
@@ -21,7 +21,7 @@ from paperwasp.search.operators.field_match import Lids
 from paperwasp.search.operators.nearest_neighbor import NearestNeighborMatch, NearestNeighborOperator
 from paperwasp.search.phases.order import ranked_behind
 from paperwasp.search.phases.pruning import pruned_hits
-from paperwasp.search.phases.ranked import (
+from paperwasp.search.phases.ranked_hits import (
     NO_LIDS,
     NO_SCORES,
     NOT_DEGRADED,

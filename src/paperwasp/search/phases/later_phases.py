@@ -11,11 +11,11 @@ from paperwasp.base.records import replace
 from paperwasp.core.clock import OutOfTime
 from paperwasp.ranking import CompiledProfile, Program
 from paperwasp.ranking.global_phase import GlobalPhase
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.features.block import Block, FirstPhase
 from paperwasp.search.mutations import ON_SECOND_PHASE, ON_SUMMARY
 from paperwasp.search.observe import EXPRESSION, SECOND_PHASE
-from paperwasp.search.phases.ranked import NO_SCORES, NOT_RESCALED, TIMEOUT, RankedHits, Rescaling, Scores, finite
+from paperwasp.search.phases.ranked_hits import NO_SCORES, NOT_RESCALED, TIMEOUT, RankedHits, Rescaling, Scores, finite
 from paperwasp.search.phases.scoring import blocks_of, scores_of
 from paperwasp.search.query import Query
 

@@ -57,7 +57,7 @@ FeatureOf = Callable[[str], ScoresOf]
 _EVERYWHERE_EQUAL: Final[PortableKey] = (1, 0, 0)
 
 
-class Level(Struct, frozen=True):
+class SortLevel(Struct, frozen=True):
     """One sort key, for one document type. `view` None: the type has no such attribute, or it is no attribute."""
 
     field: str
@@ -107,7 +107,7 @@ def no_features(name: str) -> ScoresOf:
 
 def levels_of(
     keys: Sequence[SortKey], space: SearchSpace, language: str = "", features: FeatureOf = no_features
-) -> tuple[Level, ...]:
+) -> tuple[SortLevel, ...]:
     """The levels of a query in one document type. `language`: of the query, for collations that name no locale.
 
     Errors: InvalidQuery for what cannot be sorted by, unknown functions and policies.
@@ -115,30 +115,30 @@ def levels_of(
     return tuple(_level(key, space, language, features) for key in keys)
 
 
-def _level(key: SortKey, space: SearchSpace, language: str, features: FeatureOf) -> Level:
+def _level(key: SortKey, space: SearchSpace, language: str, features: FeatureOf) -> SortLevel:
     if key.missing and key.missing not in MISSING_POLICIES:
         raise InvalidQuery(f"Unknown missing policy '{key.missing}': known are {', '.join(MISSING_POLICIES)}")
     if key.field.startswith("["):
         return _built_in(key)
     if key.function == "feature":
-        return Level(f"feature({key.field})", SortOrder(bool(key.descending)), values_of=features(key.field))
+        return SortLevel(f"feature({key.field})", SortOrder(bool(key.descending)), values_of=features(key.field))
     field = space.schema.field_named(key.field)
     if field is None or field.attribute is None:  # of another type, or another moment: the container has checked it
-        return Level(key.field, _order(key, Sorting(), is_text=False, language=language))
+        return SortLevel(key.field, _order(key, Sorting(), is_text=False, language=language))
     view = space.columns.get(field.name)
     if view is None:
         raise InvalidQuery(f"The schema '{space.schema.name}' has no sortable attribute named: {key.field}")
     sorting = field.attribute.sorting or Sorting()
-    return Level(key.field, _order(key, sorting, is_text=view.is_string, language=language), view)
+    return SortLevel(key.field, _order(key, sorting, is_text=view.is_string, language=language), view)
 
 
-def _built_in(key: SortKey) -> Level:
+def _built_in(key: SortKey) -> SortLevel:
     if key.function or key.missing:
         raise InvalidQuery(f"Could not sort by '{key.field}' with a function or a missing policy: it has none")
     if key.field not in (RELEVANCE, DOCUMENT_ID, SOURCE):
         raise InvalidQuery(f"Could not sort by '{key.field}': known are {RELEVANCE}, {DOCUMENT_ID}, {SOURCE}")
     descending = key.field == RELEVANCE if key.descending is None else key.descending
-    return Level(key.field, SortOrder(descending))
+    return SortLevel(key.field, SortOrder(descending))
 
 
 def _order(key: SortKey, schema: Sorting, *, is_text: bool, language: str) -> SortOrder:
@@ -158,7 +158,7 @@ def _collation(key: SortKey, schema: Sorting, language: str) -> Collation:
     return Collation("uca", locale, strength) if locale else LOWERCASE
 
 
-def first_hits(levels: Sequence[Level], matches: Bitmap, limit: int, wanted: int, scores_of: ScoresOf) -> Lids:
+def first_hits(levels: Sequence[SortLevel], matches: Bitmap, limit: int, wanted: int, scores_of: ScoresOf) -> Lids:
     """The first `wanted` of the matches, in order; ties: the lower lid first."""
     if wanted <= 0:
         return np.zeros(0, np.uint32)
@@ -170,7 +170,7 @@ def first_hits(levels: Sequence[Level], matches: Bitmap, limit: int, wanted: int
     return _first(levels, near, wanted, scores_of)
 
 
-def _first(levels: Sequence[Level], lids: Lids, wanted: int, scores_of: ScoresOf) -> Lids:
+def _first(levels: Sequence[SortLevel], lids: Lids, wanted: int, scores_of: ScoresOf) -> Lids:
     if not levels:
         return lids[:wanted]
     check_time()
@@ -185,7 +185,7 @@ def _first(levels: Sequence[Level], lids: Lids, wanted: int, scores_of: ScoresOf
     return np.concatenate([_sorted(levels, sure, scores_of), rest])
 
 
-def _sorted(levels: Sequence[Level], lids: Lids, scores_of: ScoresOf) -> Lids:
+def _sorted(levels: Sequence[SortLevel], lids: Lids, scores_of: ScoresOf) -> Lids:
     keys = []
     for level in levels:
         check_time()
@@ -244,7 +244,7 @@ def ranked_behind(lids: Lids, scores: Scores, after: SearchAfter) -> Mask:
     return mask
 
 
-def sorted_behind(levels: Sequence[Level], lids: Lids, scores_of: ScoresOf, limit: int, after: SearchAfter) -> Mask:
+def sorted_behind(levels: Sequence[SortLevel], lids: Lids, scores_of: ScoresOf, limit: int, after: SearchAfter) -> Mask:
     """Of hits, by rising lids below `limit`, in the order of the levels. Errors: InvalidQuery for keys of others."""
     behind = np.zeros(len(lids), np.bool_)
     equal = np.ones(len(lids), np.bool_)
@@ -264,7 +264,7 @@ def sorted_behind(levels: Sequence[Level], lids: Lids, scores_of: ScoresOf, limi
 
 
 def _cut(
-    level: Level, lids: Lids, keys: NDArray[np.int64] | None, scores: Scores, limit: int, lid: int, key: Any
+    level: SortLevel, lids: Lids, keys: NDArray[np.int64] | None, scores: Scores, limit: int, lid: int, key: Any
 ) -> tuple[Mask, Mask]:
     """Which rows come later than the key, and which are the same."""
     if len(lids) == 0 or keys is None:

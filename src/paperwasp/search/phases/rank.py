@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from paperwasp.base.records import replace
 from paperwasp.core import _core
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.mutations import ON_MATCH
 from paperwasp.search.operators.field_match import Bitmap, Lids
 from paperwasp.search.phases.first_phase import all_scored, exhaustive, first_phase_scores, nearest, pruned
 from paperwasp.search.phases.later_phases import rerank, reranked_count
 from paperwasp.search.phases.order import RELEVANCE, ScoresOf, first_hits, ranked_behind, sorted_behind
-from paperwasp.search.phases.ranked import NOT_RESCALED, Matches, RankedHits, Rescaling, Scores, best_places
+from paperwasp.search.phases.ranked_hits import NOT_RESCALED, Matches, RankedHits, Rescaling, Scores, best_places
 from paperwasp.search.query import SearchAfter
 from paperwasp.storage.attributes.column import bitmap_of
 

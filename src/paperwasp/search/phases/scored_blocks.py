@@ -19,11 +19,11 @@ from typing import Final
 from paperwasp.base.patterns import compile_later
 from paperwasp.core.clock import OutOfTime
 from paperwasp.search import matching_settings as matching
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.features.block import Block
 from paperwasp.search.observe import EXPRESSION, FIRST_PHASE
 from paperwasp.search.operators.field_match import Lids
-from paperwasp.search.phases.ranked import NO_SCORES, Scores, finite
+from paperwasp.search.phases.ranked_hits import NO_SCORES, Scores, finite
 from paperwasp.search.phases.scoring import (
     FIRST_BLOCK_LIDS,
     LEAST_BLOCK_LIDS,

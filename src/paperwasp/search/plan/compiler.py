@@ -20,9 +20,9 @@ from paperwasp.ranking.global_phase import Normalizer
 from paperwasp.ranking.program import Bm25Field, Program
 from paperwasp.schema.model import Schema
 from paperwasp.search.bind import indexed_types, streaming_types
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.features.native_query import NativeFeature
-from paperwasp.search.grouping.columns import plain_column
+from paperwasp.search.grouping.attribute_columns import plain_column
 from paperwasp.search.mutations import ON_FIRST_PHASE, ON_MATCH, ON_SUMMARY
 from paperwasp.search.operators.field_match import Bitmap
 from paperwasp.search.operators.item import ALL_GRAMS, Item, TermItem, plan

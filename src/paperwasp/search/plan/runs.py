@@ -24,7 +24,7 @@ from paperwasp.content.views.view import View
 from paperwasp.core import _core
 from paperwasp.errors import PaperwaspError
 from paperwasp.search.bind import bind_to_write, cache_of, space_of
-from paperwasp.search.phases.ranked import RankedHits
+from paperwasp.search.phases.ranked_hits import RankedHits
 from paperwasp.search.plan.compiler import CompiledPlan, compiled_plan
 from paperwasp.search.plan.views import accepted_documents, describe, snapshot_of
 from paperwasp.search.query import Hit

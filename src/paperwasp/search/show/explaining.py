@@ -33,7 +33,7 @@ from paperwasp.search.features.block import Block
 from paperwasp.search.features.parts import Part
 from paperwasp.search.operators.boolean import NotItem
 from paperwasp.search.operators.item import Item, TermItem
-from paperwasp.search.phases.ranked import RankedHits
+from paperwasp.search.phases.ranked_hits import RankedHits
 from paperwasp.search.phases.scoring import halves
 from paperwasp.search.query import HitExplanation, Query
 

@@ -18,9 +18,9 @@ from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import RankValue
 from paperwasp.schema.model import Schema
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.mutations import ON_SUMMARY
-from paperwasp.search.phases.ranked import NO_LIDS, NO_SCORES, RankedHits, Scores
+from paperwasp.search.phases.ranked_hits import NO_LIDS, NO_SCORES, RankedHits, Scores
 from paperwasp.search.query import Hit, Query, Show
 from paperwasp.search.show.columns import ShownAttribute, values_json
 from paperwasp.search.show.explaining import explanations_of

@@ -22,7 +22,7 @@ from paperwasp.search.operators import FieldMatch, Operator, TermOperator
 from paperwasp.search.operators.boolean import NotOperator
 from paperwasp.search.operators.field_match import Lids, Occurrences
 from paperwasp.search.operators.same_element import SameElementOperator
-from paperwasp.search.phases.ranked import RankedHits
+from paperwasp.search.phases.ranked_hits import RankedHits
 
 _LEADING_NUMBER: Final = compile_later("[0-9]{1,9}")
 

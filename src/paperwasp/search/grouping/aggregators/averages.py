@@ -25,7 +25,7 @@ from paperwasp.search.grouping.aggregator import (
     written_as,
 )
 from paperwasp.search.grouping.conversion import as_integers, as_numbers, spread, valid_doubles
-from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.values import Values
 
@@ -91,7 +91,7 @@ class SumState(ColumnState, frozen=True, eq=False):
 class Sum(Aggregator):
     """Adds the values of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self._node = node
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> SumState:
@@ -140,7 +140,7 @@ class AvgState(ColumnState, frozen=True, eq=False):
 class Avg(Aggregator):
     """Averages the values of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self._node = node
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> AvgState:
@@ -191,7 +191,7 @@ class StddevState(ColumnState, frozen=True, eq=False):
 class Stddev(Aggregator):
     """Collects the moments of the values of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self._node = node
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> StddevState:
@@ -238,7 +238,7 @@ class XorState(ColumnState, frozen=True, eq=False):
 class Xor(Aggregator):
     """Combines the values of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self._node = node
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> XorState:

@@ -24,8 +24,8 @@ from paperwasp.search.grouping.aggregator import (
     number_values,
     written_as,
 )
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.memory import check_memory
-from paperwasp.search.grouping.node import Node, Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.tables import StringTable, bytes_of, distinct, encoded, values_of
 from paperwasp.search.grouping.values import Kind, Values, check_arrays, check_offsets, lengths_of, offsets_of, parts_at
@@ -327,7 +327,7 @@ def _distinct(hashes: Hashes, groups: NDArray[Any], count: int) -> tuple[Hashes,
 class CountGroups(Aggregator):
     """Sketches the values of a node."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self._node = node
 
     def collect(self, rows: Rows, groups: Groups, count: int) -> CountGroupsState:

@@ -22,7 +22,7 @@ from paperwasp.search.grouping.aggregator import (
     written_as,
 )
 from paperwasp.search.grouping.conversion import LEAST, MOST, TEXTS, as_numbers, spread
-from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.value_columns import arrays_of, order_key, values_from
 from paperwasp.search.grouping.values import Kind, ListTable, Values
@@ -95,7 +95,7 @@ class ExtremeState(Struct, State, frozen=True, eq=False):
 class Extreme(Aggregator):
     """Finds the extreme value of a node."""
 
-    def __init__(self, node: Node, state: type[ExtremeState]) -> None:
+    def __init__(self, node: ExpressionNode, state: type[ExtremeState]) -> None:
         self._node = node
         self._state = state
 

@@ -23,7 +23,7 @@ from paperwasp.search.grouping.aggregator import (
     written_as,
 )
 from paperwasp.search.grouping.conversion import LEAST, MOST, TEXTS, as_numbers
-from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Aggregation, Expression
 from paperwasp.search.grouping.value_columns import arrays_of, ranks_of, unified, values_at, values_from
 from paperwasp.search.grouping.values import (
@@ -156,7 +156,7 @@ def picked_rows(keys: NDArray[Any], groups: Groups, count: int) -> Numbers:
     return found
 
 
-def picked_state(state: type[_P], node: Node, rows: Rows, picked: Numbers, keys: NDArray[Any]) -> _P:
+def picked_state(state: type[_P], node: ExpressionNode, rows: Rows, picked: Numbers, keys: NDArray[Any]) -> _P:
     """The state of the values of a node at the picked rows. picked: a row for each group, or -1; keys: of each row."""
     has = picked != _NO_ROW
     chosen = picked[has]
@@ -192,10 +192,10 @@ class FirstState(PickedState, frozen=True, eq=False):
         return empty_of(self.values.kind)
 
 
-class _FirstValue(Node):
+class _FirstValue(ExpressionNode):
     """The first value of rows that each have one."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self.kind = node.kind
         self._node = node
 
@@ -208,7 +208,7 @@ class _FirstValue(Node):
 class First(Aggregator):
     """Picks the values of best hits."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: ExpressionNode) -> None:
         self._node = node
         self._value = _FirstValue(node)
 
@@ -248,7 +248,7 @@ class ArgminState(PickedState, frozen=True, eq=False):
 class Argmin(Aggregator):
     """Picks hits by a key. `attributes`: those that must be set."""
 
-    def __init__(self, key: Node, attributes: Sequence[Node], value: Node) -> None:
+    def __init__(self, key: ExpressionNode, attributes: Sequence[ExpressionNode], value: ExpressionNode) -> None:
         self._key = key
         self._attributes = attributes
         self._value = value
@@ -273,7 +273,7 @@ class Argmin(Aggregator):
         return picked_state(ArgminState, self._value, rows, picked, keys)
 
 
-def _is_set(node: Node, values: Values) -> Mask:
+def _is_set(node: ExpressionNode, values: Values) -> Mask:
     """Which rows have a value of an attribute: one that is not what stands for none."""
     if values.offsets is not None:
         return lengths_of(values.offsets) > 0

@@ -27,7 +27,7 @@ from paperwasp.search.grouping.aggregator import (
     written_as,
 )
 from paperwasp.search.grouping.conversion import spread, valid_doubles
-from paperwasp.search.grouping.node import Node, Rows
+from paperwasp.search.grouping.expression_node import ExpressionNode, Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.values import Values, check_arrays, check_offsets, lengths_of, offsets_of, parts_at
 
@@ -198,7 +198,7 @@ class QuantilesState(Struct, State, frozen=True, eq=False):
 class Quantiles(Aggregator):
     """Sketches the values of a node."""
 
-    def __init__(self, node: Node, wanted: tuple[float, ...]) -> None:
+    def __init__(self, node: ExpressionNode, wanted: tuple[float, ...]) -> None:
         self._node = node
         self._wanted = wanted
 

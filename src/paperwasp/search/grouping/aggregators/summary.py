@@ -14,7 +14,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from paperwasp.search.grouping.aggregator import Aggregator, Binder, Groups, Numbers, State, aggregates, written_as
-from paperwasp.search.grouping.node import Rows
+from paperwasp.search.grouping.expression_node import Rows
 from paperwasp.search.grouping.request import Aggregation
 from paperwasp.search.grouping.values import Kind, Values, check_arrays, check_offsets, offsets_of, parts_at
 from paperwasp.storage.attributes.elements import numbers_within

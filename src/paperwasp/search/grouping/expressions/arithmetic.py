@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from paperwasp.core import _core
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.columns import offsets_of
+from paperwasp.search.grouping.attribute_columns import offsets_of
 from paperwasp.search.grouping.conversion import (
     BUCKETS,
     LEAST,
@@ -24,7 +24,7 @@ from paperwasp.search.grouping.conversion import (
     first_doubles,
     first_longs,
 )
-from paperwasp.search.grouping.node import Computed, Node, Scope, bind_arguments, register
+from paperwasp.search.grouping.expression_node import Computed, ExpressionNode, Scope, bind_arguments, register
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import RawTable, TextTable, bytes_of, distinct, distinct_rows, in_pieces, mapped
 from paperwasp.search.grouping.values import Kind, Values
@@ -52,7 +52,7 @@ _OF_TEXTS: Final = frozenset({"add", "sub", "min", "max"})
 
 
 @register("add", "sub", "mul", "div", "mod", "min", "max")
-def _arithmetic(expression: Expression, scope: Scope) -> Node:
+def _arithmetic(expression: Expression, scope: Scope) -> ExpressionNode:
     arguments = bind_arguments(expression, scope)
     function = expression.function
     if function == "sub":
@@ -205,7 +205,7 @@ def _text_choice(is_min: bool, is_raw: bool) -> Callable[[bytes, bytes], bytes]:
     return choose
 
 
-def _flattened(function: str, argument: Node) -> Node:
+def _flattened(function: str, argument: ExpressionNode) -> ExpressionNode:
     """One argument with several values: all of them in one."""
     if not argument.is_multi or argument.kind not in (*WHOLE, Kind.DOUBLE) or function not in _FLAT:
         raise InvalidQuery(f"Function '{function}' of one argument takes an array of numbers")
@@ -243,12 +243,12 @@ def reduced(combine: Any, data: Data, offsets: NDArray[np.uint32], initial: Any)
 
 
 @register("neg")
-def _neg(expression: Expression, scope: Scope) -> Node:
+def _neg(expression: Expression, scope: Scope) -> ExpressionNode:
     (argument,) = bind_arguments(expression, scope, 1, 1)
     return negated(argument, scope)
 
 
-def negated(argument: Node, scope: Scope) -> Node:
+def negated(argument: ExpressionNode, scope: Scope) -> ExpressionNode:
     """The negation of each value; of a string or raw value, of each of its bytes; a bool stays as it is."""
     kind = argument.kind
     if kind in BUCKETS:
@@ -280,7 +280,7 @@ _OF_BITS: Final[dict[str, tuple[Any, int]]] = {
 
 
 @register(*_OF_BITS)
-def _bits(expression: Expression, scope: Scope) -> Node:
+def _bits(expression: Expression, scope: Scope) -> ExpressionNode:
     arguments = bind_arguments(expression, scope)
     combine, initial = _OF_BITS[expression.function]
     if BUCKETS.intersection(each.kind for each in arguments):
@@ -330,7 +330,7 @@ _OF_DOUBLES: Final[dict[str, Any]] = {
 
 
 @register(*_OF_DOUBLES)
-def _math(expression: Expression, scope: Scope) -> Node:
+def _math(expression: Expression, scope: Scope) -> ExpressionNode:
     function = _OF_DOUBLES[expression.function]
     arguments = bind_arguments(expression, scope, function.nin, function.nin)
     if BUCKETS.intersection(each.kind for each in arguments):

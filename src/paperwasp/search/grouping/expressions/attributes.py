@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.columns import Z_CURVE_SUFFIX, AttributeColumn, Lengths, column_of
+from paperwasp.search.grouping.attribute_columns import Z_CURVE_SUFFIX, AttributeColumn, Lengths, column_of
 from paperwasp.search.grouping.conversion import (
     BUCKETS,
     LEAST,
@@ -24,10 +24,10 @@ from paperwasp.search.grouping.conversion import (
     number_in,
     whole_in,
 )
-from paperwasp.search.grouping.node import (
+from paperwasp.search.grouping.expression_node import (
     Computed,
+    ExpressionNode,
     Lids,
-    Node,
     Rows,
     Scope,
     bind,
@@ -51,7 +51,7 @@ from paperwasp.storage.attributes.rows import spread
 # language.html#multivalue-attributes; current_index_setup.cpp, attributenode.cpp (`onExecute`)
 
 
-class Single(Node):
+class Single(ExpressionNode):
     """A single-valued attribute."""
 
     def __init__(self, column: AttributeColumn) -> None:
@@ -63,7 +63,7 @@ class Single(Node):
         return self._column.single(rows.lids)
 
 
-class AllElements(Node):
+class AllElements(ExpressionNode):
     """An array or a weighted set: all its elements, or keys. `array`: the one of structs, or the map, that it is a part
     of, or its own name."""
 
@@ -83,7 +83,7 @@ class AllElements(Node):
         return super().element_numbers(rows, offsets) if found is None else found
 
 
-class OneElement(Node):
+class OneElement(ExpressionNode):
     """The element of `array` that a row is about, or its part."""
 
     def __init__(self, column: AttributeColumn, array: str) -> None:
@@ -97,7 +97,7 @@ class OneElement(Node):
 
 
 @register("attribute")
-def _attribute(expression: Expression, scope: Scope) -> Node:
+def _attribute(expression: Expression, scope: Scope) -> ExpressionNode:
     return attribute_node(attribute_name(expression, 0), scope)
 
 
@@ -112,7 +112,7 @@ def attribute_name(expression: Expression, number: int) -> str:
     return name
 
 
-def attribute_node(name: str, scope: Scope) -> Node:
+def attribute_node(name: str, scope: Scope) -> ExpressionNode:
     """The node of the attribute of this name. Errors: InvalidQuery."""
     column = column_of(name, scope)
     if not column.is_multi:
@@ -133,10 +133,10 @@ def attribute_node(name: str, scope: Scope) -> Node:
 Doubles = NDArray[np.float64]
 
 
-class ElementAt(Node):
+class ElementAt(ExpressionNode):
     """The element of an array whose number another node says."""
 
-    def __init__(self, column: AttributeColumn, number: Node) -> None:
+    def __init__(self, column: AttributeColumn, number: ExpressionNode) -> None:
         self._column = column
         self._number = number
         self.kind = column.kind
@@ -148,12 +148,12 @@ class ElementAt(Node):
         return self._column.element_of(rows.lids, np.maximum(numbers, 0))
 
 
-class Interpolated(Node):
+class Interpolated(ExpressionNode):
     """The place of a number among the rising elements of an array, interpolated: 3.25 for 5 in 0, 1, 2, 4, 8."""
 
     kind = Kind.DOUBLE
 
-    def __init__(self, column: AttributeColumn, number: Node) -> None:
+    def __init__(self, column: AttributeColumn, number: ExpressionNode) -> None:
         self._column = column
         self._number = number
         self.arrays = number.arrays
@@ -186,7 +186,7 @@ def _positions(elements: Doubles, lengths: Lengths, wanted: Doubles) -> Doubles:
 
 
 @register("array.at", "interpolatedlookup")
-def _lookup(expression: Expression, scope: Scope) -> Node:
+def _lookup(expression: Expression, scope: Scope) -> ExpressionNode:
     function = expression.function
     column = column_of(attribute_name(expression, 0), scope)
     number = bind(inner_expression(expression, 1), scope)
@@ -249,7 +249,7 @@ class SourceKey(Key):
         return np.asarray(keys == np.repeat(np.array(found, np.int64)[places], lengths), np.bool_)
 
 
-class MapLookup(Node):
+class MapLookup(ExpressionNode):
     """What the element with the wanted key has."""
 
     def __init__(self, keys: AttributeColumn, column: AttributeColumn, key: Key, *, is_multi: bool) -> None:
@@ -293,7 +293,7 @@ class MapLookup(Node):
 
 
 @register("map", "map_source")
-def _map(expression: Expression, scope: Scope) -> Node:
+def _map(expression: Expression, scope: Scope) -> ExpressionNode:
     prefix, given, suffix = (_text(expression, number) for number in range(3))
     keys = column_of(f"{prefix}.key", scope)
     column = column_of(f"{prefix}.value" + (f".{suffix.lstrip('.')}" if suffix else ""), scope)
@@ -336,7 +336,7 @@ def _datum_of(key: str, keys: AttributeColumn) -> Any:
 
 
 @register("size")
-def _size(expression: Expression, scope: Scope) -> Node:
+def _size(expression: Expression, scope: Scope) -> ExpressionNode:
     (argument,) = bind_arguments(expression, scope, 1, 1)
 
     def compute(values: Sequence[Values]) -> Values:
@@ -349,7 +349,7 @@ def _size(expression: Expression, scope: Scope) -> Node:
 
 
 @register("sort", "reverse")
-def _arranged(expression: Expression, scope: Scope) -> Node:
+def _arranged(expression: Expression, scope: Scope) -> ExpressionNode:
     (argument,) = bind_arguments(expression, scope, 1, 1)
     if not argument.is_multi:
         return argument

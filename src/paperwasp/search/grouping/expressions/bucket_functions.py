@@ -29,7 +29,15 @@ from paperwasp.search.grouping.conversion import (
     constant_bytes,
     rounded,
 )
-from paperwasp.search.grouping.node import Computed, Node, Scope, bind, inner_constant, inner_expression, register
+from paperwasp.search.grouping.expression_node import (
+    Computed,
+    ExpressionNode,
+    Scope,
+    bind,
+    inner_constant,
+    inner_expression,
+    register,
+)
 from paperwasp.search.grouping.request import Bucket, Expression, Infinite, Limit
 from paperwasp.search.grouping.tables import InternedTable, TextTable, distinct, mapped
 from paperwasp.search.grouping.values import Kind, ListTable, Values
@@ -38,7 +46,7 @@ _NO_BUCKET: Final = ListTable([None])
 
 
 @register("fixedwidth")
-def _fixed_width(expression: Expression, scope: Scope) -> Node:
+def _fixed_width(expression: Expression, scope: Scope) -> ExpressionNode:
     argument = bind(inner_expression(expression, 0), scope)
     width = inner_constant(expression, 1)
     if not isinstance(width, int | float) or argument.kind not in (*WHOLE, Kind.DOUBLE):
@@ -50,8 +58,12 @@ def _fixed_width(expression: Expression, scope: Scope) -> Node:
 
 
 def _of_width(
-    argument: Node, kind: Kind, read: Callable[[Values], Any], width: Any, bucket_of: Callable[[Any, Any], Any]
-) -> Node:
+    argument: ExpressionNode,
+    kind: Kind,
+    read: Callable[[Values], Any],
+    width: Any,
+    bucket_of: Callable[[Any, Any], Any],
+) -> ExpressionNode:
     """Buckets of a width, each of which is made once: `bucket_of` its number and the width."""
     table = InternedTable()
 
@@ -83,7 +95,7 @@ def _around_long(number: int, width: int) -> tuple[int, int]:
 
 
 @register("predefined")
-def _predefined(expression: Expression, scope: Scope) -> Node:
+def _predefined(expression: Expression, scope: Scope) -> ExpressionNode:
     argument = bind(inner_expression(expression, 0), scope)
     buckets = [each for each in expression.arguments[1:] if isinstance(each, Bucket)]
     if not buckets or len(buckets) != len(expression.arguments) - 1 or argument.kind in BUCKETS:
@@ -94,7 +106,7 @@ def _predefined(expression: Expression, scope: Scope) -> Node:
     return _of_texts(argument, kind, limits)
 
 
-def _of_numbers(argument: Node, kind: Kind, limits: Sequence[tuple[Any, Any]]) -> Node:
+def _of_numbers(argument: ExpressionNode, kind: Kind, limits: Sequence[tuple[Any, Any]]) -> ExpressionNode:
     table = ListTable([None, *limits])
     read, dtype = (as_longs, np.int64) if kind == Kind.LONG_BUCKET else (as_doubles, np.float64)
     lows, highs = (np.array(each, dtype) for each in zip(*limits, strict=True))
@@ -153,7 +165,7 @@ def _found(value: bytes, limits: Sequence[tuple[bytes, bytes | None]], shown: Se
     return shown[place] if high is None or value < high else None
 
 
-def _of_texts(argument: Node, kind: Kind, limits: Sequence[tuple[Any, Any]]) -> Node:
+def _of_texts(argument: ExpressionNode, kind: Kind, limits: Sequence[tuple[Any, Any]]) -> ExpressionNode:
     table = InternedTable()
     found = [(constant_bytes(low), None if high is None else constant_bytes(high)) for low, high in limits]
     shown = [(low, type(low)() if high is None else high) for low, high in limits]

@@ -11,10 +11,9 @@ from paperwasp.core.clock import wait
 from paperwasp.document.ids import DocumentId
 from paperwasp.errors import InvalidQuery
 from paperwasp.limits.grouping import WAIT_SECONDS
-from paperwasp.search.grouping.memory import TextMemory
-from paperwasp.search.grouping.node import (
+from paperwasp.search.grouping.expression_node import (
+    ExpressionNode,
     Lids,
-    Node,
     Rows,
     Scope,
     bind,
@@ -23,6 +22,7 @@ from paperwasp.search.grouping.node import (
     inner_expression,
     register,
 )
+from paperwasp.search.grouping.memory import TextMemory
 from paperwasp.search.grouping.request import Constant, Expression
 from paperwasp.search.grouping.tables import InternedTable, TextTable, distinct, encoded, mapped
 from paperwasp.search.grouping.values import Kind, Table, Values
@@ -35,7 +35,7 @@ from paperwasp.search.grouping.values import Kind, Table, Values
 _LONGS = range(-(2**63), 2**63)
 
 
-class ConstantNode(Node):
+class ConstantNode(ExpressionNode):
     """The same value for every row."""
 
     def __init__(self, value: Constant) -> None:
@@ -61,7 +61,7 @@ class ConstantNode(Node):
         return Values(self.kind, np.full(len(rows.lids), self._datum, dtypes.get(self.kind, np.uint32)), self._table)
 
 
-class Relevance(Node):
+class Relevance(ExpressionNode):
     """The score of the hit."""
 
     kind = Kind.DOUBLE
@@ -71,17 +71,17 @@ class Relevance(Node):
 
 
 @register("constant")
-def _constant(expression: Expression, scope: Scope) -> Node:
+def _constant(expression: Expression, scope: Scope) -> ExpressionNode:
     return ConstantNode(inner_constant(expression, 0))
 
 
 @register("relevance")
-def _relevance(expression: Expression, scope: Scope) -> Node:
+def _relevance(expression: Expression, scope: Scope) -> ExpressionNode:
     return Relevance()
 
 
 @register("now")
-def _now(expression: Expression, scope: Scope) -> Node:
+def _now(expression: Expression, scope: Scope) -> ExpressionNode:
     return ConstantNode(scope.now_seconds)
 
 
@@ -91,7 +91,7 @@ def _now(expression: Expression, scope: Scope) -> Node:
 # Vespa: https://docs.vespa.ai/en/reference/querying/grouping-language.html; getdocidnamespacespecificfunctionnode.h
 
 
-class UserSpecified(Node):
+class UserSpecified(ExpressionNode):
     """That part of the ids of documents."""
 
     kind = Kind.STRING
@@ -110,7 +110,7 @@ def _user_specified(document_id: str) -> bytes:
 
 
 @register("docidnsspecific")
-def _document_id(expression: Expression, scope: Scope) -> Node:
+def _document_id(expression: Expression, scope: Scope) -> ExpressionNode:
     bind_arguments(expression, scope, 0, 0)
     return ConstantNode("") if scope.document_ids is None else UserSpecified(scope.document_ids, scope.texts)
 
@@ -123,10 +123,10 @@ def _document_id(expression: Expression, scope: Scope) -> Node:
 # meanwhile ends.
 
 
-class Delayed(Node):
+class Delayed(ExpressionNode):
     """Another node, whose values come late."""
 
-    def __init__(self, node: Node, seconds: float, *, is_busy: bool) -> None:
+    def __init__(self, node: ExpressionNode, seconds: float, *, is_busy: bool) -> None:
         self._node = node
         self._seconds = seconds
         self._is_busy = is_busy
@@ -141,7 +141,7 @@ class Delayed(Node):
 
 
 @register("debugwait")
-def _debug_wait(expression: Expression, scope: Scope) -> Node:
+def _debug_wait(expression: Expression, scope: Scope) -> ExpressionNode:
     node = bind(inner_expression(expression, 0), scope)
     seconds, is_busy = inner_constant(expression, 1), inner_constant(expression, 2)
     if not isinstance(seconds, int | float) or not isinstance(is_busy, bool) or len(expression.arguments) != 3:

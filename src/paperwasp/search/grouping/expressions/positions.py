@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.conversion import BUCKETS, as_longs, first_doubles
-from paperwasp.search.grouping.node import Computed, Node, Scope, bind_arguments, register
+from paperwasp.search.grouping.expression_node import Computed, ExpressionNode, Scope, bind_arguments, register
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.values import Kind, Numbers, Values, lengths_of
 from paperwasp.storage.attributes.distances import EARTH_RADIUS_KM
@@ -30,7 +30,7 @@ _KM: Final = {"geo_distance.km": 1.0, "geo_distance.miles": 1.609344}
 
 
 @register("zcurve.x", "zcurve.y")
-def _z_curve(expression: Expression, scope: Scope) -> Node:
+def _z_curve(expression: Expression, scope: Scope) -> ExpressionNode:
     (argument,) = bind_arguments(expression, scope, 1, 1)
     axis = int(expression.function == "zcurve.y")
     _refuse_buckets(expression, [argument])
@@ -43,7 +43,7 @@ def _z_curve(expression: Expression, scope: Scope) -> Node:
 
 
 @register(*_KM)
-def _geo_distance(expression: Expression, scope: Scope) -> Node:
+def _geo_distance(expression: Expression, scope: Scope) -> ExpressionNode:
     arguments = bind_arguments(expression, scope, 3, 3)
     factor = 1.0 / _KM[expression.function]
     _refuse_buckets(expression, arguments)
@@ -86,6 +86,6 @@ def _haversine(angle: Doubles) -> Doubles:
     return np.asarray(sine * sine)
 
 
-def _refuse_buckets(expression: Expression, arguments: Sequence[Node]) -> None:
+def _refuse_buckets(expression: Expression, arguments: Sequence[ExpressionNode]) -> None:
     if BUCKETS.intersection(each.kind for each in arguments):
         raise InvalidQuery(f"Function '{expression.function}' does not take buckets")

@@ -23,10 +23,9 @@ from paperwasp.search.grouping.conversion import (
     first_longs,
     first_texts,
 )
-from paperwasp.search.grouping.memory import TextMemory
-from paperwasp.search.grouping.node import (
+from paperwasp.search.grouping.expression_node import (
     Computed,
-    Node,
+    ExpressionNode,
     Scope,
     bind,
     bind_arguments,
@@ -34,6 +33,7 @@ from paperwasp.search.grouping.node import (
     inner_expression,
     register,
 )
+from paperwasp.search.grouping.memory import TextMemory
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import (
     InternedTable,
@@ -65,17 +65,17 @@ Form = Callable[[Any], bytes]
 
 
 @register("strcat")
-def _strcat(expression: Expression, scope: Scope) -> Node:
+def _strcat(expression: Expression, scope: Scope) -> ExpressionNode:
     return _joined(bind_arguments(expression, scope), Kind.STRING, _text_form, scope, bytes)
 
 
 @register("cat")
-def _cat(expression: Expression, scope: Scope) -> Node:
+def _cat(expression: Expression, scope: Scope) -> ExpressionNode:
     return _joined(bind_arguments(expression, scope), Kind.RAW, _binary_form, scope, bytes)
 
 
 @register("md5", "xorbit")
-def _digest(expression: Expression, scope: Scope) -> Node:
+def _digest(expression: Expression, scope: Scope) -> ExpressionNode:
     bits = inner_constant(expression, 1)
     if isinstance(bits, bool) or not isinstance(bits, int) or not 0 < bits <= _MOST_BITS:
         raise InvalidQuery(f"The width of '{expression.function}' is a number of bits from 1 to {_MOST_BITS}")
@@ -95,7 +95,13 @@ def _folded(form: bytes, size: int) -> bytes:
     return form[whole:] + rest
 
 
-def _joined(arguments: Sequence[Node], kind: Kind, form_of: Callable[[Node], Form], scope: Scope, finish: Form) -> Node:
+def _joined(
+    arguments: Sequence[ExpressionNode],
+    kind: Kind,
+    form_of: Callable[[ExpressionNode], Form],
+    scope: Scope,
+    finish: Form,
+) -> ExpressionNode:
     """What `finish` makes of the forms of all values of all arguments, joined."""
     forms = [form_of(each) for each in arguments]
     memory = scope.texts
@@ -156,7 +162,7 @@ def _rows_joined(
     return codes
 
 
-def _text_form(node: Node) -> Form:
+def _text_form(node: ExpressionNode) -> Form:
     if node.kind in BUCKETS:
         raise InvalidQuery("Function 'strcat' does not take buckets")
     if node.kind == Kind.DOUBLE:
@@ -164,7 +170,7 @@ def _text_form(node: Node) -> Form:
     return bytes if node.kind in TEXTS else lambda number: b"%d" % (number & 0xFFFF_FFFF_FFFF_FFFF)
 
 
-def _binary_form(node: Node) -> Form:
+def _binary_form(node: ExpressionNode) -> Form:
     match node.kind:
         case Kind.STRING | Kind.RAW:
             return bytes
@@ -198,7 +204,7 @@ _RESULTS: Final = {
 
 
 @register(*_RESULTS)
-def _conversion(expression: Expression, scope: Scope) -> Node:
+def _conversion(expression: Expression, scope: Scope) -> ExpressionNode:
     function = expression.function
     (argument,) = bind_arguments(expression, scope, 1, 1)
     if argument.kind in BUCKETS:
@@ -236,7 +242,7 @@ def _without_answer(subject: bytes) -> bytes:
 
 
 @register("uca")
-def _uca(expression: Expression, scope: Scope) -> Node:
+def _uca(expression: Expression, scope: Scope) -> ExpressionNode:
     argument = bind(inner_expression(expression, 0), scope)
     settings = [str(inner_constant(expression, number)) for number in range(1, len(expression.arguments))]
     if argument.kind in BUCKETS or not 1 <= len(settings) <= 2:

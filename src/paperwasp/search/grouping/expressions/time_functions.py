@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from paperwasp.errors import InvalidQuery
 from paperwasp.search.grouping.conversion import BUCKETS, as_longs, first_longs
-from paperwasp.search.grouping.node import Computed, Node, Scope, bind, bind_arguments, inner_expression, register
+from paperwasp.search.grouping.expression_node import (
+    Computed,
+    ExpressionNode,
+    Scope,
+    bind,
+    bind_arguments,
+    inner_expression,
+    register,
+)
 from paperwasp.search.grouping.request import Expression
 from paperwasp.search.grouping.tables import TextTable, distinct, mapped
 from paperwasp.search.grouping.values import Kind, Values
@@ -61,7 +69,7 @@ _PARTS: Final[dict[str, Callable[[Longs], Longs]]] = {
 
 
 @register(*_PARTS)
-def _part(expression: Expression, scope: Scope) -> Node:
+def _part(expression: Expression, scope: Scope) -> ExpressionNode:
     argument = _local(expression, scope)
     part = _PARTS[expression.function]
 
@@ -72,7 +80,7 @@ def _part(expression: Expression, scope: Scope) -> Node:
 
 
 @register("time.date")
-def _date(expression: Expression, scope: Scope) -> Node:
+def _date(expression: Expression, scope: Scope) -> ExpressionNode:
     argument = _local(expression, scope)
     table = TextTable()
 
@@ -88,7 +96,7 @@ def _date(expression: Expression, scope: Scope) -> Node:
     return Computed(Kind.STRING, [argument], compute)
 
 
-def _local(expression: Expression, scope: Scope) -> Node:
+def _local(expression: Expression, scope: Scope) -> ExpressionNode:
     """The argument in seconds of the query's timezone."""
     inner = inner_expression(expression, 0)
     if scope.time_offset_seconds:

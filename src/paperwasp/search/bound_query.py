@@ -11,7 +11,7 @@ from paperwasp.ranking import CompiledProfile
 from paperwasp.search.features.setting import QuerySetting
 from paperwasp.search.observe import NO_OBSERVER, Observer
 from paperwasp.search.phases.match_phase import Diversifier, Limiter
-from paperwasp.search.phases.order import Level
+from paperwasp.search.phases.order import SortLevel
 from paperwasp.search.query import Query
 from paperwasp.search.ready_profile import RankCost, ReadyProfile
 from paperwasp.search.resources import Helpers
@@ -38,7 +38,7 @@ class BoundQuery(Struct, frozen=True, eq=False):
     """Of the match-phase, where the profile or the query asks for one."""
     diversifier: Diversifier | None = None
     """Of what the second phase ranks."""
-    levels: tuple[Level, ...] = ()
+    levels: tuple[SortLevel, ...] = ()
     """What sorts the hits; empty: their relevance."""
     observer: Observer = NO_OBSERVER
     """Of matching and ranking."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from paperwasp.document.types import BOOL
 from paperwasp.errors import InvalidQuery
-from paperwasp.search.grouping.node import Lids, Scope
+from paperwasp.search.grouping.expression_node import Lids, Scope
 from paperwasp.search.grouping.tables import InternedTable, StringTable
 from paperwasp.search.grouping.values import Kind, Table, Values
 from paperwasp.storage.attributes.array import ArrayView, PartView

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from paperwasp.core import _core
 from paperwasp.document.tensor.value import Tensor
 from paperwasp.ranking import Program, RankValue
-from paperwasp.search.bound import BoundQuery
+from paperwasp.search.bound_query import BoundQuery
 from paperwasp.search.features.block import Block, FirstPhase
 from paperwasp.search.operators.field_match import Bitmap, Lids
 from paperwasp.search.phases.scoring import NO_FEATURES, KnownFeatures, features_of, scores_of

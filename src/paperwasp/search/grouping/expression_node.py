@@ -44,7 +44,7 @@ class Rows(Struct, frozen=True, eq=False):
         return Rows(self.lids[places], self.relevances[places], elements)
 
 
-class Node(ABC):
+class ExpressionNode(ABC):
     """A bound expression."""
 
     kind: Kind
@@ -78,7 +78,7 @@ class Scope(Struct, frozen=True, eq=False):
     now_seconds: int = 0
     bound_arrays: frozenset[str] = frozenset()
     """The names of which each row is about one element: `Rows.elements` has its number."""
-    given: Mapping[Expression, Node] = field(default_factory=dict)
+    given: Mapping[Expression, ExpressionNode] = field(default_factory=dict)
     """Expressions that are bound already: aggregates, where groups are ordered by them."""
     document_ids: Callable[[Lids], Sequence[str]] | None = None
     """The ids of documents, where they are known: in streaming search."""
@@ -92,7 +92,7 @@ class Scope(Struct, frozen=True, eq=False):
         return self if array is None else replace(self, bound_arrays=self.bound_arrays | {array})
 
 
-Binder = Callable[[Expression, Scope], Node]
+Binder = Callable[[Expression, Scope], ExpressionNode]
 BINDERS: Final[dict[str, Binder]] = {}
 """By name of a function."""
 
@@ -109,7 +109,7 @@ def register(*functions: str) -> Callable[[Binder], Binder]:
     return add
 
 
-def bind(expression: Expression, scope: Scope) -> Node:
+def bind(expression: Expression, scope: Scope) -> ExpressionNode:
     """The bound expression. Errors: InvalidQuery for functions that are not known, attributes that are not there, and
     arguments whose number or types do not fit."""
     found = scope.given.get(expression)
@@ -121,7 +121,9 @@ def bind(expression: Expression, scope: Scope) -> Node:
     return binder(expression, scope)
 
 
-def bind_arguments(expression: Expression, scope: Scope, least: int = 1, most: int | None = None) -> list[Node]:
+def bind_arguments(
+    expression: Expression, scope: Scope, least: int = 1, most: int | None = None
+) -> list[ExpressionNode]:
     """All arguments of a function, each an expression. Errors: InvalidQuery."""
     arguments = expression.arguments
     if len(arguments) < least or (most is not None and len(arguments) > most):
@@ -151,7 +153,7 @@ def inner_constant(expression: Expression, number: int) -> Constant:
     return argument
 
 
-class Computed(Node):
+class Computed(ExpressionNode):
     """A function of the values of other nodes. The time of the query is looked at before each.
 
     Where the arguments of a function have more than ARGUMENT_VALUES values for all rows together, the rows are
@@ -162,7 +164,7 @@ class Computed(Node):
     def __init__(
         self,
         kind: Kind,
-        arguments: Sequence[Node],
+        arguments: Sequence[ExpressionNode],
         compute: Callable[[Sequence[Values]], Values],
         *,
         is_multi: bool = False,
